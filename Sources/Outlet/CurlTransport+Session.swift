@@ -2,9 +2,10 @@ public import OutletCurl
 public import OutletSession
 
 extension CurlTransport {
-    /// Makes the transport of sessions with these settings.
+    /// Makes a transport for sessions with these settings.
     ///
-    /// - Parameter configuration: Its ``SessionConfiguration/transport`` counts.
+    /// - Parameter configuration: The session settings; only their
+    ///   `SessionConfiguration.transport` is used.
     @_disfavoredOverload
     public convenience init(configuration: SessionConfiguration) {
         self.init(configuration: configuration.transport)

@@ -3,15 +3,17 @@ public import OutletProvider
 import OutletSession
 
 extension Provider {
-    /// Makes a provider on a session of the usual settings, which shares the default session's
-    /// connections.
+    /// Makes a provider with a session of the default settings.
+    ///
+    /// All providers made so use one session, which is never released. It shares its connections
+    /// with `Session.default`, but not its cookies.
     ///
     /// - Parameters:
-    ///   - endpointClosure: Makes an endpoint of a target.
-    ///   - requestClosure: Makes the request of an endpoint.
-    ///   - stubClosure: Says whether a target's request goes to the network.
+    ///   - endpointClosure: Returns the endpoint of a target; by default what the target describes.
+    ///   - requestClosure: Builds the request of an endpoint; by default `Endpoint.urlRequest()`.
+    ///   - stubClosure: Decides whether a target's request is stubbed; by default none is.
     ///   - callbackQueue: Where completions run; the session's callback queue if `nil`.
-    ///   - plugins: Run for each request, in this order.
+    ///   - plugins: The plugins, in the order in which their hooks run.
     ///   - trackInflights: Whether equal requests at the same time share one transfer.
     public convenience init(
         endpointClosure: @escaping EndpointClosure = { Provider.defaultEndpointMapping(for: $0) },

@@ -4,14 +4,15 @@ import OutletPluginCheck
 
 /// The program `outlet` as a function.
 public enum CommandLineTool {
-    /// Runs a command line to its end.
+    /// Runs a command line, and blocks until the command has ended.
     ///
     /// - Parameters:
-    ///   - arguments: C strings, the program's name in front.
-    ///   - count: How many there are.
-    /// - Returns: What the shell gets; ``ExitCode`` explains it.
+    ///   - arguments: The arguments as C strings, the program's name first.
+    ///   - count: The number of arguments.
+    /// - Returns: The process's exit status, a raw value of ``ExitCode``.
     ///
-    /// Thread: the main one, once per process: signals, limits and standard streams are set up.
+    /// Thread: the main thread, once per process, because this changes signal handling, resource
+    /// limits and standard streams of the process.
     public static func run(
         arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, count: Int
     ) -> Int32 {
@@ -34,7 +35,7 @@ public enum CommandLineTool {
             console.report(error)
             return error.exitCode.rawValue
         } catch OutputError.closed {
-            // The reader of the output has closed it (`head`).
+            // The reader of stdout has closed it, as `head` does.
             return ExitCode.ok.rawValue
         } catch {
             console.report(CommandError(.failure, "\(error)"))
@@ -55,7 +56,7 @@ public enum CommandLineTool {
         }
         switch arguments.verb {
         case .request:
-            // The time allowed runs from the start: stdin and files may keep the request waiting.
+            // The time limit starts here, so that it includes reading stdin and files.
             let countdown = try SessionOptions.timeout(arguments).map { Countdown($0, console) }
             return try Interruption.run(console) {
                 try RequestCommand(arguments: arguments, console: console, countdown: countdown)

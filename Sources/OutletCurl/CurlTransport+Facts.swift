@@ -4,11 +4,15 @@ import OutletTLS
 public import OutletTransport
 
 extension CurlTransport {
-    /// libcurl and the libraries it was built with, such as `libcurl/7.88.1 OpenSSL/3.0.15`.
+    /// The version of libcurl and of the libraries it was built with, such as `libcurl/7.88.1
+    /// OpenSSL/3.0.15`.
     public static var libraryVersion: String { String(cString: curl_version()) }
 
-    /// Where certificates are checked against under some settings, for people: files and
-    /// directories, or why there are none.
+    /// Describes the certificate authorities that a configuration leads to, for people to read.
+    ///
+    /// - Parameter configuration: The settings; the process's environment is read as well.
+    /// - Returns: The file and the directory of the authorities, separated by a comma; `not
+    ///   verified` if verification is off; `none: ` and the reason if none were found.
     public static func certificateAuthorities(of configuration: TransportConfiguration) -> String {
         guard configuration.verifiesCertificates else { return "not verified" }
         let settings = TransportSettings(

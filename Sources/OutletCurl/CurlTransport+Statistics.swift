@@ -2,13 +2,14 @@ import CCurl
 public import OutletTransport
 
 extension CurlTransport {
-    /// What the transport is doing now: connections, requests under way, requests that wait.
+    /// Returns the current numbers of connections, running requests and waiting requests.
     ///
-    /// Numbers that the transport's threads keep anyway are looked at, so it costs requests nothing.
+    /// The loops keep these numbers anyway, so requests pay nothing for them. Running loops change
+    /// them while they are read, so they need not add up exactly.
     ///
-    /// - Parameter perOrigin: Whether to tell origins apart, too.
+    /// - Parameter perOrigin: Whether `TransportStatistics.origins` is filled in as well.
     ///
-    /// Thread: any, at any time. Waits for nobody.
+    /// Thread: any. Does not wait.
     public func statistics(perOrigin: Bool) -> TransportStatistics {
         var statistics = TransportStatistics()
         for loop in livingLoops {
@@ -18,10 +19,11 @@ extension CurlTransport {
                 if perOrigin { statistics.origins[origin, default: .init()] += figures }
             }
             let open = Int(ccurl_poller_sockets(loop.poller))
-            // Connections to origins that are not known any more carry nothing.
+            // Open sockets that belong to no known origin are idle connections.
             known.idleConnections += max(0, open - known.openConnections)
             known.openConnections = max(open, known.openConnections)
-            // With those that are on their way to the loop, or hold no place while suspended.
+            // `load` also counts transfers that are still in the mailbox and suspended ones without
+            // a place.
             known.requestsUnderWay = max(0, loop.load.value - known.requestsWaiting)
             statistics.total += known
         }

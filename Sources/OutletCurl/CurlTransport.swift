@@ -3,22 +3,25 @@ import FoundationEssentials
 import OutletHTTP
 public import OutletTransport
 
-/// A transport made of libcurl: HTTP/1.1 and HTTP/2, TLS, proxies, Unix sockets.
+/// A transport built on libcurl: HTTP/1.1 and HTTP/2, TLS, proxies, Unix sockets.
 ///
-/// Transfers run on a thread of the transport's own, which starts with the first of them; those
-/// with a file or a stream at either end run on a second one, so that a slow disk holds up nobody.
-/// A transport that is let go of ends its transfers in their own time; ``shutDown()`` cancels them, and
-/// ``shutDown(deadline:)`` waits for them.
+/// Transfers run on an event loop thread that the transport starts with the first transfer.
+/// Transfers that read a body from, or write one to, a file or a stream run on a second loop
+/// thread, so that a slow disk does not delay the others.
+///
+/// When the last reference to a transport is released, its running transfers continue to their end.
+/// ``shutDown()`` cancels them, and ``shutDown(deadline:)`` waits for them.
 public final class CurlTransport: Transport {
     private let settings: TransportSettings
     private let loops: Lock<LoopGroup>
 
-    /// Makes a transport; nothing is opened or started before the first request.
+    /// Makes a transport; opens no connection and starts no thread before the first request.
     ///
-    /// What is wrong with the environment, such as missing certificate authorities, is the error of
-    /// the transfers that it concerns.
+    /// Errors in the environment, such as missing certificate authorities, fail the transfers that
+    /// need the missing value, not this initialiser.
     ///
-    /// - Parameter configuration: A setting that cannot be used is the error of every transfer.
+    /// - Parameter configuration: The settings. If one is invalid, every transfer fails with
+    ///   `TransferError.Code.badConfiguration`.
     public init(configuration: TransportConfiguration = .default) {
         settings = TransportSettings(
             configuration, environment: .current)
@@ -29,26 +32,41 @@ public final class CurlTransport: Transport {
         for loop in loops.withLock({ $0.close() }) { loop.close(.drain) }
     }
 
-    /// Begins one transfer and returns at once.
+    /// Starts one transfer and returns at once.
     ///
-    /// A loop that has nothing else to do is driven by the caller up to where it would have to wait,
-    /// if `TransferJob.mayRunOnCaller` allows it: one wake less before the request is on its way.
-    /// A transfer that cannot begin at all (the transport is shut down, no thread can be started)
-    /// finishes before this returns, on the caller's thread.
+    /// If `TransferJob.mayRunOnCaller` allows it and the event loop has nothing else to do, the
+    /// calling thread runs the loop until it would have to wait. This sends the request without
+    /// waking another thread first.
+    ///
+    /// - Parameters:
+    ///   - job: The request, and where the body of the response goes.
+    ///   - handler: Receives the transfer's events on the thread that runs the loop. A transfer
+    ///     that cannot be started at all (the transport is shut down, no thread can be created)
+    ///     finishes on the calling thread before this returns.
+    /// - Returns: The transfer, which can be suspended and cancelled.
+    ///
+    /// Thread: any. Never blocks.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         begin(job, handler) { loop, transfer in
-            // A slow disk holds up nobody but the loop of those with a file.
+            // A slow disk must block only the bulk loop's own thread, never the caller.
             loop.start(
                 transfer, mayRunOnCaller: job.mayRunOnCaller && !loop.isBulk,
                 mayBegin: !settings.callsProgram(for: job))
         }
     }
 
-    /// Begins to open a WebSocket and returns at once: HTTP/1.1, without extensions, its own connection.
+    /// Starts to open a WebSocket and returns at once.
     ///
-    /// It waits for a place among its host's connections until it is open, and leaves it then.
-    /// `TransportConfiguration.timeoutIntervalForRequest` limits the handshake and writing; an open
-    /// WebSocket may be silent.
+    /// The WebSocket uses HTTP/1.1, no extensions, and a connection of its own. Until it is open it
+    /// counts towards the connection limit of its origin, and may have to wait for it.
+    ///
+    /// - Parameters:
+    ///   - job: The handshake to send. `TransportConfiguration.timeoutIntervalForRequest` limits
+    ///     the handshake and each write; an open WebSocket may be idle for any time.
+    ///   - handler: Receives the connection's events on the loop's thread.
+    /// - Returns: The connection. The handler may be called before this returns.
+    ///
+    /// Thread: any. Never blocks.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
@@ -61,12 +79,15 @@ public final class CurlTransport: Transport {
         }
     }
 
-    /// Carries one transfer and returns when it is over; for scripts and programs that do one thing.
+    /// Runs one transfer and returns when it has ended; for scripts and programs that do one thing.
     ///
-    /// As long as the transport has no thread of its own, the transfer runs on this one, and none is
-    /// started.
+    /// As long as the transport has no thread of its own, the calling thread runs the event loop,
+    /// and no thread is started.
     ///
-    /// Thread: any but the transport's own, that is, not from a handler.
+    /// - Parameter job: The request, and where the body of the response goes.
+    /// - Returns: The response and its body, or the error that the transfer ended with.
+    ///
+    /// Thread: any, but not within a call of a handler: that blocks the loop, and so forever.
     @available(*, noasync, message: "this blocks its thread; use a session, or start(_:handler:)")
     public func perform(_ job: TransferJob) -> TransferResult {
         let waiter = Waiter()
@@ -87,7 +108,8 @@ public final class CurlTransport: Transport {
                     job, link: link, handler: handler, loop: loop,
                     patience: settings.patience(of: job.request))
                 if post(loop, transfer) { return transfer }
-                // It has ended since, and another has its place, unless the transport was shut down.
+                // The loop has ended meanwhile. Ask for its successor, unless the transport was
+                // shut down.
                 transfer.withdraw()
             }
         } catch {
@@ -112,14 +134,16 @@ public final class CurlTransport: Transport {
         }
     }
 
-    /// All loops that there are, for those who look at them.
+    /// All loops that still have transfers, including those that take no new ones.
     var livingLoops: [EventLoop] { loops.withLock { $0.living } }
 
-    /// Runs tasks on the transport's own thread: `withTaskExecutorPreference(transport.taskExecutor)`.
+    /// Runs Swift tasks on the loop's thread: `withTaskExecutorPreference(transport.taskExecutor)`.
     ///
-    /// A task that awaits one transfer after another then changes threads no more, which halves its
-    /// latency. Such tasks must not block: all transfers wait for them. Ask again after
-    /// ``reloadCertificates()``, which changes the thread.
+    /// A task that awaits one transfer after another then no longer switches threads, which halves
+    /// its latency. Such tasks must not block, because all transfers wait for them. Read the
+    /// property again after ``reloadCertificates()``, which replaces the loop.
+    ///
+    /// `nil` after a shutdown, or if the loop cannot be made.
     public var taskExecutor: (any TaskExecutor)? {
         do throws(TransferError) {
             return try loop(isBulk: false, for: nil).executor
@@ -128,19 +152,25 @@ public final class CurlTransport: Transport {
         }
     }
 
-    /// Cancels all transfers and frees what the transport holds; it starts no more.
+    /// Ends all transfers with `TransferError.Code.transportClosed` and frees the transport's
+    /// resources.
+    ///
+    /// Transfers started afterwards fail with the same code.
+    ///
+    /// Thread: any. Idempotent. Does not wait for the transfers to end.
     public func shutDown() {
         for loop in loops.withLock({ $0.close() }) { loop.close(.shutDown(.transportClosed)) }
     }
 
-    /// Starts no more transfers, and returns when all those under way have ended; requests that wait for
-    /// a place among the connections get it.
+    /// Rejects new transfers, and returns when all running ones have ended.
     ///
-    /// Connections are closed when the last transfer of their thread has ended.
+    /// Requests that wait for a connection are still sent. A loop closes its connections when its
+    /// last transfer has ended.
     ///
-    /// - Parameter deadline: After so long what is left, open WebSockets among it, ends with
-    ///   `TransferError.Code.transportClosed`; at once with ``shutDown()``.
-    /// - Returns: How many ended by themselves, and how many were cut off.
+    /// - Parameter deadline: How long to wait. Transfers that are left then, open WebSockets
+    ///   included, end with `TransferError.Code.transportClosed`, as they do at once when
+    ///   ``shutDown()`` is called meanwhile.
+    /// - Returns: How many transfers ended by themselves, and how many the deadline ended.
     @discardableResult
     public func shutDown(deadline: Duration) async -> ShutdownReport {
         let closed = loops.withLock { $0.close() }
@@ -157,20 +187,24 @@ public final class CurlTransport: Transport {
         return report
     }
 
-    /// Reads the certificate authorities and the client's certificates of the configuration anew: requests
-    /// from now on use new connections, which trust and show what the files say now.
+    /// Reads the certificate authorities and the client certificates of the configuration again.
     ///
-    /// Requests under way, those that wait for a place among them, end as they began, on the old
-    /// connections, which are closed when the last of them has ended; until then the limits of connections
-    /// hold for the old and the new ones each. Files are not watched: a certificate and its key would be
-    /// read while one of them is the old one.
+    /// Transfers that start afterwards run on new loops and use new connections only. Running and
+    /// waiting transfers continue on the old loops, which close their connections when their last
+    /// transfer has ended. Until then the connection limits apply to the old and the new loops
+    /// separately.
+    ///
+    /// Files are not watched, because a certificate might be read after it was replaced and its key
+    /// before.
+    ///
+    /// Thread: any. Does not wait.
     public func reloadCertificates() {
         let old = loops.withLock { $0.renew(settings.reloaded()) }
         for loop in old { loop.close(.drain) }
     }
 }
 
-/// Waits for the end of one transfer.
+/// Blocks a thread until one transfer has ended.
 private final class Waiter: TransferHandler {
     private let end = DispatchSemaphore(value: 0)
     private let result = Lock<TransferResult?>(nil)

@@ -3,15 +3,17 @@ import OutletTLS
 public import OutletTransport
 
 extension ServerTrust {
-    /// Makes a value of certificates at hand, judged by OpenSSL as a server's are: to try evaluators
-    /// on, and to see whether pins will fit.
+    /// Makes a value from given certificates, verified by OpenSSL in the same way as a server's.
+    ///
+    /// For testing evaluators, and for checking whether pins will match. The security level is that
+    /// of OpenSSL's own configuration.
     ///
     /// - Parameters:
-    ///   - host: The host of the request.
+    ///   - host: The host of the request; converted to lower case.
     ///   - port: The port.
     ///   - sentCertificates: The certificates as the server would send them, its own first.
-    ///   - anchors: The only authorities; the system's if `nil`.
-    ///   - ocspResponse: What the server would staple, DER.
+    ///   - anchors: The only certificates trusted as authorities; `nil` for those of the system.
+    ///   - ocspResponse: The OCSP response that the server would staple, as DER; `nil` for none.
     public init(
         host: String, port: Int = 443, sentCertificates: [OutletTransport.Certificate],
         anchors: [OutletTransport.Certificate]? = nil, ocspResponse: Data? = nil

@@ -1,10 +1,10 @@
-/// A large value behind one reference: copying it costs one count, changing a copy copies it.
+/// A large value with copy-on-write storage: a copy costs one retain.
 @usableFromInline package struct Boxed<Value: Sendable>: Sendable {
     @usableFromInline final class Storage: @unchecked Sendable {
-        // because it is changed only while one `Boxed` alone refers to it.
+        // because it is changed only while a single `Boxed` refers to it.
 
-        // Not checked in release builds, because `Boxed` is a value: a mutation has exclusive access to
-        // it (`EventLoop` says what the checks cost).
+        // Release builds do not check exclusive access to the value: a mutation has exclusive
+        // access to the `Boxed` that owns it. `EventLoop` states what the checks cost.
         #if !DEBUG
             @exclusivity(unchecked)
         #endif
@@ -26,7 +26,7 @@
         }
     }
 
-    /// Whether both are copies of which none was changed.
+    /// Whether both share the same storage, so that neither was changed since the copy.
     @inlinable package func isIdentical(to other: Boxed) -> Bool { storage === other.storage }
 }
 

@@ -1,17 +1,18 @@
 extension HTTPRequest {
-    /// Whether a stored response may answer a request.
+    /// When the cache may answer a request with a stored response.
     public enum CachePolicy: Sendable, Hashable, CaseIterable {
-        /// As HTTP says (RFC 9111): fresh responses answer, stale ones are validated first.
+        /// Follows HTTP (RFC 9111): returns fresh responses, and validates stale ones first.
         case useProtocolCachePolicy
-        /// Never; the answer is stored.
+        /// Always loads from the server; the response may be stored.
         case reloadIgnoringLocalCacheData
-        /// Never, and caches on the way are told so (`Cache-Control: no-cache`); the answer is stored.
+        /// Always loads from the server, and sends `Cache-Control: no-cache` so that proxies do not
+        /// answer from their caches either; the response may be stored.
         case reloadIgnoringLocalAndRemoteCacheData
-        /// However old it is; only if there is none, the server is asked.
+        /// Returns a stored response of any age; loads from the server if there is none.
         case returnCacheDataElseLoad
-        /// However old it is; if there is none, the request fails.
+        /// Returns a stored response of any age; the request fails if there is none.
         case returnCacheDataDontLoad
-        /// Only once the server has said that it still holds.
+        /// Returns a stored response only after the server has validated it.
         case reloadRevalidatingCacheData
     }
 }

@@ -1,10 +1,10 @@
 package import FoundationEssentials
 
 extension Substring {
-    /// Path, query and fragment of an address with the path's dot segments taken out (RFC 3986 §5.2.4).
+    /// Path, query and fragment of a URL without the path's dot segments (RFC 3986 §5.2.4).
     ///
-    /// A dot may be written `%2e`, which newer versions of libcurl read so, older ones do not: they
-    /// leave a path alone that has neither.
+    /// Also removes dot segments written with `%2e`. Only newer versions of libcurl do that; since
+    /// none are left, all versions send the same path.
     var withoutDotSegments: String {
         let bytes = utf8
         let end =
@@ -19,7 +19,7 @@ extension Substring {
             let dots = dotCount(segment)
             if dots == 0 { kept.append(Substring(segment)) }
             if dots == 2, !kept.isEmpty { kept.removeLast() }
-            // What a dot segment at the end leaves is a directory.
+            // A dot segment at the end leaves a slash: `/a/..` becomes `/`.
             if dots > 0, index == segments.count - 1 { kept.append("") }
         }
         return "/" + kept.joined(separator: "/") + self[end...]
@@ -27,9 +27,9 @@ extension Substring {
 }
 
 extension URL {
-    /// The path as it goes on the wire: without dot segments, `/` where the address has none.
+    /// The path as sent: without dot segments; `/` if the URL has none.
     ///
-    /// All that chooses by a path (cookies, credentials) chooses by this one.
+    /// Cookies and credentials are matched against this path.
     package var wirePath: String {
         let rest = absoluteString.behindAuthority.withoutDotSegments
         let path = rest.prefix(whileByte: {
@@ -39,7 +39,7 @@ extension URL {
     }
 }
 
-/// Whether a segment begins with a dot, written either way.
+/// Whether a segment begins with `.` or `%`; without one there are no dot segments.
 private func mayHaveDotSegments(_ path: Substring.UTF8View) -> Bool {
     var isAtStart = false
     for byte in path {
@@ -49,7 +49,7 @@ private func mayHaveDotSegments(_ path: Substring.UTF8View) -> Bool {
     return false
 }
 
-/// How many dots a segment has, if it has nothing else and one or two; 0 otherwise.
+/// Returns 1 for `.`, 2 for `..`, however the dots are written, and 0 for any other segment.
 private func dotCount(_ segment: Substring.UTF8View) -> Int {
     var rest = segment
     var count = 0

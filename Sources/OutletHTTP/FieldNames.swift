@@ -1,13 +1,13 @@
-/// Names of fields that are looked for together.
+/// A set of field names to search a header section for.
 ///
-/// The collector of a header section sets one of 64 bits for each field: the length of its name,
-/// combined with its first letter in lower case. Where no bit of the names looked for is set, none
-/// of them is there, and nobody has to read the section again.
+/// A 64-bit Bloom filter avoids most searches. The transport sets one bit for each field it
+/// receives: the exclusive or of the name's length and its first letter in lower case, modulo 64.
+/// If no bit of the wanted names is set, the section has none of them.
 package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
     let names: [StaticString]
     let marks: UInt64
 
-    /// The names; none of them empty.
+    /// Makes a set of names, none of which may be empty.
     package init(arrayLiteral names: StaticString...) {
         self.names = names
         marks = names.reduce(0) { marks, name in

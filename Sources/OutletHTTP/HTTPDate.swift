@@ -1,12 +1,13 @@
 package import FoundationEssentials
 
-/// Dates of header fields: the preferred form and the two obsolete ones (RFC 9110 §5.6.7).
+/// Parses dates of header fields: the preferred format and the two obsolete ones
+/// (RFC 9110 §5.6.7).
 package enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// The time that a text names; `nil` if it has none of the three forms.
+    /// Returns the time of an HTTP date; `nil` if the text has none of the three formats.
     package static func parse(_ text: String) -> Date? {
         if let date = parseFixed(text) { return date }
         let separators: [UInt8] = [UInt8(ascii: " "), UInt8(ascii: "-"), UInt8(ascii: ",")]
@@ -22,7 +23,8 @@ package enum HTTPDate {
         return nil
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`, which is what servers send (RFC 9110 §5.6.7).
+    /// Parses the format that servers send, such as `Sun, 06 Nov 1994 08:49:37 GMT`, without
+    /// allocating.
     private static func parseFixed(_ text: String) -> Date? {
         var text = text
         return text.withUTF8 { bytes in
@@ -56,13 +58,15 @@ package enum HTTPDate {
             let month = months.firstIndex(where: { $0.hasSameBytes(as: month) }),
             clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2]
         else { return nil }
-        // Of two digits: no server that sends them means a year before 1970.
+        // Two digits are a year from 1970 to 2069: there was no HTTP before.
         if year.utf8.count == 2 { years += years < 70 ? 2000 : 1900 }
         return date(
             year: years, month: month + 1, day: day, hour: hour, minute: minute, second: second)
     }
 
-    /// The time of these numbers; `nil` if one of them is none of a date's.
+    /// Returns the time of a date in UTC; `nil` if one of the numbers is out of range.
+    ///
+    /// Every month may have 31 days, and `second` may be 60, for leap seconds.
     package static func date(
         year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int
     ) -> Date? {
@@ -75,7 +79,9 @@ package enum HTTPDate {
                 days * 86_400 + hour * 3600 + minute * 60 + second))
     }
 
-    /// Days of the proleptic Gregorian calendar, counted in eras of 400 years from March on.
+    /// Returns the number of days since 1970-01-01 in the proleptic Gregorian calendar.
+    ///
+    /// Counts in eras of 400 years that begin in March, so that the leap day is a year's last day.
     private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400
@@ -85,9 +91,9 @@ package enum HTTPDate {
         return era * 146_097 + dayOfEra - 719_468
     }
 
-    /// A time in whole seconds, in digits: `19941106 08:49:37`, UTC.
+    /// Returns a time in UTC, in whole seconds, such as `19941106 08:49:37`.
     package static func compact(_ date: Date) -> String {
-        // The years that four digits can name.
+        // Limits the date to the years 1970 to 9999.
         let seconds = Int(min(max(date.timeIntervalSince1970, 0), 253_402_300_799))
         let (days, rest) = (seconds / 86_400, seconds % 86_400)
         let (year, month, day) = civil(daysSince1970: days)
@@ -95,7 +101,7 @@ package enum HTTPDate {
         return "\(year)\(twoDigits(month))\(twoDigits(day)) \(clock.joined(separator: ":"))"
     }
 
-    /// The calendar's date of a day, the reverse of ``daysSince1970(year:month:day:)``.
+    /// Returns the date of a day, the reverse of ``daysSince1970(year:month:day:)``.
     private static func civil(daysSince1970 days: Int) -> (year: Int, month: Int, day: Int) {
         let shifted = days + 719_468
         let era = shifted / 146_097

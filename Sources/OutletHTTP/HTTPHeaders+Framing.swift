@@ -1,6 +1,7 @@
 extension HTTPHeader {
-    /// Whether the field says where the message ends, whom it is for, or what becomes of its
-    /// connection.
+    /// Whether the field affects the message's length, its `Host`, or the connection.
+    ///
+    /// Compares lengths first, because every field of every request is tested.
     var isFraming: Bool {
         switch name.utf8.count {
         case 2: isNamed("TE")
@@ -16,8 +17,10 @@ extension HTTPHeader {
 }
 
 extension HTTPHeaders {
-    /// Refuses, in a request, fields that are the transport's to set, a `Host` that is none, and a
-    /// `Content-Length` that is no length.
+    /// Refuses fields that only the transport may set, and a malformed or repeated `Host` or
+    /// `Content-Length`.
+    ///
+    /// - Throws: ``HTTPRequestError`` for the first such field.
     func checkFraming() throws(HTTPRequestError) {
         var seen: [String] = []
         for header in self where header.isFraming {
@@ -25,7 +28,7 @@ extension HTTPHeaders {
             guard name == "host" || name == "content-length" else {
                 throw .reservedHeader(name: header.name)
             }
-            // Even of the same value: a server may take the first one, and a proxy the last.
+            // Even with equal values: a server may use the first one, and a proxy the last.
             guard !seen.contains(name) else { throw .repeatedHeader(name: header.name) }
             seen.append(name)
             if name == "host" {
@@ -39,7 +42,7 @@ extension HTTPHeaders {
     }
 }
 
-/// Whether a text is a host (a name or an address), or a host and a port (RFC 9110 §7.2).
+/// Whether a text is a host (a name or an IP address), with or without a port (RFC 9110 §7.2).
 private func isHost(_ text: String) -> Bool {
     let bytes = Array(text.utf8)[...]
     let end: Int
@@ -59,7 +62,7 @@ private func isHost(_ text: String) -> Bool {
     return bytes[end] == UInt8(ascii: ":") && port.decimal(UInt16.self) != nil
 }
 
-/// Whether a text is a name as in an address (RFC 3986 §3.2.2).
+/// Whether a text is a `reg-name` of a URI (RFC 3986 §3.2.2).
 private func isRegisteredName(_ text: ArraySlice<UInt8>) -> Bool {
     var rest = text
     while let byte = rest.popFirst() {

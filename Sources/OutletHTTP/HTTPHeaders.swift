@@ -14,7 +14,7 @@ public struct HTTPHeaders: Sendable {
     /// The fields as received from a server; `nil` once a field is changed.
     private var received: HeaderBlock?
 
-    /// Whether all fields are known to be ``HTTPHeader/isWellFormed``; `false` if that is not known.
+    /// Whether all fields are known to be ``HTTPHeader/isWellFormed``; `false` if not known.
     ///
     /// Computed when a field is set, because a request is sent more often than its fields change.
     package private(set) var isWellFormed = true
@@ -80,8 +80,9 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Whether both share the same array storage, so that neither was changed since the copy; `false`
-    /// for received fields.
+    /// Whether both share the same array storage, so that neither was changed since the copy.
+    ///
+    /// `false` for received fields.
     package func isSame(as other: HTTPHeaders) -> Bool {
         guard received == nil, other.received == nil, own.count == other.own.count else {
             return false
@@ -258,8 +259,8 @@ public struct HTTPHeaders: Sendable {
     /// Returns the value of a field; values of repeated fields are joined with `", "`
     /// (RFC 9110 §5.3).
     ///
-    /// Values of `Set-Cookie` cannot be joined: this returns the first one, ``values(for:)`` returns
-    /// all.
+    /// Values of `Set-Cookie` cannot be joined: this returns the first one; ``values(for:)``
+    /// returns all.
     ///
     /// - Parameter name: The name, compared case-insensitively.
     /// - Returns: `nil` if there is no such field.
@@ -279,7 +280,7 @@ public struct HTTPHeaders: Sendable {
 
     /// The value of a field, as ``value(for:)``; `nil` if there is none.
     ///
-    /// Setting a value calls ``update(name:value:)``; setting `nil` removes all fields of that name.
+    /// Setting a value calls ``update(name:value:)``; setting `nil` calls ``remove(name:)``.
     public subscript(_ name: String) -> String? {
         get { value(for: name) }
         set {

@@ -1,26 +1,26 @@
 import Synchronization
 
-/// A response's header fields as they came: the raw bytes, and where each name and value lies.
+/// A received header section: its raw bytes, and a table of where each name and value is.
 ///
-/// Fields are looked for when somebody asks for the first one, strings are made when somebody asks
-/// for them; a look-up compares lengths, then bytes.
+/// The section is parsed at the first access to a field, and strings are made when they are read.
+/// A look-up compares lengths, then bytes.
 ///
-/// A value that is not UTF-8 is read as Latin-1, which loses nothing. A carriage return or a zero in
-/// a value is read as a space (RFC 9110 §5.5).
+/// A value that is not valid UTF-8 is decoded as Latin-1, which loses no byte. A CR or NUL in a
+/// value becomes a space (RFC 9110 §5.5).
 public struct HeaderBlock: @unchecked Sendable {
-    // because nothing of a section changes once it is made but the table's reference, which is
-    // atomic.
+    // because a section never changes once it is made, except for the reference to its table, which
+    // is atomic.
 
-    /// Where one field lies in ``bytes``, in bytes from its start.
+    /// The positions of one field, in bytes from the start of the section.
     struct Field: Sendable {
         var name: Range<Int> { Int(nameStart)..<Int(nameEnd) }
         var value: Range<Int> { Int(valueStart)..<Int(valueEnd) }
         let nameStart, nameEnd, valueStart, valueEnd: UInt32
-        /// Whether the value has line breaks, which are to be read as spaces (RFC 9112 §5.2).
+        /// Whether the value has line breaks, which become spaces (RFC 9112 §5.2).
         var isFolded = false
     }
 
-    /// Where the fields of a section lie.
+    /// The positions of all fields of a section.
     private final class Table: Sendable {
         let fields: [Field]
 
@@ -32,10 +32,10 @@ public struct HeaderBlock: @unchecked Sendable {
         let marks: UInt64
     }
 
-    /// The header section, status line included, lines ended by LF or CRLF.
+    /// The storage: the header section, status line included, lines ended by LF or CRLF.
     ///
-    /// One piece of memory, because every response has one: the first word refers to the table, the
-    /// bytes follow.
+    /// A single allocation, because every response needs one: the first word is the reference to
+    /// the table, the bytes follow.
     private final class Section: ManagedBuffer<Prefix, UInt64> {
         private typealias Reference = AtomicLazyReference<Table>
 
@@ -60,7 +60,7 @@ public struct HeaderBlock: @unchecked Sendable {
             }
         }
 
-        // By pointer, because nothing here changes, and `header` would have each look checked.
+        // By pointer: reading `header` would check for exclusive access, although nothing changes.
         var marks: UInt64 { withUnsafeMutablePointerToHeader { $0.pointee.marks } }
         var count: Int { withUnsafeMutablePointerToHeader { $0.pointee.count } }
 
@@ -84,38 +84,40 @@ public struct HeaderBlock: @unchecked Sendable {
 
     private let section: Section
 
-    /// Takes a header section.
+    /// Makes a block from the bytes of a header section.
     ///
-    /// A line without a colon (the status line, the final empty line) is passed over; a line that
-    /// begins with a blank continues the value before it (RFC 9112 §5.2).
+    /// Lines without a colon, such as the status line and the final empty line, are ignored. A line
+    /// that begins with a blank continues the previous value (RFC 9112 §5.2).
     ///
-    /// - Parameter bytes: At most 4 GiB; what lies behind is ignored.
+    /// - Parameter bytes: The lines, each ended by LF or CRLF; fields beyond 4 GiB are ignored.
     public init(bytes: [UInt8]) {
         section = bytes.withUnsafeBytes { Section.make($0, .max) }
     }
 
-    /// Copies a header section, and what its collector has noted of the names in it.
+    /// Makes a block that copies the bytes of a header section.
     ///
-    /// - Parameter marks: The bits that ``FieldNames`` describes; one too many does no harm.
+    /// - Parameters:
+    ///   - bytes: The lines, as for ``init(bytes:)``.
+    ///   - marks: The bit set of the field names, see ``FieldNames``; further bits only cost time.
     package init(copying bytes: UnsafeRawBufferPointer, marks: UInt64) {
         section = Section.make(bytes, marks)
     }
 
-    /// How many bytes the section has.
+    /// The length of the section in bytes.
     var byteCount: Int { section.count }
 
-    /// Where the fields lie, in order.
+    /// The positions of the fields, in order; parses the section at the first access.
     var fields: [Field] { section.fields }
 
-    /// How many fields the block holds.
+    /// The number of fields.
     public var count: Int { fields.count }
 
-    /// A field's name as it came.
+    /// Returns a field's name as received.
     func name(of field: Field) -> String {
         section.withBytes { String(decoding: $0[field.name], as: UTF8.self) }
     }
 
-    /// A field's value on one line: UTF-8, or Latin-1 where it is not that, so that no byte is lost.
+    /// Returns a field's value on one line, decoded as UTF-8, or as Latin-1 if it is not UTF-8.
     func value(of field: Field) -> String {
         section.withBytes { block in
             let bytes = UnsafeBufferPointer(rebasing: block[field.value])
@@ -124,7 +126,7 @@ public struct HeaderBlock: @unchecked Sendable {
         }
     }
 
-    /// Whether no byte of a field's value is read as a space, but those of its line breaks.
+    /// Whether a field's value has no CR or NUL other than in its line breaks.
     func isAsReceived(_ field: Field) -> Bool {
         section.withBytes { block in
             !block[field.value].split(separator: 0x0A).contains { line in
@@ -134,8 +136,10 @@ public struct HeaderBlock: @unchecked Sendable {
         }
     }
 
-    /// A field's value as a reference to an address: what is not UTF-8 is percent-encoded byte by
-    /// byte, so that the server is asked for the bytes that it has named.
+    /// Returns a field's value as a URI reference.
+    ///
+    /// If it is not valid UTF-8, each byte above 0x7F is percent-encoded, so that the next request
+    /// has the bytes that the server sent.
     func reference(in field: Field) -> String {
         section.withBytes { block in
             let bytes = Self.line(UnsafeBufferPointer(rebasing: block[field.value]))
@@ -144,7 +148,7 @@ public struct HeaderBlock: @unchecked Sendable {
     }
 
     private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
-        // To validate what is not ASCII takes ten times as long.
+        // The ASCII test first: validating UTF-8 takes ten times as long.
         if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         var text = String.UnicodeScalarView()
@@ -152,13 +156,13 @@ public struct HeaderBlock: @unchecked Sendable {
         return String(text)
     }
 
-    /// Whether a value holds what no value may, and what is to be read as a space (RFC 9110 §5.5).
+    /// Whether a value contains CR or NUL, which become spaces (RFC 9110 §5.5).
     private static func hasForbiddenByte(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         bytes.contains { $0 == 0x0D || $0 == 0 }
     }
 
-    /// A value's bytes on one line: line breaks with the blanks around them, carriage returns and
-    /// zeros are spaces.
+    /// Returns a value on one line: a line break with the blanks around it becomes one space, as do
+    /// CR and NUL.
     private static func line(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8] {
         var line: [UInt8] = []
         for part in bytes.split(separator: 0x0A) {
@@ -171,7 +175,7 @@ public struct HeaderBlock: @unchecked Sendable {
         return line
     }
 
-    /// The indices of the fields of one name, in order.
+    /// Returns the indices of the fields with a name, in order.
     func indices(named name: String) -> [Int] {
         var found: [Int] = []
         forEachIndex(named: name) { index in
@@ -181,13 +185,15 @@ public struct HeaderBlock: @unchecked Sendable {
         return found
     }
 
-    /// Calls `body` with each field of that name until it answers false.
+    /// Calls `body` with the index of each field with a name until it returns `false`.
     func forEachIndex(named name: String, _ body: (Int) -> Bool) {
         var name = name
         name.withUTF8 { forEachIndex(named: $0, body) }
     }
 
-    /// Calls `body` with each field of that name, any bytes, until it answers false.
+    /// Calls `body` with the index of each field with a name until it returns `false`.
+    ///
+    /// - Parameter name: The bytes of the name; need not be UTF-8.
     func forEachIndex(named name: UnsafeBufferPointer<UInt8>, _ body: (Int) -> Bool) {
         section.withBytes { block in
             for (index, field) in fields.enumerated() {
@@ -199,7 +205,7 @@ public struct HeaderBlock: @unchecked Sendable {
         }
     }
 
-    /// Whether a field of one of these names is there; no table is made to find out.
+    /// Whether a field with one of these names exists; does not parse the section.
     func containsAny(of wanted: FieldNames) -> Bool {
         guard section.marks & wanted.marks != 0 else { return false }
         return section.withBytes { block in
@@ -213,7 +219,7 @@ public struct HeaderBlock: @unchecked Sendable {
         }
     }
 
-    /// Whether a line begins with a name and a colon.
+    /// Whether the line at `start` begins with a name and a colon.
     private static func isField(
         _ name: StaticString, _ block: UnsafeBufferPointer<UInt8>, _ start: Int
     ) -> Bool {
@@ -259,10 +265,10 @@ public struct HeaderBlock: @unchecked Sendable {
         return fields
     }
 
-    /// Where a byte lies first; `end` when it does not.
+    /// Returns the first index of a byte, or `end` if there is none.
     ///
-    /// Eight bytes at a time, because every byte of every response passes here twice: a byte that
-    /// is zero after the exclusive or is one that was looked for.
+    /// Tests eight bytes at a time, because all received header bytes pass here: the exclusive or
+    /// with the byte in all positions is zero where it occurs.
     private static func find(
         _ byte: UInt8, _ base: UnsafePointer<UInt8>, from start: Int, to end: Int
     ) -> Int {
@@ -280,7 +286,9 @@ public struct HeaderBlock: @unchecked Sendable {
         return index
     }
 
-    /// A status line may hold a colon in its reason phrase; a field name never holds a blank.
+    /// Whether a line with a colon is a status line, whose reason phrase may contain one.
+    ///
+    /// A status line has a space before the colon, a field name never has.
     private static func isStatusLine(
         _ block: UnsafeBufferPointer<UInt8>, _ start: Int, _ colon: Int
     ) -> Bool {
@@ -298,7 +306,7 @@ public struct HeaderBlock: @unchecked Sendable {
 }
 
 extension [UInt8] {
-    /// The bytes as text, those above 0x7F percent-encoded.
+    /// The bytes as text; those above 0x7F are percent-encoded.
     fileprivate var percentEncodingNonASCII: String {
         var text: [UInt8] = []
         for byte in self {

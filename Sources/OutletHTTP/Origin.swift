@@ -1,30 +1,29 @@
 public import FoundationEssentials
 import OutletIDN
 
-/// The server that an address names: scheme, host and port (RFC 6454), in one form for each server.
+/// The origin of a URL: scheme, host and port (RFC 6454), in canonical form.
 ///
-/// All policies compare this value, and the transport connects to it: cookies, HSTS, trust,
-/// credentials, redirects, cache and connection pool see the same host, however an address spells
-/// it. `HTTP://LOC%61LHOST:80/` and `http://localhost/` have the same origin, so have
-/// `http://127.1/` and `http://127.0.0.1/`, and `http://bücher.example/` has the host
-/// `xn--bcher-kva.example`.
+/// The transport connects to this value, and cookies, HSTS, trust, credentials, redirects, cache
+/// and connection pool compare it. So all of them see the same host, however the URL spells it:
+/// `HTTP://LOC%61LHOST:80/` and `http://localhost/` have the same origin, as have `http://127.1/`
+/// and `http://127.0.0.1/`. `http://bücher.example/` has the host `xn--bcher-kva.example`.
 public struct Origin: Sendable, Hashable {
-    /// `http` or `https`; of `ws` and `wss` addresses as well.
+    /// `http` or `https`; `ws` URLs have `http`, `wss` URLs have `https`.
     public let scheme: String
     /// The host in canonical form.
     ///
-    /// A name is in ASCII and lower case, without a dot at its end. An IPv4 address has four decimal
-    /// numbers. An IPv6 address has no brackets and the form of RFC 5952; its zone, if any, follows
-    /// a `%`.
+    /// A name is in ASCII and lower case, without a dot at its end. An IPv4 address has four
+    /// decimal numbers. An IPv6 address has the form of RFC 5952 without brackets; its zone, if
+    /// any, follows a `%`.
     public let host: String
-    /// The port, the scheme's own if the address names none.
+    /// The port; 80 or 443 if the URL names none.
     public let port: Int
 
-    /// The origin of an address.
+    /// Makes the origin of a URL.
     ///
-    /// - Parameter url: An absolute address with the scheme `http`, `https`, `ws` or `wss`.
-    /// - Throws: ``OriginError`` if the address has another scheme, or no host that can be brought
-    ///   into canonical form.
+    /// - Parameter url: An absolute URL with the scheme `http`, `https`, `ws` or `wss`.
+    /// - Throws: ``OriginError`` if the URL has no scheme or another one, no host, a host without a
+    ///   canonical form, a port outside 1 to 65535, or more than one `@` before the host.
     public init(_ url: URL) throws(OriginError) {
         let text = url.absoluteString
         if let known = ParsedOriginCache.shared.origin(of: text) {
@@ -41,7 +40,7 @@ public struct Origin: Sendable, Hashable {
         self.port = port
     }
 
-    /// Whether the scheme is `https` or `wss`.
+    /// Whether the scheme is `https`, which is the only one with five letters.
     package var isSecure: Bool { scheme.utf8.count == 5 }
 
     /// Whether the host is an IP address, not a name.
@@ -49,29 +48,30 @@ public struct Origin: Sendable, Hashable {
 
     /// Whether a canonical host is an IP address, not a name.
     package static func isAddress(_ host: String) -> Bool {
-        // Names that end with a number are refused, so the last byte decides about IPv4.
+        // `init` refuses names whose last label is a number: digits and dots are an IPv4 address.
         host.utf8.contains(UInt8(ascii: ":"))
             || host.utf8.last?.isDigit == true
                 && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || $0.isDigit }
     }
 
-    /// Whether the host is a name under a domain in canonical form; an IP address is under none.
+    /// Whether the host is a subdomain of a canonical domain; always `false` for an IP address.
     package func isUnder(_ domain: String) -> Bool { Self.isName(host, under: domain) }
 
-    /// Whether a canonical host is a name under a domain (RFC 6265 §5.1.3).
+    /// Whether a canonical host is a subdomain of a canonical domain (RFC 6265 §5.1.3).
+    ///
+    /// `false` if both are the same.
     package static func isName(_ host: String, under domain: String) -> Bool {
         let (host8, domain8) = (host.utf8, domain.utf8)
         return host8.count > domain8.count + 1 && host8.suffix(domain8.count).elementsEqual(domain8)
             && host8.dropLast(domain8.count).last == UInt8(ascii: ".") && !isAddress(host)
     }
 
-    /// The host; of an IPv6 address without the zone, which is not part of what certificates and
-    /// networks name.
+    /// The host without the zone of an IPv6 address, which certificates and networks do not have.
     package var addressWithoutZone: String {
         host.utf8.firstIndex(of: UInt8(ascii: "%")).map { String(host[..<$0]) } ?? host
     }
 
-    /// The host as it stands in an address: an IPv6 address in brackets, its zone behind `%25`.
+    /// The host as written in a URL: an IPv6 address is in brackets, its zone follows `%25`.
     package var bracketedHost: String { Self.bracketed(host) }
 
     fileprivate static func bracketed(_ host: String) -> String {
@@ -80,10 +80,11 @@ public struct Origin: Sendable, Hashable {
         return "[\(host[..<percent])%25\(host[host.utf8.index(after: percent)...])]"
     }
 
-    /// The canonical form of a host as people and settings write it, with or without brackets.
+    /// Returns the canonical form of a host from settings or user input.
     ///
-    /// - Parameter text: A name or an IP address, without a port.
-    /// - Throws: ``OriginError/invalidHost(_:reason:)`` or ``OriginError/noHost``.
+    /// - Parameter text: A name or an IP address without a port; an IPv6 address with or without
+    ///   brackets.
+    /// - Throws: ``OriginError/invalidHost(_:reason:)`` if the host has no canonical form.
     package static func canonicalHost(_ text: String) throws(OriginError) -> String {
         let bytes = Array(text.utf8)
         let isBare = bytes.first != UInt8(ascii: "[") && bytes.contains(UInt8(ascii: ":"))
@@ -92,10 +93,10 @@ public struct Origin: Sendable, Hashable {
         )
     }
 
-    /// The canonical form of a host, or the text in lower case if it has none.
+    /// Returns the canonical form of a host, or the text in lower case if it has none.
     ///
-    /// For names in settings and files, which are compared with canonical hosts: what has no
-    /// canonical form equals none of them.
+    /// Settings and files contain hosts that are compared with canonical ones. A text without a
+    /// canonical form equals none of them, so it needs no error.
     package static func hostForComparison(_ text: String) -> String {
         if let host = try? canonicalHost(text) { return host }
         return text.lowercasedASCII
@@ -103,31 +104,32 @@ public struct Origin: Sendable, Hashable {
 }
 
 extension Origin: CustomStringConvertible {
-    /// The origin as an address without a path; the port is left out where it is the scheme's own.
+    /// The origin as a URL without a path; without the port if it is the scheme's default.
     public var description: String {
         let isUsual = port == (isSecure ? 443 : 80)
         return "\(scheme)://\(bracketedHost)\(isUsual ? "" : ":\(port)")"
     }
 }
 
-/// Why an address has no origin.
+/// The error of a URL that has no ``Origin``.
 public enum OriginError: Error, Sendable, Equatable {
-    /// The address does not begin with a scheme.
+    /// The URL does not begin with a scheme.
     case noScheme
     /// The scheme is none of `http`, `https`, `ws` and `wss`.
     case unsupportedScheme(String)
-    /// The address names no host.
+    /// The URL has no host.
     case noHost
-    /// The host cannot be brought into canonical form.
+    /// The host has no canonical form; `reason` says why.
     case invalidHost(String, reason: String)
     /// The port is not a number from 1 to 65535.
     case invalidPort(String, host: String)
-    /// User name and password hold an `@` of their own, so that it is not clear where the host begins.
+    /// There is more than one `@` before the path, so that URL parsers disagree where the host
+    /// begins.
     case ambiguousUserInfo(host: String)
 }
 
 extension OriginError: CustomStringConvertible {
-    /// What is wrong, and with which host; user name and password are left out.
+    /// What is wrong, and with which host; without the user name and password.
     public var description: String {
         switch self {
         case .noScheme: "it has no scheme"
@@ -145,27 +147,28 @@ extension OriginError: CustomStringConvertible {
     }
 }
 
-/// An address as the transport gets it.
+/// A URL in the form that the transport passes to libcurl.
 package struct CanonicalAddress: Sendable {
-    /// The server.
+    /// The origin of the URL.
     package let origin: Origin
-    /// The origin's host as it stands in an address.
+    /// The origin's host as written in a URL, see ``Origin/bracketedHost``.
     package let wireHost: String
-    /// The whole address with the host in canonical form, without the scheme's own port, and with no
-    /// dot segments in its path.
+    /// The whole URL with a canonical host, without the scheme's default port, and without dot
+    /// segments in its path.
     package let text: String
-    /// Whether the address carries a user name or a password.
+    /// Whether the URL has a user name or a password.
     package let hasUserInfo: Bool
-    /// The scheme in lower case: the origin's, or `ws` or `wss`.
+    /// The scheme as written, in lower case: `http`, `https`, `ws` or `wss`.
     package let scheme: String
 
-    /// The address as far as servers get to know it.
+    /// The URL without the fragment, which is not sent to servers.
     package var textWithoutFragment: String {
         text.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(text[..<$0]) } ?? text
     }
 
-    /// The host and the port where it is not the scheme's own, as the field `Host` has it: without
-    /// the zone of an IPv6 address, which means something to this machine only (RFC 6874 §1).
+    /// The value of the `Host` field: the host, and the port unless it is the scheme's default.
+    ///
+    /// It has no IPv6 zone, which has a meaning on this machine only (RFC 6874 §1).
     package var hostField: String {
         let name =
             origin.host.utf8.contains(UInt8(ascii: "%"))
@@ -173,9 +176,9 @@ package struct CanonicalAddress: Sendable {
         return origin.port == (origin.isSecure ? 443 : 80) ? name : "\(name):\(origin.port)"
     }
 
-    /// Brings an address into canonical form.
+    /// Brings a URL into canonical form.
     ///
-    /// - Throws: ``OriginError`` as ``Origin/init(_:)``.
+    /// - Throws: ``OriginError``, as ``Origin/init(_:)``.
     package init(_ text: String) throws(OriginError) {
         let authority = try Authority(text)
         origin = authority.origin
@@ -190,7 +193,7 @@ package struct CanonicalAddress: Sendable {
 }
 
 extension URL {
-    /// The address without user name and password.
+    /// The URL without user name and password.
     package var withoutUserInfo: URL {
         let text = absoluteString
         guard let range = userInfoRange(of: text) else { return self }
@@ -198,7 +201,7 @@ extension URL {
             ?? self
     }
 
-    /// The address with another's user name and password in place of its own.
+    /// Returns the URL with the user name and password of another URL in place of its own.
     package func with(userInfoOf other: URL) -> URL {
         let text = other.absoluteString
         guard let range = userInfoRange(of: text) else { return withoutUserInfo }
@@ -208,17 +211,17 @@ extension URL {
         return URL(string: own) ?? self
     }
 
-    /// User name and password as they stand in the address, with their `@`.
+    /// User name and password as written in the URL, with the `@` after them; `nil` without any.
     package var userInfo: String? {
         let text = absoluteString
         return userInfoRange(of: text).map { String(text[$0]) }
     }
 
-    /// Whether the address carries a user name or a password.
+    /// Whether the URL has a user name or a password.
     package var hasUserInfo: Bool { userInfoRange(of: absoluteString) != nil }
 }
 
-/// Where user name and password stand in an address, the `@` included.
+/// Returns the range of user name and password in a URL, the `@` included.
 private func userInfoRange(of text: String) -> Range<String.Index>? {
     let bytes = text.utf8
     guard let start = endOfSlashes(bytes) else { return nil }
@@ -228,14 +231,14 @@ private func userInfoRange(of text: String) -> Range<String.Index>? {
 }
 
 extension String {
-    /// Path, query and fragment of an address.
+    /// Path, query and fragment of a URL; all of the text if it has no `://`.
     var behindAuthority: Substring {
         guard let start = endOfSlashes(utf8) else { return self[...] }
         return self[(utf8[start...].firstIndex(where: endsAuthority) ?? endIndex)...]
     }
 }
 
-/// Where the authority of an address begins: behind the first `://`.
+/// Returns where the authority of a URL begins: after `://`, if that follows the first colon.
 private func endOfSlashes(_ bytes: String.UTF8View) -> String.Index? {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return nil }
     let rest = bytes[colon...].dropFirst()
@@ -243,18 +246,20 @@ private func endOfSlashes(_ bytes: String.UTF8View) -> String.Index? {
     return rest.index(rest.startIndex, offsetBy: 2)
 }
 
-/// Whether the authority of an address ends before a byte (RFC 3986 §3.2).
+/// Whether a byte ends the authority of a URL (RFC 3986 §3.2).
 private func endsAuthority(_ byte: UInt8) -> Bool {
     byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
 }
 
-/// The part of an address that names the server, taken apart as libcurl does (`lib/urlapi.c`), but
-/// for what libcurl reads in a way that others do not: that is refused.
+/// The parsed authority of a URL.
+///
+/// Parses as libcurl does (`lib/urlapi.c`), but refuses what libcurl and other parsers read
+/// differently.
 private struct Authority {
     let origin: Origin
     /// The scheme as written, in lower case.
     let scheme: String
-    /// User name and password with their `@`.
+    /// User name and password with the `@` after them; empty without any.
     let userInfo: Substring
     /// Path, query and fragment.
     let rest: Substring
@@ -296,7 +301,7 @@ private struct Authority {
             port: try Self.port(server[endOfHost...], host) ?? (isSecure ? 443 : 80))
     }
 
-    /// Behind the bracket of an IPv6 address, or else at the first colon.
+    /// Returns the index after the bracket of an IPv6 address, or else that of the first colon.
     private static func endOfHost(_ server: Substring.UTF8View) -> String.Index {
         if server.first == UInt8(ascii: "["), let bracket = server.firstIndex(of: UInt8(ascii: "]"))
         {
@@ -305,7 +310,7 @@ private struct Authority {
         return server.firstIndex(of: UInt8(ascii: ":")) ?? server.endIndex
     }
 
-    /// The number behind a colon; `nil` without one, which stands for the scheme's own port.
+    /// Returns the number after a colon; `nil` without one, for the scheme's default port.
     private static func port(
         _ text: Substring.UTF8View, _ host: Substring.UTF8View
     ) throws(OriginError) -> Int? {
@@ -329,11 +334,13 @@ private struct Authority {
 
     // MARK: Hosts
 
-    /// The longest name and the longest label that DNS has (RFC 1035 §2.3.4).
+    /// The lengths in bytes that DNS allows for a name and for a label (RFC 1035 §2.3.4).
     private static let nameLimit = 253
     private static let labelLimit = 63
 
-    /// The canonical form of a host.
+    /// Returns the canonical form of a host.
+    ///
+    /// - Parameter written: The host as in a URL: percent-encoded, an IPv6 address in brackets.
     static func host(_ written: [UInt8]) throws(OriginError) -> String {
         func invalid(_ reason: String) -> OriginError {
             .invalidHost(String(decoding: written, as: UTF8.self), reason: reason)
@@ -353,7 +360,7 @@ private struct Authority {
                 throw invalid("a host has no \(shown(odd))")
             }
         }
-        // It only says that no search domains are tried; a server that is reached without it is the same.
+        // The dot at the end only prevents search domains: it names the same server.
         let isAbsolute = name.last == UInt8(ascii: ".")
         if isAbsolute { name.removeLast() }
         guard !name.isEmpty else { throw invalid("it is empty") }
@@ -376,7 +383,7 @@ private struct Authority {
         return String(decoding: name, as: UTF8.self)
     }
 
-    /// Whether a canonical name may have a byte.
+    /// Whether a canonical name may contain a byte.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
@@ -407,7 +414,9 @@ private struct Authority {
 
     // MARK: IP addresses
 
-    /// Whether a label is a number as IPv4 addresses have them, well formed or not.
+    /// Whether a label consists of digits, or of `0x` and hexadecimal digits.
+    ///
+    /// A host whose last label does must be an IPv4 address.
     private static func isNumber(_ label: ArraySlice<UInt8>) -> Bool {
         if label.starts(with: "0x".utf8) {
             return label.dropFirst(2).allSatisfy { $0.hexValue != nil }
@@ -415,8 +424,10 @@ private struct Authority {
         return label.allSatisfy(\.isDigit)
     }
 
-    /// An IPv4 address with four decimal numbers, of one to four numbers that are decimal, octal or
-    /// hexadecimal, the last of which fills what is left (as `inet_aton` reads them).
+    /// Returns an IPv4 address as four decimal numbers; `nil` if the labels are none.
+    ///
+    /// Reads labels as `inet_aton` does: one to four decimal, octal or hexadecimal numbers, the
+    /// last of which fills the remaining bytes.
     private static func ipv4(_ labels: [ArraySlice<UInt8>]) -> String? {
         guard labels.count <= 4 else { return nil }
         var address: UInt64 = 0
@@ -450,10 +461,10 @@ private struct Authority {
         return number
     }
 
-    /// The longest zone that libcurl reads, in bytes.
+    /// The longest zone that libcurl accepts, in bytes.
     private static let zoneLimit = 15
 
-    /// An IPv6 address in brackets, with or without a zone behind `%25` or `%` (RFC 6874).
+    /// Parses an IPv6 address in brackets, with or without a zone after `%25` or `%` (RFC 6874).
     private static func ipv6(
         _ written: [UInt8], _ invalid: (String) -> OriginError
     ) throws(OriginError) -> String {
@@ -478,7 +489,7 @@ private struct Authority {
 }
 
 extension Origin {
-    /// Whether two addresses have scheme, host and port in common (RFC 6454 §4); false if one has none.
+    /// Whether two URLs have the same origin (RFC 6454 §4); `false` if one of them has none.
     package static func isSame(_ a: URL?, _ b: URL?) -> Bool {
         guard let a, let b, let origin = try? Origin(a) else { return false }
         return origin == (try? Origin(b))

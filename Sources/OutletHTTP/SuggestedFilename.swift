@@ -1,11 +1,12 @@
 import FoundationEssentials
 
 extension HTTPResponse {
-    /// A name to store the body under; safe to append to a directory.
+    /// A file name for the body that is safe to append to a directory.
     ///
-    /// From `Content-Disposition` (RFC 6266, `filename*` before `filename`), else the address's last
-    /// path component, else its host. Never has a directory, a control character or a leading dot,
-    /// and is 1 to 255 bytes long.
+    /// It is the first of these that leaves a valid name: `filename*`, then `filename` of
+    /// `Content-Disposition` (RFC 6266); the URL's last path component; the URL's host; `Unknown`.
+    /// It never contains a directory, a control character or a leading dot, and is 1 to 255 bytes
+    /// long.
     public var suggestedFilename: String {
         let disposition = headers.value(for: "Content-Disposition").map(Disposition.init)
         let candidates = [
@@ -15,12 +16,13 @@ extension HTTPResponse {
     }
 }
 
-/// What is left of a name when all that could lead out of a directory, or hide, is taken away.
+/// Removes directories, control and invisible characters, and leading and trailing dots and spaces
+/// from a name.
 ///
-/// - Returns: One path component of at most 255 bytes, without a leading dot; `nil` when nothing is
+/// - Returns: One path component of at most 255 bytes, without a leading dot; `nil` if nothing is
 ///   left.
 func safeFilename(_ name: String) -> String? {
-    // Scalars first: one that is invisible may part a slash from what follows, but not after this.
+    // First, because an invisible scalar before a leading dot would protect it from trimming.
     let visible = name.unicodeScalars.filter { scalar in
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: false
@@ -34,7 +36,7 @@ func safeFilename(_ name: String) -> String? {
     return isPathComponent(component) ? String(component) : nil
 }
 
-/// Without the dots and spaces at both ends.
+/// Removes the dots and spaces at both ends.
 private func trimmed(_ name: Substring) -> Substring {
     let isPadding: (UInt8) -> Bool = { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: " ") }
     var bytes = name.utf8.drop(while: isPadding)
@@ -42,12 +44,13 @@ private func trimmed(_ name: Substring) -> Substring {
     return Substring(bytes)
 }
 
-/// Cuts the stem, not the extension, and no character.
+/// Shortens a name to a number of bytes, at a character boundary, and keeps its extension unless
+/// that is half of the limit or longer.
 private func shortened(_ name: Substring, to limit: Int) -> Substring {
     guard name.utf8.count > limit else { return name }
     func start(_ text: Substring, _ room: Int) -> Substring {
         var end = text.utf8.index(text.startIndex, offsetBy: min(room, text.utf8.count))
-        // A byte that continues a character.
+        // Goes back over UTF-8 continuation bytes.
         while end < text.endIndex, text.utf8[end] & 0xC0 == 0x80 {
             end = text.utf8.index(before: end)
         }
@@ -59,7 +62,7 @@ private func shortened(_ name: Substring, to limit: Int) -> Substring {
     return "\(start(stem, limit - suffix.utf8.count - 1)).\(suffix)"
 }
 
-/// Whether a text names a visible file in a directory, whichever directory that is.
+/// Whether a text is a single path component of at most 255 bytes without a leading dot.
 private func isPathComponent(_ name: Substring) -> Bool {
     guard let first = name.utf8.first, first != UInt8(ascii: "."), name.utf8.count <= 255 else {
         return false
@@ -69,9 +72,9 @@ private func isPathComponent(_ name: Substring) -> Bool {
 
 /// The names in a `Content-Disposition` field (RFC 6266 §4).
 private struct Disposition {
-    /// `filename`.
+    /// The value of `filename`.
     private(set) var name: String?
-    /// `filename*`, decoded (RFC 8187).
+    /// The decoded value of `filename*` (RFC 8187).
     private(set) var extendedName: String?
 
     init(_ field: String) {
@@ -87,7 +90,8 @@ private struct Disposition {
         }
     }
 
-    /// `UTF-8'en'na%20me`; other charsets than UTF-8 and ISO 8859-1 are left aside.
+    /// Decodes a value such as `UTF-8'en'na%20me`; `nil` for charsets other than UTF-8 and
+    /// ISO 8859-1.
     private static func decode(_ value: String) -> String? {
         let parts = value.parts(separatedBy: "'", maxSplits: 2)
         guard parts.count == 3, let bytes = parts[2].percentDecodedBytes else { return nil }

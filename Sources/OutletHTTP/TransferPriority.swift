@@ -1,10 +1,10 @@
-/// Which of several waiting requests goes first.
+/// The order in which requests that wait for a connection get one.
 public enum TransferPriority: UInt8, Sendable, Comparable, CaseIterable {
-    /// After all others.
+    /// After waiting requests of higher priority.
     case low
-    /// The usual.
+    /// The default.
     case normal
-    /// Before all others.
+    /// Before waiting requests of lower priority.
     case high
 
     /// Orders priorities from low to high.

@@ -1,6 +1,6 @@
 import Outlet
 
-/// Takes a command line apart by the option table.
+/// Parses a command line by means of ``OptionTable``.
 ///
 /// Options may stand anywhere: `--long value`, `--long=value`, `-s value`, `-svalue`, `-abc`.
 /// `--no-SWITCH` turns a switch off, `--` ends the options.
@@ -10,7 +10,10 @@ struct ArgumentParser {
     private var switchedOff: Set<Option.ID> = []
     private var operands: [String] = []
 
-    /// - Parameter arguments: Without the program's name.
+    /// Parses a command line.
+    ///
+    /// - Parameter arguments: The arguments without the program's name.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if the command line is wrong.
     static func parse(_ arguments: [String]) throws(CommandError) -> ParsedArguments {
         var parser = ArgumentParser(arguments: arguments[...])
         return try parser.run()
@@ -31,7 +34,7 @@ struct ArgumentParser {
                 operands.append(argument)
             }
         }
-        // A question about the program is answered whatever else the line holds.
+        // --help and --version work even if the rest of the command line is wrong.
         if values[.version] != nil || values[.help] != nil {
             let verb = (try? Verb.selected(by: operands)) ?? (.request, operands)
             return parsed(verb.verb, operands: verb.operands)
@@ -111,7 +114,7 @@ struct ArgumentParser {
     }
 
     private func unknown(_ name: String) -> CommandError {
-        // The name may hold a secret by mistake, but it is all there is to say what is wrong.
+        // The name may contain a secret by mistake, but without it the error would say nothing.
         let nearest = Suggestion.nearest(
             to: String(Substring(name.utf8.drop { $0 == UInt8(ascii: "-") })),
             among: OptionTable.all.map(\.long))

@@ -1,11 +1,13 @@
 import Outlet
 
-/// The command line as the system gives it: bytes, which are to be text.
+/// Decodes the command line, which the system passes as bytes.
 enum ArgumentText {
-    /// The texts of arguments that begin with the program's name.
+    /// Decodes arguments from UTF-8; the first one is the program's name.
     ///
-    /// - Throws: ``CommandError`` for one that is not UTF-8: repaired it would ask for something
-    ///   else. Of its bytes only those are shown that are the fault, it may hold a secret.
+    /// Invalid bytes are not replaced, because the argument would then mean something else.
+    ///
+    /// - Throws: ``CommandError`` if an argument is not valid UTF-8. It shows only the invalid
+    ///   bytes, because the argument may contain a secret.
     static func texts(_ arguments: [[UInt8]]) throws(CommandError) -> [String] {
         var texts: [String] = []
         for (index, bytes) in arguments.enumerated() {
@@ -19,7 +21,7 @@ enum ArgumentText {
         return texts
     }
 
-    /// The first bytes that are no character, and where they are.
+    /// Describes the first invalid bytes and their position.
     private static func fault(in bytes: [UInt8]) -> String {
         var decoder = UTF8Decoder()
         var start = 0

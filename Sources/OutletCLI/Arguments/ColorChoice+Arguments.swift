@@ -1,5 +1,6 @@
 extension ColorChoice {
-    /// What `--color` says, and `--pretty` where that is more exact.
+    /// Reads `--color` and `--pretty`; a value of `--pretty` takes precedence, except that
+    /// `--color=never` always means no colours.
     init(_ arguments: ParsedArguments) {
         let color = arguments.value(.color).flatMap(ColorChoice.init) ?? .auto
         switch arguments.value(.pretty) {

@@ -1,6 +1,6 @@
-/// Completions for shells, made from the option table and the verbs.
+/// Generates completion scripts for shells from the option table and the verbs.
 enum Completions {
-    /// For bash 4 and later, to be put in `bash-completion/completions/outlet`.
+    /// The script for bash 4 and later, to install as `bash-completion/completions/outlet`.
     static var bash: String {
         var cases = ""
         for option in OptionTable.all where option.value != nil {
@@ -37,7 +37,7 @@ enum Completions {
             """
     }
 
-    /// For zsh, to be put in a directory of `$fpath` as `_outlet`.
+    /// The script for zsh, to install as `_outlet` in a directory of `$fpath`.
     static var zsh: String {
         var lines: [String] = []
         for option in OptionTable.all {
@@ -57,7 +57,7 @@ enum Completions {
             """
     }
 
-    /// For fish, to be put in `fish/vendor_completions.d/outlet.fish`.
+    /// The script for fish, to install as `fish/vendor_completions.d/outlet.fish`.
     static var fish: String {
         var text = "# Completions of outlet for fish; made by 'outlet --generate fish'.\n"
         text +=
@@ -88,7 +88,7 @@ enum Completions {
         return "'\(quoted(text))'"
     }
 
-    /// A text inside single quotes of a shell.
+    /// Escapes a text for use inside single quotes of a shell.
     private static func quoted(_ text: String) -> String {
         text.replacing("'", with: "'\\''")  // text: ours
     }

@@ -1,13 +1,13 @@
 import Outlet
 
-/// The help's text, made from the verbs, the option table and the exit codes.
+/// Generates the help text from the verbs, the option table and the exit codes.
 enum Help {
-    /// One verb in full, or the short guide to everything.
+    /// Returns the complete help of a verb, or the overview if `verb` is `nil`.
     static func text(for verb: Verb?, style: Style) -> String {
         verb.map { page(for: $0, style: style) } ?? overview(style: style)
     }
 
-    /// The short guide to everything.
+    /// Returns the overview of all verbs.
     static func overview(style: Style) -> String {
         var text = "outlet: HTTP requests through native plugins\n"
         text += section("Usage", style)
@@ -24,7 +24,7 @@ enum Help {
         return text
     }
 
-    /// One verb in full.
+    /// Returns the complete help of a verb.
     static func page(for verb: Verb, style: Style) -> String {
         guard verb != .request else { return overview(style: style) }
         var text = "outlet \(verb.rawValue): \(verb.summary)\n"
@@ -41,7 +41,7 @@ enum Help {
 
     private static let items = table(itemForms)
 
-    /// The forms of items, and what each means.
+    /// The forms of request items and their meanings.
     static let itemForms = [
         ("Name:value", "header; 'Name:' leaves one out, 'Name;' sends it empty"),
         ("name==value", "query parameter"),
@@ -108,7 +108,7 @@ enum Help {
     private static let exitCodes = table(
         ExitCode.allCases.map { (String($0.rawValue), $0.explanation) })
 
-    /// Two columns; a left side that is too wide gets a line of its own.
+    /// Formats two columns; a left side that is too wide gets a separate line.
     private static func table(_ rows: [(String, String)]) -> String {
         let width = min(rows.map { $0.0.count }.max() ?? 0, 28)
         var text = ""

@@ -1,8 +1,8 @@
 import Outlet
 
-/// The manual page `outlet(1)`, made from the option table, the verbs and the exit codes.
+/// Generates the manual page `outlet(1)` from the option table, the verbs and the exit codes.
 enum ManualPage {
-    /// The page in the macros of man(7).
+    /// The page's source, with the macros of man(7).
     static var text: String {
         var page = """
             .TH OUTLET 1 "" "outlet \(escaped(outletVersion))" "User Commands"
@@ -61,7 +61,7 @@ enum ManualPage {
 
     private static func escaped(_ text: String) -> String {
         let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")  // text: ours
-        // A line that begins so would be a request to the formatter.
+        // troff treats a line that begins with one of these characters as a request.
         let isRequest = escaped.startsWithBytes(of: ".") || escaped.startsWithBytes(of: "'")
         return isRequest ? "\\&\(escaped)" : escaped
     }

@@ -1,23 +1,27 @@
 import Outlet
 
-/// The name of a JSON field with its way into objects and arrays: `user[tags][]`, `a[b][0]`.
+/// The name of a JSON field with its path through objects and arrays: `user[tags][]`, `a[b][0]`.
 struct NestedField: Equatable {
     enum Step: Equatable {
-        /// The member of an object.
+        /// A member of an object.
         case member(String)
-        /// The element of an array.
+        /// An element of an array.
         case element(Int)
-        /// A new element behind the others.
+        /// A new element at the end of an array.
         case append
     }
 
     let steps: [Step]
 
-    /// The highest index that may be written; an array is filled with `null` up to it.
+    /// The highest index allowed, because an array is filled with `null` up to its index.
     static let highestIndex = 9_999
 
-    /// Reads a name; a backslash before `[`, `]` or `\` takes its meaning away, and before a
-    /// digit makes a member of what would be an index.
+    /// Parses a name.
+    ///
+    /// A backslash escapes `[`, `]` and `\`. A backslash before the first digit in brackets makes
+    /// it the name of a member instead of an index.
+    ///
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if the brackets or an index are wrong.
     init(parsing name: String) throws(CommandError) {
         var steps: [Step] = []
         var rest = Array(name.unicodeScalars)[...]
@@ -74,9 +78,14 @@ struct NestedField: Equatable {
 }
 
 extension NestedField {
-    /// Puts a value where the name leads to, making objects and arrays on the way.
+    /// Sets the value at the path, and makes missing objects and arrays.
     ///
-    /// - Parameter name: As written, for the error.
+    /// - Parameters:
+    ///   - value: The value to set.
+    ///   - root: The JSON value to change; `nil` if there is none yet.
+    ///   - name: The name as written, for the error.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if the path leads through a value of
+    ///   another kind.
     func set(
         _ value: JSONValue, in root: inout JSONValue?, name: String
     ) throws(CommandError) {
@@ -119,7 +128,7 @@ extension NestedField {
         }
     }
 
-    /// What is there already, an empty container where nothing or `null` is.
+    /// Returns the existing container, or an empty one if there is nothing or `null`.
     private static func opened<Container>(
         _ place: JSONValue?, as wanted: String, _ empty: Container,
         _ container: (JSONValue) -> Container?

@@ -1,6 +1,6 @@
-/// One option of the command line, as data: parsing, help and completions read the same table.
+/// An option of the command line, described as data for the parser, the help and completions.
 struct Option: Sendable {
-    /// The option's identity; the raw value is its long name.
+    /// The identity of an option; the raw value is its long name.
     enum ID: String, Sendable, CaseIterable {
         case plugins, pluginConfig = "plugin-config", pluginsOptional = "plugins-optional", run
         case seed, only, lang, directory
@@ -21,7 +21,7 @@ struct Option: Sendable {
         case help, version, generate
     }
 
-    /// Under which heading the help lists an option.
+    /// The heading of the help under which an option is listed.
     enum Group: String, Sendable, CaseIterable {
         case plugins = "Plugins"
         case request = "Request"
@@ -34,9 +34,9 @@ struct Option: Sendable {
 
     let id: ID
     let short: Character?
-    /// What stands for the value in the help; `nil` for a switch.
+    /// The placeholder of the value in the help; `nil` for a switch.
     let value: String?
-    /// The values allowed; empty when any text is.
+    /// The allowed values; empty if any text is allowed.
     let choices: [String]
     let repeats: Bool
     let isOnByDefault: Bool

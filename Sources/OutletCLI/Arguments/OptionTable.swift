@@ -1,4 +1,4 @@
-/// Every option there is.
+/// The table of all options.
 enum OptionTable {
     private static let pluginVerbs: [Verb] = [
         .request, .pluginsList, .pluginsInspect, .pluginsConfig, .pluginsCall, .demo,

@@ -1,14 +1,15 @@
-/// What to print of an exchange, and how.
+/// The options about which parts of an exchange are printed, and how.
 struct OutputOptions: Sendable, Equatable {
-    /// The parts that go to stdout; not looked at for a report.
+    /// The parts printed to stdout; unused if ``isReport`` is `true`.
     var parts: OutputParts
-    /// Whether one JSON object takes the place of everything else on stdout.
+    /// Whether stdout gets one JSON object instead of everything else (`--json`).
     var isReport: Bool
-    /// The file that takes the body.
+    /// The file to write the body to (`--output`); `nil` if there is none.
     var path: String?
-    /// Whether JSON is laid out for people.
+    /// Whether JSON is indented.
     var formats: Bool
-    /// Whether the command line asks for JSON, so that what claims to be JSON has to be.
+    /// Whether the command line asks for JSON output; a body that claims to be JSON but is not is
+    /// then an error.
     var readsJSON: Bool
     /// The colours of stdout.
     var style: Style
@@ -16,9 +17,13 @@ struct OutputOptions: Sendable, Equatable {
     /// Whether a status of 300 and above sets the exit code.
     var checksStatus: Bool
 
+    /// Reads the options of a command line.
+    ///
     /// - Parameters:
+    ///   - arguments: The parsed command line.
     ///   - isTerminal: Whether stdout is a terminal.
     ///   - style: The colours of stdout.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if options contradict each other.
     init(_ arguments: ParsedArguments, isTerminal: Bool, style: Style) throws(CommandError) {
         let asked = try OutputParts(arguments)
         isReport = arguments.isOn(.json)

@@ -1,4 +1,4 @@
-/// What of an exchange is printed, by HTTPie's letters.
+/// The parts of an exchange to print, with the letters of HTTPie's `--print`.
 struct OutputParts: OptionSet, Sendable, Equatable {
     let rawValue: UInt8
 
@@ -12,13 +12,13 @@ struct OutputParts: OptionSet, Sendable, Equatable {
     static let responseBody = OutputParts(rawValue: 8)
     /// `m`: timing, sizes, addresses, proxy and CA.
     static let metadata = OutputParts(rawValue: 16)
-    /// `p`: what each plugin did.
+    /// `p`: the actions of plugins.
     static let plugins = OutputParts(rawValue: 32)
 
-    /// What is known before a response's body.
+    /// The parts that are known before the response's body arrives.
     static let heads: OutputParts = [.requestHead, .requestBody, .responseHead]
 
-    /// All of `-v`.
+    /// The parts of `--verbose`.
     static let verbose: OutputParts = [
         .requestHead, .requestBody, .responseHead, .responseBody, .metadata, .plugins,
     ]
@@ -30,7 +30,9 @@ struct OutputParts: OptionSet, Sendable, Equatable {
 }
 
 extension OutputParts {
-    /// Reads the letters of `--print`.
+    /// Parses the letters of `--print`.
+    ///
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` for an unknown letter.
     init(letters: String) throws(CommandError) {
         var parts: OutputParts = []
         for letter in letters {
@@ -42,7 +44,11 @@ extension OutputParts {
         self = parts
     }
 
-    /// What the options ask for; `nil` when none does.
+    /// Reads `--print`, `--verbose`, `--headers` and `--body`, in this order of precedence.
+    ///
+    /// `nil` if none of them is given.
+    ///
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` for an unknown letter of `--print`.
     init?(_ arguments: ParsedArguments) throws(CommandError) {
         if let letters = arguments.value(.print) {
             self = try OutputParts(letters: letters)

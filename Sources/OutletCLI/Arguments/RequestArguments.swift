@@ -2,11 +2,11 @@ import FoundationEssentials
 import Glibc
 import Outlet
 
-/// A request's command line, looked at and understood; stdin not yet read.
+/// The validated command line of a request; stdin is not read yet.
 struct RequestArguments: Sendable {
-    /// What the items make of the body.
+    /// The body that the command line defines.
     enum Body: Sendable, Equatable {
-        /// The items say nothing; stdin may.
+        /// The command line defines no body; stdin may contain one.
         case unsaid
         case json(JSONValue)
         case form(String)
@@ -14,17 +14,23 @@ struct RequestArguments: Sendable {
         case file(path: String)
     }
 
-    /// As written; `nil` is GET, or POST when there is a body.
+    /// The method; `nil` means GET, or POST if there is a body.
     var method: HTTPMethod?
     var url: URL
-    /// What the items set, in order.
+    /// The header fields that the command line sets, in order.
     var headers = HTTPHeaders()
-    /// What the items leave out.
+    /// The names of the fields that items remove.
     var unsetHeaders: [String] = []
     var body = Body.unsaid
     var isForm: Bool
 
-    /// - Parameter readFile: Gives a file's bytes, for items with `@`.
+    /// Interprets a parsed command line.
+    ///
+    /// - Parameters:
+    ///   - arguments: The parsed command line.
+    ///   - readFile: Returns the bytes of a file, for items with `@`.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if the command line is wrong, and any
+    ///   error of `readFile`.
     init(
         _ arguments: ParsedArguments, readFile: (String) throws(CommandError) -> [UInt8]
     ) throws(CommandError) {
@@ -63,7 +69,7 @@ struct RequestArguments: Sendable {
         for item in items {
             switch item {
             case .header(let name, let value):
-                // The first of a name replaces a default, further ones repeat the field.
+                // The first field of a name replaces the default one, further ones are added.
                 if seen.insert(name.lowercasedASCII).inserted {
                     headers.update(name: name, value: value)
                 } else {

@@ -1,10 +1,10 @@
 import Outlet
 
-/// One item behind the URL, in HTTPie's grammar.
+/// An item after the URL, in HTTPie's grammar.
 enum RequestItem: Sendable, Equatable {
     /// `Name:value`.
     case header(name: String, value: String)
-    /// `Name:`; leaves out a field that would be sent otherwise.
+    /// `Name:`; removes a field that would be sent by default.
     case unsetHeader(name: String)
     /// `Name;`.
     case emptyHeader(name: String)
@@ -27,12 +27,16 @@ extension RequestItem {
         case emptyHeader = ";"
     }
 
-    /// Reads one item.
+    /// Parses an item.
     ///
-    /// A backslash before `:`, `=`, `@` or `;` takes its meaning away; before anything else it
-    /// stands for itself. The first separator counts, the longest one at that place.
+    /// A backslash escapes `:`, `=`, `@` and `;`; before any other character it is a plain
+    /// backslash. The first separator counts; of several at the same place, the longest one.
     ///
-    /// - Parameter readFile: Gives a file's bytes, for the forms with `@`.
+    /// - Parameters:
+    ///   - text: The item as written.
+    ///   - readFile: Returns the bytes of a file, for the forms with `@`.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if the item is wrong, and any error of
+    ///   `readFile`.
     init(
         parsing text: String, readFile: (String) throws(CommandError) -> [UInt8]
     ) throws(CommandError) {
@@ -85,7 +89,7 @@ extension RequestItem {
         }
     }
 
-    /// Reads a value; the error leaves it out, as it may be a secret.
+    /// Parses a JSON value; the error does not contain it, because it may be a secret.
     private static func json(_ name: String, _ bytes: [UInt8]) throws(CommandError) -> JSONValue {
         do {
             return try JSONValue(parsing: bytes)

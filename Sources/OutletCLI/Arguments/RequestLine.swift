@@ -2,7 +2,7 @@ import Outlet
 
 /// The operands of a request: `[METHOD] URL [ITEM…]`.
 struct RequestLine: Sendable, Equatable {
-    /// As written; `nil` leaves the choice to the body.
+    /// The method; if `nil`, it depends on whether there is a body.
     var method: HTTPMethod?
     var url: String
     var items: [String]
@@ -17,7 +17,12 @@ struct RequestLine: Sendable, Equatable {
         knownMethods.first { $0.equalsIgnoringCase(word) }
     }
 
-    /// Tells a method from a URL: a known method in any case, or capitals, with a word behind.
+    /// Splits the operands into method, URL and items.
+    ///
+    /// The first operand is a method if it is a known method in any case, or a word of at least two
+    /// characters that consists of capitals, digits and hyphens.
+    ///
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if there is no URL.
     init(operands: [String]) throws(CommandError) {
         guard let first = operands.first else {
             throw .usage("no URL given", advice: "try 'outlet :8080/get' or 'outlet --help'")

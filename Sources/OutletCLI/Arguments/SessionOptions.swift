@@ -1,8 +1,11 @@
 import FoundationEssentials
 import Outlet
 
-/// The settings of the session that a command line asks for.
+/// Reads the settings of the session from the command line.
 enum SessionOptions {
+    /// Returns the settings of the session.
+    ///
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if an option's value is wrong.
     static func configuration(
         _ arguments: ParsedArguments
     ) throws(CommandError) -> SessionConfiguration {
@@ -10,7 +13,7 @@ enum SessionOptions {
         configuration.headers = defaultHeaders
         if let seconds = try seconds(arguments, .timeout) {
             configuration.timeoutIntervalForResource = seconds
-            // The time in all is what was asked for; a stall within it is no reason to end.
+            // `--timeout` limits the total time; a stall within it is not an error.
             configuration.timeoutIntervalForRequest = 0
         }
         if let seconds = try seconds(arguments, .connectTimeout) {
@@ -36,19 +39,25 @@ enum SessionOptions {
         return configuration
     }
 
-    /// How long the request may take in all, in seconds; `nil` for no limit.
+    /// Returns the time limit of the whole request in seconds; `nil` if there is none.
+    ///
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if the value is not a number of seconds.
     static func timeout(_ arguments: ParsedArguments) throws(CommandError) -> TimeInterval? {
         guard let seconds = try seconds(arguments, .timeout), seconds > 0 else { return nil }
         return seconds
     }
 
-    /// How long a command may take that runs plugins' code beside requests, in seconds; `nil` for any time.
+    /// Returns the time limit of a command that runs plugin code without a request, in seconds.
+    ///
+    /// 30 s by default; `nil` (`--timeout 0`) means no limit.
+    ///
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if the value is not a number of seconds.
     static func pluginTimeout(_ arguments: ParsedArguments) throws(CommandError) -> TimeInterval? {
         guard let seconds = try seconds(arguments, .timeout) else { return 30 }
         return seconds > 0 ? seconds : nil
     }
 
-    /// What is sent unless an item says otherwise.
+    /// The default header fields, which items can replace or remove.
     static let defaultHeaders: HTTPHeaders = [
         .defaultAcceptEncoding, .accept("*/*"), .userAgent("outlet/\(outletVersion)"),
     ]
@@ -100,7 +109,7 @@ enum SessionOptions {
         }
     }
 
-    /// A number of bytes: decimal digits, and `k`, `M` or `G` for powers of 1024.
+    /// Parses a number of bytes: decimal digits, optionally with `k`, `M` or `G` (powers of 1024).
     private static func size(
         _ arguments: ParsedArguments, _ id: Option.ID
     ) throws(CommandError) -> Int64? {
@@ -152,7 +161,7 @@ enum SessionOptions {
                 addresses.map { String(Substring($0)) }
         }
         if let text = arguments.value(.interface) {
-            // No name of an interface is an address.
+            // The name of an interface cannot be an IP address.
             let isAddress = AddressPolicy.any.allows(text)
             configuration.sourceAddress = isAddress ? .address(text) : .interface(text)
         }

@@ -1,16 +1,22 @@
 import FoundationEssentials
 import Outlet
 
-/// Makes a full address of what people type.
+/// Completes an abbreviated URL from the command line.
 ///
-/// `:3000/x` is `http://localhost:3000/x`, `host/x` is `http://host/x`, `://host` is
-/// `http://host`. A name and a password in the address are taken out, for the credential.
+/// `:3000/x` means `http://localhost:3000/x`, `host/x` means `http://host/x`, `://host` means
+/// `http://host`. A user name and password are removed from the URL and stored in ``credential``.
 struct URLSugar: Sendable, Equatable {
     var url: URL
-    /// `user:password` from the address, its escapes undone.
+    /// `user:password` from the URL, percent-decoded; `nil` if there is none.
     var credential: String?
 
-    /// - Parameter allowsFiles: Whether a `file:` address is one.
+    /// Parses and completes a URL; its fragment is dropped.
+    ///
+    /// - Parameters:
+    ///   - text: The URL as written.
+    ///   - query: Fields to append to the query.
+    ///   - allowsFiles: Whether a `file:` URL is accepted.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if the URL is invalid.
     init(
         _ text: String, query: [(name: String, value: String)] = [], allowsFiles: Bool = false
     ) throws(CommandError) {
@@ -38,7 +44,7 @@ struct URLSugar: Sendable, Equatable {
             self.url = url
             return
         }
-        // Before the parser, which knows fewer reasons.
+        // Before `URL`, whose failure has no reason.
         do throws(OriginError) {
             let address = try CanonicalAddress(address)
             if address.scheme != address.origin.scheme { throw .unsupportedScheme(address.scheme) }
@@ -55,7 +61,7 @@ struct URLSugar: Sendable, Equatable {
         if text.startsWithBytes(of: "://") { return "http" + text }
         if text.startsWithBytes(of: "//") { return "http:" + text }
         if hasScheme(text) { return text }
-        // ':3000/x' and ':/x' are on this machine; '::1' would be an address without its brackets.
+        // ':3000/x' and ':/x' mean localhost; '::1' is an IPv6 address that lacks its brackets.
         if text.startsWithBytes(of: ":"), !text.startsWithBytes(of: "::") {
             let port = text.droppingBytes(1).prefix(whileByte: \.isDigit)
             let rest = text.droppingBytes(port.utf8.count + 1)
@@ -72,10 +78,10 @@ struct URLSugar: Sendable, Equatable {
             && scheme.utf8.allSatisfy { $0.isAlpha || $0.isDigit || "+-.".utf8.contains($0) }
     }
 
-    /// A scheme without its two slashes.
+    /// Returns the scheme of a URL whose two slashes are missing, such as `https:host`.
     ///
-    /// What follows would pass for the path on a host of that name, and a password there for no
-    /// secret. A port makes it a host.
+    /// Otherwise `https` would be taken for a host name, and a password after it would not be
+    /// recognized as a secret. A digit after the colon is a port, so the word is a host name.
     private static func tornScheme(_ text: String) -> String? {
         guard !hasScheme(text), let (scheme, rest) = text.cut(at: ":"),
             ["http", "https", "ws", "wss", "file"].contains(String(scheme).lowercasedASCII),
@@ -95,12 +101,13 @@ struct URLSugar: Sendable, Equatable {
     }
 }
 
-/// A text for a query: all but unreserved characters escaped (RFC 3986 §2.3).
+/// Percent-encodes a text for a query: all but unreserved characters (RFC 3986 §2.3).
 func percentEncoded(_ text: String) -> String {
     escaped(text) { "-._~".utf8.contains($0) }
 }
 
-/// A text for a form: blanks are `+` (the URL standard's application/x-www-form-urlencoded).
+/// Encodes a text for a form; spaces become `+` (`application/x-www-form-urlencoded` in the URL
+/// standard).
 func formEncoded(_ text: String) -> String {
     escaped(text) { "-._* ".utf8.contains($0) }.parts(separatedBy: " ").joined(separator: "+")
 }

@@ -1,6 +1,6 @@
 import Outlet
 
-/// What the program can be asked to do.
+/// A command of the program.
 enum Verb: String, Sendable, CaseIterable {
     case request
     case pluginsList = "plugins list"
@@ -12,7 +12,7 @@ enum Verb: String, Sendable, CaseIterable {
     case demo
     case help
 
-    /// How the verb is called, one line per form.
+    /// The forms of the verb's command line.
     var synopses: [String] {
         switch self {
         case .request: ["outlet [METHOD] URL [ITEM…]"]
@@ -31,7 +31,7 @@ enum Verb: String, Sendable, CaseIterable {
         }
     }
 
-    /// What the verb does, in one line.
+    /// One sentence about what the verb does.
     var summary: String {
         switch self {
         case .request: "Sends one HTTP request, through plugins if asked to."
@@ -50,18 +50,20 @@ enum Verb: String, Sendable, CaseIterable {
         }
     }
 
-    /// The words that select the verb; none for a request.
+    /// The words that select the verb; empty for ``request``.
     var words: [String] {
         self == .request ? [] : rawValue.parts(separatedBy: " ").map(String.init)
     }
 }
 
 extension Verb {
-    /// What the operands ask for.
+    /// Finds the verb that the operands begin with.
     ///
-    /// A first word that names a verb is one; a host of that name is written `http://demo/`.
+    /// A first operand that is a verb is never a host name; a host named `demo` must be written
+    /// `http://demo/`.
     ///
-    /// - Returns: The verb, and the operands behind its words.
+    /// - Returns: The verb, and the operands after its words.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if the verb is incomplete or misspelt.
     static func selected(
         by operands: [String]
     ) throws(CommandError) -> (verb: Verb, operands: [String]) {

@@ -3,8 +3,8 @@ import Outlet
 import OutletTestServer
 import Synchronization
 
-/// `outlet demo`: a collection of requests through provider, plugins, session and libcurl to a
-/// server of the program's own.
+/// `outlet demo`: sends sample requests through provider plugins, session and libcurl to a
+/// ``LoopbackServer`` in this process.
 struct DemoCommand: Sendable {
     private let loading: PluginLoading
     private let isReport: Bool
@@ -28,7 +28,7 @@ struct DemoCommand: Sendable {
         self.loading = loading
     }
 
-    /// Sends the collection; fails unless every answer is as expected.
+    /// Sends the requests; ``ExitCode/failure`` if a response is not the expected one.
     func run() async -> ExitCode {
         do {
             return try await runCollection()
@@ -50,7 +50,7 @@ struct DemoCommand: Sendable {
         defer { server.stop() }
         var configuration = SessionConfiguration()
         configuration.headers = SessionOptions.defaultHeaders
-        // The server is this process: a proxy of the environment would not find it.
+        // The server listens on loopback, which a proxy from the environment could not reach.
         configuration.proxy = .none
         let service = RequestService(
             configuration, redirects: .follow, host: host, watcher: watcher)
@@ -91,7 +91,7 @@ struct DemoCommand: Sendable {
     }
 }
 
-/// Keeps a response's body for a report.
+/// Stores a response's body for a report.
 private final class SpoolingReceiver: ResponseReceiver {
     private let spool = Mutex<BodySpool?>(nil)
 
@@ -113,7 +113,9 @@ private final class SpoolingReceiver: ResponseReceiver {
         if let error { throw error }
     }
 
-    /// The whole body, once it has come.
+    /// Returns the complete body, or `nil` without a response; called after the response has ended.
+    ///
+    /// - Throws: ``OutputError`` if the body's temporary file cannot be read.
     func finish() throws(OutputError) -> BodySpool? {
         var whole = spool.withLock { $0 }
         try whole?.finish()
@@ -122,14 +124,14 @@ private final class SpoolingReceiver: ResponseReceiver {
 }
 
 extension DemoTarget {
-    /// The request that a provider would make of this.
+    /// Makes the request that a provider would make of the target.
     fileprivate func request() throws -> HTTPRequest {
         var request = try Provider.defaultEndpointMapping(for: self).urlRequest()
         request.context.target = self
         return request
     }
 
-    /// Whether a request brought what it was to bring.
+    /// Whether an exchange ended with the expected status.
     func isExpected(_ exchange: Exchange) -> Bool {
         exchange.failure == nil && exchange.response?.statusCode == expectedStatus
     }

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Outlet
 
-/// The collection of the demonstration: what a server can do, and what plugins do about it.
+/// A sample request of `outlet demo`.
 struct DemoTarget: TargetType {
-    /// One call.
+    /// The sample requests, in the order in which they are sent.
     enum Call: CaseIterable {
         case get, postJSON, unstable, teapot, delay, bytes, stream, redirect, basicAuth, gzip
     }
@@ -40,13 +40,13 @@ struct DemoTarget: TargetType {
         return HTTPHeaders([.authorization(username: "ada", password: "lovelace")]).dictionary
     }
 
-    /// Retriers are asked about failures only.
+    /// Makes a status of 400 and above a failure, because retriers are only called for failures.
     var validationType: ValidationType { .successAndRedirectCodes }
 
-    /// The status that the server is to answer with in the end.
+    /// The expected status of the final response.
     var expectedStatus: Int { call == .teapot ? 418 : 200 }
 
-    /// What the call shows.
+    /// What the request demonstrates.
     var purpose: String {
         switch call {
         case .get: "a plain request"

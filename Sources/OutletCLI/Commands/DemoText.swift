@@ -1,15 +1,15 @@
 import Outlet
 
-/// What all requests of the demonstration came to.
+/// Totals over all requests of `outlet demo`.
 struct DemoTotals: Sendable, Equatable {
     var requests = 0
     var attempts = 0
     var unexpected = 0
-    /// What plugins did, those calls left out that came to nothing.
+    /// The number of plugin actions that had an effect or failed.
     var actions = 0
-    /// Bytes of heads and bodies, last attempts only.
+    /// The bytes of response heads and bodies, of last attempts only.
     var received: Int64 = 0
-    /// Microseconds.
+    /// The time of all requests in microseconds.
     var elapsed: Int64 = 0
 
     mutating func add(_ exchange: Exchange, elapsed: Int64, isExpected: Bool) {
@@ -24,7 +24,7 @@ struct DemoTotals: Sendable, Equatable {
     }
 }
 
-/// The demonstration as text.
+/// Formats the output of `outlet demo`.
 struct DemoText {
     let style: Style
 
@@ -33,7 +33,7 @@ struct DemoText {
             + PluginText(style: style).list(plugins) + "\n"
     }
 
-    /// A request on one line, then a line for each thing a plugin did, then the timing.
+    /// Returns a line for a request, then one for each plugin action, then one for the timing.
     func exchange(_ exchange: Exchange, of target: DemoTarget, elapsed: Int64) -> String {
         let status = exchange.response.map { String($0.statusCode) } ?? "---"
         let isExpected = target.isExpected(exchange)

@@ -10,7 +10,9 @@ struct HelpCommand {
         return .ok
     }
 
-    /// The verb to explain; `nil` for all of them.
+    /// Returns the verb to explain; `nil` for the overview.
+    ///
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if there is no such verb.
     private func subject() throws(CommandError) -> Verb? {
         guard arguments.verb == .help else {
             return arguments.verb == .request ? nil : arguments.verb
@@ -18,7 +20,7 @@ struct HelpCommand {
         guard !arguments.operands.isEmpty else { return nil }
         let name = arguments.operands.joined(separator: " ")
         if let verb = Verb(rawValue: name) { return verb }
-        // 'outlet help plugins' is about the first of the family; its page names the others.
+        // 'outlet help plugins' explains the first plugins verb; its page lists the other ones.
         if let verb = Verb.allCases.first(where: { $0.words.first == name }) { return verb }
         let nearest = Suggestion.nearest(to: name, among: Verb.allCases.map(\.rawValue))
         throw .usage(

@@ -28,7 +28,7 @@ struct PluginsCheckCommand {
     private static let advice = "outlet plugins check FILE"
 
     private static func seed(_ arguments: ParsedArguments) throws(CommandError) -> UInt64 {
-        // Short enough to be typed again.
+        // Few digits, because a user may have to type it again.
         guard let text = arguments.value(.seed) else { return .random(in: 0..<1_000_000) }
         guard let seed = UInt64(text) else {
             throw .usage("--seed: \(text): not a whole number from 0 to \(UInt64.max)")
@@ -51,14 +51,16 @@ struct PluginsCheckCommand {
         return CheckTest.allCases.filter { wanted.isEmpty || wanted.contains($0) }
     }
 
-    /// Runs the tests and prints what they find; ``ExitCode/plugin`` when a rule is broken.
+    /// Runs the tests and prints their results; ``ExitCode/plugin`` if one of them fails.
+    ///
+    /// - Throws: ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
         let text = PluginCheckText(style: console.outputStyle)
         let (console, isReport) = (console, isReport)
         let results = Results()
         check.run { result in
             results.list.withLock { $0.append(result) }
-            // A closed output is reported below.
+            // An error of stdout is thrown below, by the write of the summary.
             if !isReport { try? console.output.write(text.result(result)) }
         }
         let list = results.list.withLock { $0 }
@@ -72,16 +74,16 @@ struct PluginsCheckCommand {
     }
 }
 
-/// What the tests have found so far.
+/// The results so far.
 private final class Results: Sendable {
     let list = Mutex<[CheckResult]>([])
 }
 
-/// What tests have found, for people and as JSON of the schema `outlet.check/1`.
+/// Formats the results as text and as JSON of the schema `outlet.check/1`.
 struct PluginCheckText {
     let style: Style
 
-    /// A line for a test, and one for each rule that it has found broken.
+    /// Returns a line for a test, and two for each broken rule that it has found.
     func result(_ result: CheckResult) -> String {
         let word =
             switch result.verdict {
@@ -101,7 +103,7 @@ struct PluginCheckText {
         return text
     }
 
-    /// What came of all.
+    /// Returns the number of results by verdict, and how to repeat the first failed test.
     func summary(_ results: [CheckResult], of check: PluginCheck) -> String {
         let counts = [CheckResult.Verdict.passed, .failed, .skipped].map { verdict in
             "\(results.count { $0.verdict == verdict }) \(verdict.rawValue)"
@@ -115,7 +117,7 @@ struct PluginCheckText {
         return text
     }
 
-    /// All of it.
+    /// Returns all results as JSON.
     func report(_ results: [CheckResult], of check: PluginCheck) -> JSONValue {
         [
             "schema": "outlet.check/1", "file": .string(check.file),

@@ -2,7 +2,7 @@ import Outlet
 
 /// `outlet plugins config [--run] [ID] --plugins DIR`.
 struct PluginsConfigCommand {
-    /// `nil` for all plugins.
+    /// The plugin to check; `nil` for all plugins.
     private let id: String?
     private let loading: PluginLoading
     private let runsCode: Bool
@@ -23,8 +23,11 @@ struct PluginsConfigCommand {
 
     private static let advice = "outlet plugins config [ID] --plugins DIR"
 
-    /// Prints a line for each plugin whose settings are right; ``ExitCode/plugin`` when those of one
-    /// are not.
+    /// Prints a line for each plugin with valid settings, and reports errors to stderr.
+    ///
+    /// - Returns: ``ExitCode/plugin`` if there was an error.
+    /// - Throws: ``CommandError`` if a place cannot be read or there is no such plugin;
+    ///   ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
         let inspection = try loading.inspect()
         var errors = inspection.failures

@@ -46,7 +46,7 @@ struct PluginsInspectCommand {
             let isNamed = isOfFile(file.path)
             let isWanted = isNamed || file.manifests.contains { $0.id == subject }
             var facts = PluginFacts.all(of: file)
-            // What holds no manifest may have the plugin, too.
+            // Only the code of a file without a manifest tells whether it contains the plugin.
             if runsCode, isWanted || file.manifests.isEmpty {
                 do {
                     facts = try PluginFacts.all(askingCodeOf: file, console: console)
@@ -76,7 +76,7 @@ struct PluginsInspectCommand {
         }
     }
 
-    /// Why there is nothing to show.
+    /// Returns the error if no plugin was found.
     private func absence(known: [String], failures: [PluginLoadError]) -> CommandError {
         if isFile || known.isEmpty, let first = failures.first {
             let others = failures.count - 1
@@ -92,7 +92,9 @@ struct PluginsInspectCommand {
             advice: (there + more).joined(separator: "; "))
     }
 
-    /// Several plugins may come from one file.
+    /// Whether the file at `path` has the name that the command line gives.
+    ///
+    /// All plugins of that file are shown.
     private func isOfFile(_ path: String) -> Bool {
         guard isFile, let name = subject.parts(separatedBy: "/").last,
             let own = path.parts(separatedBy: "/").last

@@ -16,8 +16,11 @@ struct PluginsListCommand {
         }
     }
 
-    /// Prints all plugins, as their files tell; ``ExitCode/plugin`` when one cannot be used, or
-    /// there is none.
+    /// Prints all plugins with the data of their manifests; runs none of their code.
+    ///
+    /// - Returns: ``ExitCode/plugin`` if a plugin cannot be used or there is none.
+    /// - Throws: ``CommandError`` if a place cannot be read; ``OutputError`` if stdout cannot be
+    ///   written.
     func run() throws -> ExitCode {
         let inspection = try loading.inspect()
         let plugins = inspection.files.flatMap(PluginFacts.all)

@@ -27,7 +27,9 @@ struct PluginsNewCommand {
 
     private static let advice = "outlet plugins new --lang c NAME"
 
-    /// Writes the project; nothing that is there is changed.
+    /// Writes the project into a new folder; existing files are never changed.
+    ///
+    /// - Throws: ``CommandError`` if the folder exists or cannot be written.
     func run() throws -> ExitCode {
         try project.write(to: directory)
         var steps = "wrote \(TerminalText.visibleLine(directory)): \(project.id)\n"

@@ -12,12 +12,15 @@ struct RequestCommand: Sendable {
     private let isVerbose: Bool
     private let console: Console
 
-    /// Looks at the whole command line, and reads stdin if it gives the body.
+    /// Validates the whole command line, and reads stdin if it contains the body.
     ///
-    /// - Parameter countdown: The time allowed, if there is a limit.
-    /// - Throws: ``CommandError``; nothing was sent then.
+    /// - Parameters:
+    ///   - arguments: The parsed command line.
+    ///   - console: The program's streams.
+    ///   - countdown: The time limit; `nil` if there is none.
+    /// - Throws: ``CommandError``; nothing has been sent then.
     ///
-    /// Thread: blocks while stdin and files that are pipes have not come to their ends.
+    /// Thread: blocks until the ends of files and pipes that it reads.
     init(arguments: ParsedArguments, console: Console, countdown: Countdown?) throws {
         self.console = console
         output = try OutputOptions(
@@ -79,14 +82,16 @@ struct RequestCommand: Sendable {
             configuration, redirects: redirects, host: host, watcher: watcher, progress: progress)
     }
 
-    /// The body from stdin, if there is one and the items leave room for it.
+    /// Returns the body from stdin; `nil` if stdin contains none or is ignored.
+    ///
+    /// - Throws: ``CommandError`` if the items define a body and stdin has bytes, too.
     private static func input(
         _ asked: RequestArguments, _ arguments: ParsedArguments, _ console: Console
     ) throws(CommandError) -> HTTPBody? {
         if arguments.isOn(.chunked) { return try chunkedInput(asked, arguments) }
         guard !arguments.isOn(.ignoreStdin), StandardInput.isGiven else { return nil }
         guard asked.body == .unsaid else {
-            // A pipe that nobody writes to is no body: programs inherit such pipes.
+            // Does not wait for bytes here: programs often inherit a pipe that nobody writes to.
             guard StandardInput.hasBytes else { return nil }
             throw .usage(
                 "stdin: a second body beside the items", advice: "--ignore-stdin leaves it unread")
@@ -96,8 +101,9 @@ struct RequestCommand: Sendable {
         }
     }
 
-    /// The body from stdin where the command line asks for it: whatever stdin is, it is sent, be it
-    /// without a byte.
+    /// Returns the body from stdin for `--chunked`, even if it turns out to be empty.
+    ///
+    /// - Throws: ``CommandError`` if stdin is a terminal, or other options or items contradict.
     private static func chunkedInput(
         _ asked: RequestArguments, _ arguments: ParsedArguments
     ) throws(CommandError) -> HTTPBody {
@@ -135,7 +141,7 @@ struct RequestCommand: Sendable {
             type = path.endsWithBytes(of: ".json") ? jsonType : nil
         }
         request.method = asked.method ?? (request.body.isNone ? .get : .post)
-        // 'outlet GET url field=1' says the method, so it is used.
+        // 'outlet GET url field=1' names GET explicitly, so its body is allowed.
         request.allowsBodyInGET = true
         add("Content-Type", type, to: &request, asked)
         let wantsJSON = type == jsonType
@@ -146,7 +152,7 @@ struct RequestCommand: Sendable {
     private static let jsonType = "application/json"
     private static let formType = "application/x-www-form-urlencoded; charset=utf-8"
 
-    /// Adds a field unless the items set it or leave it out.
+    /// Adds a field unless the items set or remove it.
     private static func add(
         _ name: String, _ value: String?, to request: inout HTTPRequest, _ asked: RequestArguments
     ) {
@@ -158,7 +164,7 @@ struct RequestCommand: Sendable {
 }
 
 extension HTTPRequest {
-    /// The body, where it is read from stdin while it is sent.
+    /// The body if it is read from stdin while it is sent; else `nil`.
     fileprivate var standardInput: StandardInputBody? {
         guard case .stream(let stream) = body else { return nil }
         return stream as? StandardInputBody

@@ -1,12 +1,12 @@
 import Outlet
 
-/// Why the program ends without doing what was asked: one line for people, one code for scripts.
+/// The error of a failed command: a line to print and an exit code.
 public struct CommandError: Error, Sendable, Equatable {
-    /// What the shell gets.
+    /// The exit code of the process.
     public let exitCode: ExitCode
-    /// `thing: what is wrong: fact`, without secrets.
+    /// What failed, in the form `subject: problem: detail`, without secrets.
     public let message: String
-    /// What to do about it; empty when there is nothing to say.
+    /// How to fix it; empty if there is no advice.
     public let advice: String
 
     init(_ exitCode: ExitCode, _ message: String, advice: String = "") {
@@ -15,21 +15,23 @@ public struct CommandError: Error, Sendable, Equatable {
         self.advice = advice
     }
 
-    /// A command line that cannot be understood.
+    /// Makes the error of a wrong command line.
     static func usage(_ message: String, advice: String = "see 'outlet --help'") -> CommandError {
         CommandError(.usage, message, advice: advice)
     }
 }
 
 extension CommandError: CustomStringConvertible {
-    /// The line for stderr, without its end.
+    /// The line to print to stderr, without a line break.
     public var description: String {
         let text = advice.isEmpty ? message : "\(message) (\(advice))"
         return "outlet: \(singleLine(text))"
     }
 }
 
-/// A text on one line, with nothing in it that a terminal would obey: control characters are spaces.
+/// Replaces control characters by spaces.
+///
+/// The result is a single line without control sequences for a terminal.
 func singleLine(_ text: String) -> String {
     var line = ""
     for scalar in text.unicodeScalars {

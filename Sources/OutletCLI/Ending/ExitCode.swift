@@ -1,10 +1,10 @@
-/// What the program answers to the shell; 0 to 7 and 130 mean what they mean in HTTPie.
+/// The exit codes of the program; 0 to 7 and 130 have the same meaning as in HTTPie.
 public enum ExitCode: Int32, Sendable, CaseIterable {
     /// The response arrived, and its status is below 300.
     case ok = 0
-    /// No response, a broken one, or a body that is not what it claims to be.
+    /// There is no response, it is incomplete, or its body does not have the type it claims.
     case failure = 1
-    /// The time allowed has passed, or a plugin did not come back in it.
+    /// The time limit has passed, also if a plugin has not returned by then.
     case timeout = 2
     /// The status is 3xx, and redirects are not followed.
     case redirection = 3
@@ -12,22 +12,24 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case clientError = 4
     /// The status is 5xx, or outside 100...599, which is treated as 5xx (RFC 9110 §15).
     case serverError = 5
-    /// More redirects than allowed.
+    /// There were more redirects than allowed.
     case tooManyRedirects = 6
-    /// A plugin cannot be used, breaks a rule in its check, there is none, or one failed the request.
+    /// A plugin cannot be used, is missing, failed the request, or broke a rule of the ABI.
     case plugin = 7
     /// The command line is wrong.
     case usage = 64
     /// A plugin directory or file cannot be read.
     case noInput = 66
-    /// Ended by SIGINT (^C).
+    /// The program was ended by SIGINT (^C).
     case interrupted = 130
-    /// Ended by SIGTERM.
+    /// The program was ended by SIGTERM.
     case terminated = 143
 }
 
 extension ExitCode {
-    /// The code that stands for a response's status.
+    /// Makes the exit code of a response's status.
+    ///
+    /// - Parameter status: The status code; one outside 100...599 counts as 5xx.
     public init(status: Int) {
         switch status {
         case 100..<300: self = .ok
@@ -37,7 +39,7 @@ extension ExitCode {
         }
     }
 
-    /// What the code means, as the help says it.
+    /// The meaning of the code, as shown in the help.
     public var explanation: String {
         switch self {
         case .ok: "response with a status below 300"

@@ -3,7 +3,7 @@ import Glibc
 import Outlet
 import Synchronization
 
-/// Takes a body piece by piece, unchanged, into a file that is made when the body begins.
+/// Writes a body unchanged to a file, piece by piece.
 ///
 /// Thread: any; one piece at a time.
 final class BodySink: Sendable {
@@ -16,12 +16,14 @@ final class BodySink: Sendable {
     let path: String
     private let state = Mutex(State())
 
-    /// A sink that makes a file, or empties the one that is there.
+    /// Makes a sink; the first write creates the file, or truncates an existing one.
     init(path: String) { self.path = path }
 
     deinit { close() }
 
-    /// Writes a piece, after making the file if it is the first.
+    /// Writes a piece; the first call opens the file.
+    ///
+    /// - Throws: ``OutputError`` if the file cannot be opened or written.
     func write(_ data: Data) throws(OutputError) {
         let error = state.withLock { state -> OutputError? in
             do throws(OutputError) {
@@ -36,7 +38,7 @@ final class BodySink: Sendable {
         if let error { throw error }
     }
 
-    /// How many bytes were written.
+    /// The number of bytes written.
     var bytes: Int64 { state.withLock { $0.bytes } }
 
     /// Closes the file.
@@ -50,7 +52,7 @@ final class BodySink: Sendable {
 
     private func open(_ state: inout State) throws(OutputError) -> OutputFile {
         if let file = state.file { return file }
-        // A named pipe waits for its reader.
+        // Opening a named pipe blocks until it has a reader.
         let number = WritesUnderWay.begin(path)
         defer { WritesUnderWay.end(number, took: 0) }
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)

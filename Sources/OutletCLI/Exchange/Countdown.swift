@@ -2,15 +2,17 @@ import Dispatch
 import Outlet
 import Synchronization
 
-/// The time that a request may take, running from when this is made: reading stdin and files,
-/// plugins, redirects, retries and the waits between them, and a reader that does not read.
+/// The time limit of the whole command (`--timeout`), which starts when this object is made.
+///
+/// It includes reading stdin and files, plugins, redirects, retries with their delays, and writing
+/// the output.
 final class Countdown: Sendable {
     private struct State {
-        /// `nil` while there is none yet.
+        /// `nil` until ``begin(_:)``.
         var request: HTTPRequest?
         var work: Task<Exchange, Never>?
         var hasPassed = false
-        /// Which plugin was waited for then.
+        /// The plugin call that the program waited for when the time limit passed.
         var hindrance: String?
         var isFinished = false
     }
@@ -19,10 +21,16 @@ final class Countdown: Sendable {
     private let start = ContinuousClock.now
     private let state = Mutex(State())
 
-    /// A transfer that sees its own end coming can say more about it, so it goes first; in seconds.
+    /// How much later than the transfer's own timeout this one fires, in seconds.
+    ///
+    /// The transfer's timeout comes first, because its error says more.
     private static let grace = 0.05
 
-    /// - Parameter seconds: How long the request may take.
+    /// Starts the time limit.
+    ///
+    /// - Parameters:
+    ///   - seconds: The time limit in seconds.
+    ///   - console: Where to report the error if the process must be ended.
     init(_ seconds: Double, _ console: Console) {
         self.seconds = seconds
         DispatchQueue.global().asyncAfter(deadline: .now() + seconds + Countdown.grace) {
@@ -30,10 +38,12 @@ final class Countdown: Sendable {
         }
     }
 
-    /// The request is made: from now on it is cancelled when the time has passed.
+    /// Sets the request, after it is made; from now on, the time limit cancels it.
+    ///
+    /// Before this call, the time limit ends the process.
     func begin(_ request: HTTPRequest) { state.withLock { $0.request = request } }
 
-    /// Sends, and cancels when the time has passed; cancelling the task cancels as well.
+    /// Calls `send`, and cancels it when the time limit passes or the current task is cancelled.
     func send(_ send: @escaping @Sendable () async -> Exchange) async -> Exchange {
         let work = Task(operation: send)
         let isLate = state.withLock { state in
@@ -54,7 +64,7 @@ final class Countdown: Sendable {
         return exchange
     }
 
-    /// Notes the end of the time, and sees to it that the program ends.
+    /// Handles the end of the time limit: cancels the request, and makes the program end soon.
     private func pass(_ console: Console) {
         let hindrance = ProcessEnd.pluginHindrance
         let state = state.withLock { state in
@@ -77,10 +87,13 @@ final class Countdown: Sendable {
         state.work?.cancel()
     }
 
-    /// How long is left, in seconds.
+    /// The remaining time in seconds; 0 after the end.
     var rest: Double { max(0, seconds - Double((ContinuousClock.now - start) / .seconds(1))) }
 
-    /// Notes the answer; whether the time had passed, and which plugin was waited for then.
+    /// Records that the request has ended.
+    ///
+    /// - Returns: Whether the time limit had passed before, and the plugin call that the program
+    ///   waited for at that time.
     private func finish() -> (hasPassed: Bool, hindrance: String?) {
         state.withLock { state in
             state.isFinished = true

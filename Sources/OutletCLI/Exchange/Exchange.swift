@@ -1,40 +1,40 @@
 import FoundationEssentials
 import Outlet
 
-/// One request with all that came of it.
+/// A request and its results.
 struct Exchange: Sendable {
-    /// The request as it went out last.
+    /// The last request that was sent.
     var request: HTTPRequest
-    /// The last head received.
+    /// The last response head received; `nil` if there is none.
     var response: HTTPResponse?
-    /// The file that took the body.
+    /// The path of the file with the response's body; `nil` if none was written.
     var savedPath: String?
-    /// What was measured of the last attempt.
+    /// The metrics of the last attempt.
     var metrics: TransferMetrics?
-    /// How often the request went out, redirects not counted.
+    /// The number of attempts; redirects do not count.
     var attempts = 1
-    /// What the plugins did, in order.
+    /// The actions of plugins for this request, in order.
     var actions: [PluginAction] = []
-    /// Which authorities a certificate is checked against; empty without TLS.
+    /// The certificate authorities that the server was checked against; empty without TLS.
     var certificateAuthority = ""
-    /// What the plugins have done.
+    /// The statistics of the plugins since they were loaded.
     var pluginStatus: [PluginStatus] = []
-    /// Why there is no whole response.
+    /// Why there is no complete response; `nil` if there is one.
     var failure: Failure?
 
-    /// Why a request has no whole response.
+    /// The reason why a request has no complete response.
     struct Failure: Sendable, Equatable {
-        /// The line for people.
+        /// The error to print, with its exit code.
         var error: CommandError
-        /// A word for programs, such as `cannotFindHost`.
+        /// A stable code for programs, such as `cannotFindHost`.
         var code: String
-        /// Where in the transfer's life, such as `resolving`; empty when it was not in one.
+        /// The stage of the transfer, such as `resolving`; empty if no transfer failed.
         var stage: String
     }
 }
 
 extension Exchange {
-    /// The program's answer to the shell.
+    /// Returns the exit code of the program.
     ///
     /// - Parameter checksStatus: Whether a status of 300 and above counts as a failure.
     func exitCode(checksStatus: Bool) -> ExitCode {

@@ -2,11 +2,11 @@ import FoundationEssentials
 import Outlet
 
 extension Exchange.Failure {
-    /// What an error of the session means to the shell.
+    /// Converts an error of the session.
     ///
     /// - Parameters:
     ///   - error: The session's error.
-    ///   - request: The request; method and address name the error's line.
+    ///   - request: The request, whose method and URL are part of the message.
     init(_ error: SessionError, request: HTTPRequest) {
         let place = Self.place(of: request)
         if error.isExplicitlyCancelledError {
@@ -43,7 +43,7 @@ extension Exchange.Failure {
             code: transfer.code.rawValue, stage: transfer.stage.rawValue)
     }
 
-    /// What a plugin's own error means to the shell.
+    /// Converts an error of a plugin.
     init(pluginError error: any Error, request: HTTPRequest) {
         let place = Self.place(of: request)
         let words = TerminalText.visibleLine("\(error)")
@@ -52,9 +52,12 @@ extension Exchange.Failure {
             code: "pluginFailed", stage: "")
     }
 
-    /// What it means that there was no answer in time.
+    /// Makes the failure of a request that exceeded the time limit.
     ///
-    /// - Parameter hindrance: What was waited for, as far as that is known.
+    /// - Parameters:
+    ///   - seconds: The time limit in seconds.
+    ///   - hindrance: A description of what the program waited for; `nil` if it is unknown.
+    ///   - request: The request, whose method and URL are part of the message.
     init(timedOutAfter seconds: Double, waitingFor hindrance: String?, request: HTTPRequest) {
         let place = Self.place(of: request)
         let what = hindrance ?? "redirects and retries included"
@@ -65,7 +68,7 @@ extension Exchange.Failure {
             code: TransferError.Code.timedOut.rawValue, stage: "")
     }
 
-    /// What names a request in a line: its method, and its address without secrets.
+    /// Returns the method and the URL of a request without secrets, for messages.
     static func place(of request: HTTPRequest) -> String {
         guard let url = request.url else { return "\(request.method.rawValue) request" }
         return "\(request.method.rawValue) \(Redaction.standard.address(url.absoluteString))"
@@ -75,7 +78,11 @@ extension Exchange.Failure {
         error.underlyingError.map { "\($0)" } ?? "\(error)"
     }
 
-    /// What it means that a body is larger than what a report may carry.
+    /// Makes the failure of a response whose body is too large for a report.
+    ///
+    /// - Parameters:
+    ///   - limit: The limit in bytes.
+    ///   - request: The request, whose method and URL are part of the message.
     init(bodyAbove limit: Int64, request: HTTPRequest) {
         self.init(
             error: CommandError(
@@ -90,7 +97,7 @@ extension Exchange.Failure {
         case .timedOut: .timeout
         case .httpTooManyRedirects: .tooManyRedirects
         case .cancelled: .interrupted
-        // Settings are what the command line says.
+        // The settings come from the command line.
         case .badConfiguration: .usage
         default: .failure
         }

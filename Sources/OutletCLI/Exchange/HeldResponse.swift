@@ -2,16 +2,20 @@ import FoundationEssentials
 import Outlet
 import Synchronization
 
-/// Hands a response to its receiver while it arrives; one that a plugin may want to have repeated only
-/// when it is known to be the last.
+/// Passes a response to its receiver while it arrives, but buffers one that may be retried.
+///
+/// If a plugin has a retrier, a response with a status of 400 and above is buffered until it is
+/// known to be the last one.
 ///
 /// Thread: any; the calls of one exchange never overlap.
 final class HeldResponse: Sendable {
-    /// How many bytes of a body are held back, at most; what is larger is handed over, and not repeated.
+    /// The maximum number of buffered body bytes.
+    ///
+    /// A larger response is passed on, and its request is then not retried.
     static let limit = 1 << 20
 
     private struct State {
-        /// The head that is held back, and to which request.
+        /// The buffered head and its request; `nil` if nothing is buffered.
         var head: (HTTPResponse, HTTPRequest)?
         var pieces: [Data] = []
         var size = 0
@@ -22,17 +26,22 @@ final class HeldResponse: Sendable {
     private let retries: PrintedGuard?
     private let state = Mutex(State())
 
-    /// - Parameter retries: Told once something is handed over; `nil` where nothing is repeated.
+    /// Makes the buffer of one exchange.
+    ///
+    /// - Parameters:
+    ///   - receiver: Receives the response.
+    ///   - retries: Prevents retries once something is passed on; `nil` if nothing is retried, and
+    ///     nothing is buffered then.
     init(_ receiver: any ResponseReceiver, _ retries: PrintedGuard?) {
         self.receiver = receiver
         self.retries = retries
         retries?.begin()
     }
 
-    /// Whether the receiver did not want the body.
+    /// Whether the receiver has declined the body.
     var isDeclined: Bool { state.withLock { $0.isDeclined } }
 
-    /// Takes the head of a response, that of another attempt in place of the one before.
+    /// Receives the head of a response; drops the buffered response of an earlier attempt.
     ///
     /// - Returns: Whether the body is wanted.
     func begin(_ head: HTTPResponse, to request: HTTPRequest) -> Bool {
@@ -44,9 +53,9 @@ final class HeldResponse: Sendable {
         return true
     }
 
-    /// Takes the next piece of the body.
+    /// Receives the next piece of the body.
     ///
-    /// - Throws: When the receiver cannot take it.
+    /// - Throws: ``OutputError`` if the receiver cannot write it.
     func append(_ piece: Data) throws {
         let isHeld = state.withLock { state in
             guard state.head != nil else { return false }
@@ -61,9 +70,9 @@ final class HeldResponse: Sendable {
         if state.withLock({ $0.size > Self.limit }) { try release() }
     }
 
-    /// The response was the last.
+    /// Passes on the buffered response, which was the last one.
     func end() {
-        // What cannot be written the receiver says at the end.
+        // The receiver keeps its write error and reports it when it finishes.
         try? release()
     }
 
@@ -74,7 +83,7 @@ final class HeldResponse: Sendable {
         return isWanted
     }
 
-    /// Hands over what is held back.
+    /// Passes on the buffered response.
     private func release() throws {
         let held = state.withLock { state in
             defer {
@@ -88,15 +97,16 @@ final class HeldResponse: Sendable {
     }
 }
 
-/// Keeps a request from being tried again once something of its response was handed over: nobody can take
-/// back what is on a terminal or in a pipe.
+/// Prevents retries of a request after a part of its response was passed on.
+///
+/// Output to a terminal or a pipe cannot be undone.
 final class PrintedGuard: RequestInterceptor {
     private let hasPrinted = Atomic(false)
 
-    /// Another request begins.
+    /// Starts another request, which may be retried.
     func begin() { hasPrinted.store(false, ordering: .relaxed) }
 
-    /// Something was handed over.
+    /// Prevents retries of the current request.
     func didPrint() { hasPrinted.store(true, ordering: .relaxed) }
 
     func retry(
@@ -109,5 +119,5 @@ final class PrintedGuard: RequestInterceptor {
     }
 }
 
-/// A request is not tried again, because a part of its response was handed over.
+/// The reason not to retry a request: a part of its response was already passed on.
 struct AlreadyPrinted: Error {}

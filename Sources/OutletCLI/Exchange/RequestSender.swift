@@ -2,26 +2,29 @@ import FoundationEssentials
 import Outlet
 import Synchronization
 
-/// Sends requests, and gathers what is to be told of each.
+/// Sends requests, and collects the results of each in an ``Exchange``.
 ///
-/// One at a time: the watcher is shared.
+/// Sends one request at a time, because the watcher cannot tell the actions of requests apart.
 struct RequestSender: Sendable {
     let session: Session
-    /// Told what plugins do.
+    /// Records the actions of plugins.
     let watcher: PluginWatcher
-    /// Keeps plugins from repeating what is printed already; `nil` where none retries.
+    /// Prevents retries after output; `nil` if no plugin retries.
     let retries: PrintedGuard?
-    /// Shows people how far a request has come; `nil` for nobody.
+    /// Shows the progress of requests; `nil` for none.
     let progress: ProgressReporter?
 
     /// Sends one request; cancelling the task cancels it.
     ///
-    /// - Parameter receiver: Takes the response while it arrives; where a plugin replaces bodies, once it
-    ///   has.
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - receiver: Receives the response while it arrives. If a plugin replaces bodies, it
+    ///     receives the replaced response.
+    /// - Returns: The exchange, with a failure if there is no complete response.
     func send(_ request: HTTPRequest, to receiver: any ResponseReceiver) async -> Exchange {
         let sent = session.streamRequest(request)
         progress?.watch(sent)
-        // Retriers are asked about failures only, so a status from 400 on is one.
+        // Makes a status of 400 and above a failure, because retriers are only called for failures.
         if retries != nil { sent.validate(statusCode: 200..<400) }
         let response = HeldResponse(receiver, retries)
         let completion = await withTaskCancellationHandler {
@@ -49,12 +52,12 @@ struct RequestSender: Sendable {
         exchange.actions = watcher.take()
         if let error = completion.error,
             !(response.isDeclined && error.isExplicitlyCancelledError),
-            // The status was refused so that retriers are asked; it is a response all the same.
+            // The status was rejected only to call the retriers; the response is not a failure.
             !error.isUnacceptableStatus
         {
             exchange.failure = Exchange.Failure(error, request: exchange.request)
         }
-        // Whatever it was that a plugin was asked about: the answer was not waited for.
+        // A cancelled request counts as interrupted, whatever error a plugin has made of it.
         if sent.isCancelled, !response.isDeclined {
             exchange.failure = Exchange.Failure(
                 .explicitlyCancelled, request: exchange.request)

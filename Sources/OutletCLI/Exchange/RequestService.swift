@@ -1,13 +1,18 @@
 import Outlet
 
-/// A session and the plugins that take part in it, for the life of one command.
+/// The session and the plugins of one command.
 struct RequestService: Sendable {
     let sender: RequestSender
     private let host: PluginHost?
 
+    /// Makes the session.
+    ///
     /// - Parameters:
-    ///   - host: The plugins, if any take part.
-    ///   - watcher: Told what they do.
+    ///   - configuration: The session's settings.
+    ///   - redirects: Decides about redirects.
+    ///   - host: The plugins; `nil` if there are none.
+    ///   - watcher: Records the actions of plugins.
+    ///   - progress: Shows the progress of requests; `nil` for none.
     init(
         _ configuration: SessionConfiguration, redirects: Redirector, host: PluginHost?,
         watcher: PluginWatcher, progress: ProgressReporter? = nil
@@ -23,13 +28,16 @@ struct RequestService: Sendable {
             progress: progress)
     }
 
-    /// What the plugins have done so far.
+    /// The statistics of the plugins so far.
     var pluginStatus: [PluginStatus] { host?.status ?? [] }
 
-    /// Ends the plugins, and says which of them did not.
+    /// Shuts the plugins down, and reports those that did not end.
     ///
-    /// - Parameter rest: How long that may take, in seconds; `nil` for as long as usual.
-    /// - Returns: Whether all ended as they should.
+    /// - Parameters:
+    ///   - console: Where to report.
+    ///   - rest: The remaining time of the command in seconds; `nil` if there is no limit. Plugins
+    ///     get at least 0.5 s and at most 5 s.
+    /// - Returns: Whether all plugins ended in time and returned valid values meanwhile.
     func shutDown(_ console: Console, within rest: Double?) async -> Bool {
         guard let host else { return true }
         let faults = faults
@@ -44,12 +52,12 @@ struct RequestService: Sendable {
         return abandoned.isEmpty && self.faults == faults
     }
 
-    /// How long plugins may take to end, in seconds.
+    /// The time limit for shutting plugins down, in seconds.
     private static let usualEnd = 5.0
-    /// How long they may take where the time is over already.
+    /// The time limit if the command's own one has passed, in seconds.
     private static let shortestEnd = 0.5
 
-    /// How many values that nobody knows the plugins have answered.
+    /// The number of invalid values that the plugins have returned.
     private var faults: Int {
         pluginStatus.reduce(0) {
             $0 + ($1.faults[PluginMisbehaviour.Kind.forbiddenValue.rawValue] ?? 0)

@@ -1,18 +1,20 @@
 import FoundationEssentials
 import Outlet
 
-/// Takes the response of an exchange while it arrives.
+/// Receives the response of an exchange while it arrives.
 ///
 /// Thread: any; the calls of one exchange never overlap.
 protocol ResponseReceiver: Sendable {
-    /// Takes the head of the response.
+    /// Receives the head of the response.
     ///
-    /// - Parameter request: The request as it went out last.
-    /// - Returns: Whether the body is wanted; the transfer is ended without it otherwise.
+    /// - Parameters:
+    ///   - head: The head.
+    ///   - request: The last request that was sent.
+    /// - Returns: Whether the body is wanted; if `false`, the transfer is cancelled.
     func receive(_ head: HTTPResponse, to request: HTTPRequest) -> Bool
 
-    /// Takes the next piece of the body.
+    /// Receives the next piece of the body.
     ///
-    /// - Throws: When the piece cannot be passed on; the transfer is ended.
+    /// - Throws: ``OutputError`` if the piece cannot be written; the transfer then fails.
     func receive(_ piece: Data) throws(OutputError)
 }

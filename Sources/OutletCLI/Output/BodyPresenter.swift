@@ -1,35 +1,35 @@
 import FoundationEssentials
 import Outlet
 
-/// Puts a response's body where it belongs, while it arrives.
+/// Prints, saves or stores a response's body while it arrives.
 struct BodyPresenter {
     private enum Way {
-        /// Read, and not shown.
+        /// The body is read but not shown.
         case discarded
-        /// As it came.
+        /// The body is written unchanged.
         case raw
         case file(BodySink)
-        /// JSON laid out for people.
+        /// The body is indented JSON.
         case json(JSONReformatter)
-        /// Text that was to be JSON and is not, or text for a terminal.
+        /// The body is text for a terminal, which may be invalid JSON.
         case text(TerminalText)
-        /// For a terminal; the first piece decides whether it is text.
+        /// The body is for a terminal; its first piece decides whether it is text.
         case undecided
-        /// Not written to a terminal; a line at the end gives its size.
+        /// The body is not text; a terminal gets a line with its size instead.
         case binary
         case spooled(BodySpool)
     }
 
-    /// How many bytes have come.
+    /// The number of bytes received.
     private(set) var count: Int64 = 0
-    /// Why the body is not the JSON that it claims to be.
+    /// Why a body that claims to be JSON is invalid; `nil` if it is valid or claims nothing.
     private(set) var jsonFault: JSONSyntaxError?
 
     private var way: Way
     private let output: OutputFile
     private let isTerminal: Bool
     private let progress: ProgressReporter?
-    /// Whether what stands on stdout ends with a line's end.
+    /// Whether the output so far ends with a line break.
     private var endsLine = true
 
     private init(_ way: Way, _ console: Console, progress: ProgressReporter? = nil) {
@@ -39,24 +39,28 @@ struct BodyPresenter {
         isTerminal = console.outputIsTerminal
     }
 
-    /// Shows nothing.
+    /// Makes a presenter that drops the body.
     static func discarding(_ console: Console) -> BodyPresenter {
         BodyPresenter(.discarded, console)
     }
 
-    /// Writes into a file.
+    /// Makes a presenter that writes the body to a file.
     static func saving(_ sink: BodySink, _ console: Console) -> BodyPresenter {
         BodyPresenter(.file(sink), console)
     }
 
-    /// Keeps the body for a report.
+    /// Makes a presenter that stores the body for a report.
     static func spooling(_ spool: BodySpool, _ console: Console) -> BodyPresenter {
         BodyPresenter(.spooled(spool), console)
     }
 
-    /// Shows the body on stdout.
+    /// Makes a presenter that prints the body to stdout.
     ///
-    /// - Parameter progress: Ends where the body begins on the same terminal.
+    /// - Parameters:
+    ///   - claimsJSON: Whether the content type is JSON.
+    ///   - options: How to print the body.
+    ///   - console: The program's streams.
+    ///   - progress: Stopped when the body begins, if stdout is a terminal.
     static func showing(
         claimsJSON: Bool, _ options: OutputOptions, _ console: Console,
         progress: ProgressReporter? = nil
@@ -70,7 +74,9 @@ struct BodyPresenter {
         return BodyPresenter(way, console, progress: progress)
     }
 
-    /// Takes a piece.
+    /// Handles the next piece of the body.
+    ///
+    /// - Throws: ``OutputError`` if it cannot be written.
     mutating func append(_ piece: Data) throws(OutputError) {
         guard !piece.isEmpty else { return }
         if case .undecided = way {
@@ -102,11 +108,12 @@ struct BodyPresenter {
         try write(shown)
     }
 
-    /// Takes the end of the body.
+    /// Handles the end of the body.
     ///
     /// - Parameters:
-    ///   - isComplete: Whether the response has ended as it should.
-    ///   - endsLine: Whether stdout is to end with a line's end.
+    ///   - isComplete: Whether the response is complete.
+    ///   - wanted: Whether to add a line break if the output does not end with one.
+    /// - Throws: ``OutputError`` if the rest cannot be written.
     mutating func finish(isComplete: Bool, endsLine wanted: Bool) throws(OutputError) {
         var shown: [UInt8] = []
         switch way {
@@ -131,13 +138,13 @@ struct BodyPresenter {
         if wanted, !endsLine { try write([0x0A]) }
     }
 
-    /// The body that was kept for a report.
+    /// The stored body; `nil` if it was not stored for a report.
     var spool: BodySpool? {
         guard case .spooled(let spool) = way else { return nil }
         return spool
     }
 
-    /// A text's last bytes, with nothing in them that a terminal would obey if there is one.
+    /// Returns the last bytes of a text, without control sequences if stdout is a terminal.
     private func visible(_ bytes: [UInt8]) -> [UInt8] {
         guard isTerminal else { return bytes }
         var text = TerminalText()
@@ -147,7 +154,7 @@ struct BodyPresenter {
         return shown
     }
 
-    /// Goes on as text with what was to be JSON.
+    /// Continues with text after a JSON body turned out to be invalid.
     private mutating func give(
         up json: JSONReformatter, rest: Data, because fault: JSONSyntaxError,
         to shown: inout [UInt8]

@@ -2,10 +2,11 @@ import FoundationEssentials
 import Glibc
 import Outlet
 
-/// Holds a body until its kind is known: up to a mebibyte in memory, more in an unnamed file of the
-/// temporary directory.
+/// Stores a body until it is complete and its kind is known.
+///
+/// Up to 1 MiB is stored in memory, more in an unlinked temporary file.
 struct BodySpool {
-    /// What a body turned out to be.
+    /// The kind of a body.
     enum Kind: Sendable, Equatable {
         case json
         case text
@@ -16,23 +17,25 @@ struct BodySpool {
     /// A multiple of 3, so that pieces in base64 join without padding.
     private static let pieceSize = 48 << 10
 
-    /// How many bytes there are.
+    /// The number of bytes stored.
     private(set) var count: Int64 = 0
-    /// Why the body is not the JSON that it claims to be.
+    /// Why a body that claims to be JSON is invalid; `nil` if it is valid or claims nothing.
     private(set) var jsonFault: JSONSyntaxError?
 
     private var memory: [UInt8] = []
     private var file: TemporaryFile?
     private var json: JSONReformatter?
 
-    /// What the body is; to be asked for after ``finish()``.
+    /// The kind of the body; valid after ``finish()``.
     private(set) var kind = Kind.binary
 
     private let limit: Int64
 
+    /// Makes an empty store.
+    ///
     /// - Parameters:
-    ///   - claimsJSON: Whether the response says that its body is JSON.
-    ///   - limit: The most bytes to take.
+    ///   - claimsJSON: Whether the response's content type is JSON.
+    ///   - limit: The maximum number of bytes.
     init(claimsJSON: Bool, limit: Int64) {
         self.limit = limit
         json = claimsJSON ? JSONReformatter(layout: .compact) : nil
@@ -40,8 +43,8 @@ struct BodySpool {
 
     /// Adds a piece.
     ///
-    /// - Throws: ``OutputError`` when the body passes its limit, or the temporary directory cannot
-    ///   take it.
+    /// - Throws: ``OutputError/tooLarge(limit:)`` if the body exceeds its limit,
+    ///   ``OutputError/failed(name:reason:)`` if the temporary file cannot be written.
     mutating func append(_ piece: Data) throws(OutputError) {
         guard limit - count >= piece.count else { throw .tooLarge(limit: limit) }
         if jsonFault == nil {
@@ -62,9 +65,9 @@ struct BodySpool {
         if let file { try file.output.write(piece) } else { memory += piece }
     }
 
-    /// Finds out what the body is, once it is complete.
+    /// Determines the kind of the body; called when it is complete.
     ///
-    /// - Throws: ``OutputError`` when the temporary file cannot be read.
+    /// - Throws: ``OutputError`` if the temporary file cannot be read.
     mutating func finish() throws(OutputError) {
         kind = try isJSON() ? .json : isText() ? .text : .binary
     }
@@ -89,9 +92,11 @@ struct BodySpool {
         return isText && decoder.isEmpty
     }
 
-    /// Calls `body` with piece after piece; all but the last are as long as a multiple of 3.
+    /// Calls `body` with each piece in order.
     ///
-    /// - Throws: ``OutputError`` when the temporary file cannot be read, and what `body` throws.
+    /// The length of every piece except the last is a multiple of 3, for base64.
+    ///
+    /// - Throws: ``OutputError`` if the temporary file cannot be read, or any error of `body`.
     func forEachPiece(_ body: ([UInt8]) throws(OutputError) -> Void) throws(OutputError) {
         guard let file else { return try body(memory) }
         var offset: Int64 = 0
@@ -103,7 +108,7 @@ struct BodySpool {
     }
 }
 
-/// A file without a name, gone with its owner.
+/// A temporary file without a name, which the system deletes when this object is released.
 private final class TemporaryFile {
     let output: OutputFile
 
@@ -121,7 +126,9 @@ private final class TemporaryFile {
 
     deinit { close(output.descriptor) }
 
-    /// Reads so many bytes, or up to the end.
+    /// Reads `count` bytes, or fewer at the end of the file.
+    ///
+    /// - Throws: ``OutputError`` if the file cannot be read, or there are no bytes at `offset`.
     func read(at offset: Int64, count: Int) throws(OutputError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0

@@ -1,17 +1,17 @@
 import FoundationEssentials
 import Outlet
 
-/// How bodies are looked at.
+/// Recognizes the kind of bodies.
 enum BodyText {
-    /// Whether a body that begins so is text in UTF-8: nothing else is shown on a terminal.
+    /// Whether a body that begins with `prefix` is UTF-8 text; only text is shown on a terminal.
     static func isText(prefix: Data) -> Bool {
         guard !prefix.contains(0) else { return false }
         var decoder = UTF8Decoder()
-        // The last character may be torn.
+        // The last character may be incomplete.
         return prefix.allSatisfy { decoder.accepts($0) }
     }
 
-    /// Whether a media type is JSON's (RFC 8259 §11, RFC 6839 §3.1).
+    /// Whether a media type is that of JSON (RFC 8259 §11, RFC 6839 §3.1).
     static func claimsJSON(_ mediaType: String) -> Bool {
         mediaType.equalsIgnoringCase("application/json")
             || mediaType.lowercasedASCII.endsWithBytes(of: "+json")
@@ -19,15 +19,17 @@ enum BodyText {
 }
 
 extension JSONReformatter {
-    /// How deep a report may be nested: a body is read with a limit of its own, and lies deeper.
+    /// The maximum nesting depth of a report.
+    ///
+    /// It is above that of bodies, because a report contains a body some levels deep.
     private static let maximumDepth = 1024
 
-    /// JSON on one line.
+    /// Prints JSON on one line.
     static var oneLine: JSONReformatter {
         JSONReformatter(layout: .compact, maximumDepth: maximumDepth)
     }
 
-    /// JSON for people: four blanks a level, in the colours of a style.
+    /// Prints indented JSON: four spaces per level, in the colours of `style`.
     static func pretty(_ style: Style) -> JSONReformatter {
         JSONReformatter(
             layout: .indented(4),

@@ -2,12 +2,12 @@ import FoundationEssentials
 import Outlet
 import Synchronization
 
-/// Puts an exchange on stdout and into files, as the options say, while it happens.
+/// Prints an exchange to stdout and files while it happens, according to the options.
 ///
 /// Thread: any; the calls for one exchange never overlap.
 final class ExchangePrinter: ResponseReceiver {
     private struct State {
-        /// From the head on, or from the first piece where there is no head.
+        /// Set when the head arrives, or the first piece of a body without a head.
         var body: BodyPresenter?
         var sink: BodySink?
         var hasRequest = false
@@ -20,9 +20,13 @@ final class ExchangePrinter: ResponseReceiver {
     private let bodyLimit: Int64
     private let state = Mutex(State())
 
+    /// Makes a printer for one exchange.
+    ///
     /// - Parameters:
-    ///   - bodyLimit: The most bytes of a body that a report carries.
-    ///   - progress: Makes way for what is printed.
+    ///   - options: What to print.
+    ///   - console: The program's streams.
+    ///   - bodyLimit: The maximum size of a body in a report, in bytes.
+    ///   - progress: Erased before the printer writes to the terminal.
     init(
         options: OutputOptions, console: Console, bodyLimit: Int64, progress: ProgressReporter
     ) {
@@ -32,7 +36,7 @@ final class ExchangePrinter: ResponseReceiver {
         self.progress = progress
     }
 
-    // MARK: While it happens
+    // MARK: During the exchange
 
     func receive(_ head: HTTPResponse, to request: HTTPRequest) -> Bool {
         state.withLock { state in
@@ -44,7 +48,8 @@ final class ExchangePrinter: ResponseReceiver {
                 if options.parts.contains(.responseHead) {
                     try console.output.write(heads.response(head))
                 }
-                // For the timing, and to know whether all is well, the body is read; not for heads.
+                // Only if nothing but heads is printed, the body is not read. The timing needs it,
+                // and so does the exit code of `--quiet`.
                 return options.path != nil || !options.parts.isSubset(of: .heads)
                     || options.parts.isEmpty
             } catch {
@@ -68,14 +73,14 @@ final class ExchangePrinter: ResponseReceiver {
         if let error { throw error }
     }
 
-    // MARK: At its end
+    // MARK: At the end
 
-    /// Prints what is left, and answers with the exit code that came of it.
+    /// Prints the rest, and returns the exit code.
     func finish(_ exchange: Exchange) -> ExitCode {
         do {
             return try state.withLock { state throws(OutputError) in try end(exchange, &state) }
         } catch .closed {
-            // The reader of stdout has seen enough.
+            // The reader of stdout has closed it, as `head` does.
             return .ok
         } catch {
             console.report(CommandError(.failure, "\(error)"))
@@ -83,8 +88,10 @@ final class ExchangePrinter: ResponseReceiver {
         }
     }
 
-    /// - Throws: ``OutputError`` when stdout, or without a report the file of `--output`, cannot
-    ///   be written.
+    /// Prints the rest, and returns the exit code.
+    ///
+    /// - Throws: ``OutputError`` if stdout, or without a report the file of `--output`, cannot be
+    ///   written.
     private func end(_ exchange: Exchange, _ state: inout State) throws(OutputError) -> ExitCode {
         var exchange = exchange
         let isMixed = options.parts != .responseBody
@@ -116,9 +123,9 @@ final class ExchangePrinter: ResponseReceiver {
         return exitCode
     }
 
-    /// Notes what became of a body that went into a file.
+    /// Closes the file of the body, and records its path in the exchange.
     private func save(_ sink: BodySink, _ exchange: inout Exchange, _ state: inout State) {
-        // An empty body makes a file, too.
+        // Creates the file for an empty body, too.
         if exchange.failure == nil, state.error == nil {
             do throws(OutputError) { try sink.write(Data()) } catch { state.error = error }
         }
@@ -131,7 +138,9 @@ final class ExchangePrinter: ResponseReceiver {
             advice: failure.error.advice.isEmpty ? held : "\(failure.error.advice); \(held)")
     }
 
-    /// A report tells of a file that cannot be written; without one nothing else is printed.
+    /// Records a write error as the exchange's failure, for a report.
+    ///
+    /// - Throws: The error itself without a report, or if stdout is closed.
     private func note(_ error: OutputError, in exchange: inout Exchange) throws(OutputError) {
         guard options.isReport else { throw error }
         switch error {
@@ -145,10 +154,12 @@ final class ExchangePrinter: ResponseReceiver {
         }
     }
 
-    /// A body that is not the JSON it claims to be is a failure to those who asked for JSON, and
-    /// worth a line to those who got it laid out without asking.
+    /// Handles a body that claims to be JSON but is invalid.
     ///
-    /// - Returns: That line.
+    /// It is a failure if the command line asks for JSON, and a warning if JSON is indented by
+    /// default.
+    ///
+    /// - Returns: The warning; `nil` if there is none.
     private func judgeJSON(_ fault: JSONSyntaxError?, _ exchange: inout Exchange) -> String? {
         guard let fault, exchange.failure == nil else { return nil }
         let place = Redaction.standard.address(
@@ -161,7 +172,7 @@ final class ExchangePrinter: ResponseReceiver {
         return nil
     }
 
-    /// A body that is not the JSON it claims to be matters less than a status that is an error.
+    /// Returns the exit code; an error status takes precedence over an invalid JSON body.
     private func exitCode(of exchange: Exchange) -> ExitCode {
         guard exchange.failure?.code == "cannotDecodeJSON", options.checksStatus,
             let status = exchange.response?.statusCode, ExitCode(status: status) != .ok
@@ -175,9 +186,11 @@ final class ExchangePrinter: ResponseReceiver {
         HeadText(style: options.style, showsSecrets: options.showsSecrets)
     }
 
-    /// Sees to it that the body goes where it belongs.
+    /// Makes the presenter of the body.
     ///
-    /// - Parameter head: `nil` for what is no response of HTTP, such as a file.
+    /// - Parameters:
+    ///   - head: The response's head; `nil` if the scheme has none, such as `file:`.
+    ///   - state: The state to store the presenter in.
     private func begin(_ head: HTTPResponse?, _ state: inout State) {
         let claimsJSON = head?.mimeType.map(BodyText.claimsJSON) ?? false
         if let path = options.path {
@@ -194,7 +207,7 @@ final class ExchangePrinter: ResponseReceiver {
         }
     }
 
-    /// Prints the request once.
+    /// Prints the request; does nothing when called again.
     private func printRequest(
         _ request: HTTPRequest, _ state: inout State
     ) throws(OutputError) {

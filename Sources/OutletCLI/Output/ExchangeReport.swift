@@ -1,19 +1,22 @@
 import FoundationEssentials
 import Outlet
 
-/// The one JSON object of `--json`, schema `outlet.exchange/1`.
+/// The JSON object of `--json`, schema `outlet.exchange/1`.
 ///
-/// Members are only ever added under this name; times are whole microseconds (`…_us`), sizes
-/// bytes (`…_bytes`); what did not happen is `null`.
+/// Later versions of this schema only add members. Times are integers in microseconds (`…_us`),
+/// sizes are in bytes (`…_bytes`). Missing values are `null`.
 struct ExchangeReport {
     let showsSecrets: Bool
 
-    /// Writes the report, with a line's end.
+    /// Writes the report and a line break.
     ///
     /// - Parameters:
-    ///   - body: The response's body, unless a file took it.
-    ///   - layout: How the report is laid out.
-    ///   - output: Takes the report piece by piece.
+    ///   - exchange: The exchange.
+    ///   - exitCode: The exit code of the program.
+    ///   - body: The response's body; `nil` if there is none or it was saved to a file.
+    ///   - layout: Formats the JSON.
+    ///   - output: Called with each piece of the report.
+    /// - Throws: ``OutputError`` if the report or the stored body fails, and any error of `output`.
     func write(
         _ exchange: Exchange, exitCode: ExitCode, body: BodySpool?, layout: JSONReformatter,
         to output: @escaping (Data) throws(OutputError) -> Void
@@ -57,7 +60,7 @@ struct ExchangeReport {
         ]
     }
 
-    /// All members but `body`, which is the last.
+    /// Returns the response without its last member, `body`, which is written piece by piece.
     private func response(_ exchange: Exchange) -> JSONValue? {
         guard let response = exchange.response else { return nil }
         let address = response.url?.absoluteString ?? exchange.request.url?.absoluteString ?? ""
@@ -69,7 +72,8 @@ struct ExchangeReport {
         ]
     }
 
-    /// One member that tells the kind: `json`, `text`, `base64` or `file`.
+    /// Writes an object with one member, whose name is the kind of the body: `json`, `text`,
+    /// `base64` or `file`.
     private func write(
         _ body: BodySpool?, savedPath: String?, to writer: inout ReportWriter
     ) throws(OutputError) {
@@ -157,7 +161,7 @@ struct ExchangeReport {
     }
 }
 
-/// Lays a report out while it is written.
+/// Formats a report while it is written.
 private struct ReportWriter {
     private static let flushSize = 64 << 10
 

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Outlet
 
-/// The heads of requests and responses as text.
+/// Formats the heads of requests and responses.
 struct HeadText {
     let style: Style
     let showsSecrets: Bool
 
-    /// The head of a request, as HTTP/1.1 writes it; ended by an empty line.
+    /// Returns the head of a request in the format of HTTP/1.1, with an empty line at its end.
     func request(_ request: HTTPRequest) -> String {
         let target = request.url.map(HeadText.target) ?? "/"
         let shown = showsSecrets ? target : Redaction.standard.address(target)
@@ -17,19 +17,19 @@ struct HeadText {
         return text + fields(request.headers)
     }
 
-    /// The head of a response; ended by an empty line.
+    /// Returns the head of a response, with an empty line at its end.
     func response(_ response: HTTPResponse) -> String {
         let phrase = StatusPhrase.phrase(for: response.statusCode).map { " \($0)" } ?? ""
         let status = style.status(response.statusCode, "\(response.statusCode)\(phrase)")
         return "\(response.httpVersion) \(style.bold(status))\n" + fields(response.headers)
     }
 
-    /// Host and port of an address, the scheme's own port left out.
+    /// Returns the host and port of a URL, without the scheme's default port.
     static func authority(of url: URL) -> String {
         (try? CanonicalAddress(url.absoluteString))?.hostField ?? ""
     }
 
-    /// Path and query of an address.
+    /// Returns the path and query of a URL.
     static func target(of url: URL) -> String {
         url.wirePath + (url.query(percentEncoded: true).map { "?\($0)" } ?? "")
     }
@@ -44,7 +44,7 @@ struct HeadText {
     }
 }
 
-/// The reason phrases of the statuses that people meet (RFC 9110 §15).
+/// The reason phrases of common status codes (RFC 9110 §15).
 enum StatusPhrase {
     private static let phrases: [Int: String] = [
         200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content",

@@ -1,10 +1,10 @@
 import Outlet
 
-/// What `-v` tells beside the heads: plugin actions, the way to the server, sizes and times.
+/// Formats the metadata of an exchange: plugin actions, connection, sizes and times.
 struct MetadataText {
     let style: Style
 
-    /// What each plugin did, a line per action.
+    /// Returns a line per plugin action; actions without an effect are omitted.
     func plugins(_ actions: [PluginAction]) -> String {
         let actions = actions.filter { $0.summary != nil }
         guard !actions.isEmpty else { return "" }
@@ -22,7 +22,7 @@ struct MetadataText {
         return text + "\n"
     }
 
-    /// How the request travelled, and how long that took.
+    /// Returns the connection's data and the timing of the last attempt.
     func transfer(_ exchange: Exchange) -> String {
         guard let metrics = exchange.metrics else { return "" }
         var text = style.bold("Connection") + "\n"

@@ -1,15 +1,15 @@
 import Outlet
 
-/// Where the time of a transfer went.
+/// Formats the timing of a transfer by stages.
 struct TimingText {
-    /// One stage: when it began and ended, in microseconds from the start.
+    /// A stage with its start and end, in microseconds since the start of the transfer.
     struct Stage: Equatable {
         let name: String
         let start: Int64
         let end: Int64
     }
 
-    /// The stages that took place, in order.
+    /// Returns the stages that took time, in order.
     static func stages(of metrics: TransferMetrics) -> [Stage] {
         var stages: [Stage] = []
         var start: Int64 = 0
@@ -29,14 +29,14 @@ struct TimingText {
         return stages
     }
 
-    /// All on one line: `total 1.23 ms = connect 100 µs + wait 1.02 ms + …`.
+    /// Returns all stages on one line: `1.23 ms = connect 100 µs + wait 1.02 ms + …`.
     static func line(_ metrics: TransferMetrics) -> String {
         let parts = stages(of: metrics).map { "\($0.name) \(Quantity.duration($0.end - $0.start))" }
         let total = Quantity.duration(metrics.total)
         return parts.isEmpty ? total : "\(total) = \(parts.joined(separator: " + "))"
     }
 
-    /// A line per stage, with a bar that shows when it took place.
+    /// Returns a line per stage, with a bar that shows its place in time.
     static func table(_ metrics: TransferMetrics, style: Style) -> String {
         let width = 32
         var text = ""

@@ -1,19 +1,19 @@
-/// One thing that a plugin did to a request or a response.
+/// A hook call of a plugin for a request or a response, with its effects.
 struct PluginAction: Sendable, Equatable {
     /// The plugin's id.
     var plugin: String
     /// The hook's name, such as `prepare`.
     var hook: String
-    /// What came of it, in words, secrets left out; empty when nothing did.
+    /// Descriptions of the hook's changes, without secrets; empty if there are none.
     var effects: [String]
-    /// Why the hook failed; `nil` when it did not.
+    /// Why the hook failed; `nil` if it did not.
     var failure: String?
-    /// How long the hook took, in microseconds; for `adapt` and `retry` until it was settled.
+    /// The hook's duration in microseconds; for `adapt` and `retry` until it was settled.
     var microseconds: Int64
 }
 
 extension PluginAction {
-    /// What came of it on one line; `nil` when nothing did.
+    /// The effects and the failure on one line; `nil` if there are none.
     var summary: String? {
         let parts = effects + (failure.map { ["failed: \($0)"] } ?? [])
         return parts.isEmpty ? nil : parts.joined(separator: ", ")

@@ -1,31 +1,35 @@
 import Outlet
 
-/// What can be shown of a plugin: what its file says, and what its code says if that was asked.
+/// The data of a plugin to show: from its file, and from its code if that was run.
 struct PluginFacts {
     let file: InspectedFile
-    /// `nil` when the file holds no manifest.
+    /// The plugin's entry in the manifest; `nil` if the file has no manifest.
     let manifest: PluginManifest?
-    /// `nil` when no code has run.
+    /// The data from the plugin's descriptor; `nil` if no code was run.
     let code: InspectedPlugin?
 
-    /// `nil` when only the code could tell.
+    /// The id; `nil` without a manifest if no code was run.
     var id: String? { code?.id ?? manifest?.id }
-    /// `nil` when only the code could tell.
+    /// The version; `nil` without a manifest if no code was run.
     var version: String? { code?.version ?? manifest?.version }
-    /// The ABI, without its minor when only the code could tell that.
+    /// The ABI version; only the major ones without a manifest if no code was run.
     var abi: String {
         code?.abi ?? manifest?.abi ?? file.abiMajors.map(String.init).joined(separator: ", ")
     }
-    /// `nil` when only the code could tell.
+    /// The requested permissions; `nil` without a manifest if no code was run.
     var permissions: [String]? { code?.permissions ?? manifest?.permissions }
 
-    /// How it is to be used; `nil` when only the code could tell who it is.
+    /// Returns the settings with which the plugin would be loaded; `nil` if its id is unknown.
+    ///
+    /// - Throws: `PluginLoadError` if the settings are wrong.
     func plan() throws(PluginLoadError) -> PluginPlan? {
         guard let id, let permissions else { return nil }
         return try file.plan(for: id, asking: permissions)
     }
 
-    /// What speaks against its settings, as far as it is known.
+    /// Returns the errors in the plugin's settings that can be found with the known data.
+    ///
+    /// - Throws: `PluginLoadError` if the settings are wrong.
     func objections() throws(PluginLoadError) -> [PluginLoadError] {
         if let code { return file.objections(to: code) }
         guard let id, let plan = try plan(), let policy = plan.policy,
@@ -37,7 +41,7 @@ struct PluginFacts {
         ]
     }
 
-    /// What a file says: its manifest's entries, or that it holds none.
+    /// Returns the plugins in a file's manifest, or one item without data if it has no manifest.
     static func all(of file: InspectedFile) -> [PluginFacts] {
         guard !file.manifests.isEmpty else {
             return [PluginFacts(file: file, manifest: nil, code: nil)]
@@ -45,7 +49,9 @@ struct PluginFacts {
         return file.manifests.map { PluginFacts(file: file, manifest: $0, code: nil) }
     }
 
-    /// What the code of a file says, too; it runs.
+    /// Loads a file, which runs its code, and returns its plugins.
+    ///
+    /// - Throws: `PluginLoadError` if the file cannot be loaded.
     static func all(
         askingCodeOf file: InspectedFile, console: Console
     ) throws(PluginLoadError) -> [PluginFacts] {

@@ -2,17 +2,22 @@ import FoundationEssentials
 import Glibc
 import Outlet
 
-/// Loads the plugins that a command line names.
+/// Loads the plugins that the command line names.
 struct PluginLoading: Sendable {
-    /// Directories and single files, in order.
+    /// Paths of directories and files, in order.
     var places: [String]
     private let configuration: PluginConfiguration
-    /// Whether to go on without plugins that cannot be used.
+    /// Whether to continue without plugins that cannot be used (`--plugins-optional`).
     let isOptional: Bool
 
-    /// Takes the places of `--plugins`, else those of `OUTLET_PLUGIN_PATH`.
+    /// Reads the places of `--plugins`, or else those of `OUTLET_PLUGIN_PATH`.
     ///
-    /// - Parameter operands: Further places, in front.
+    /// - Parameters:
+    ///   - arguments: The parsed command line.
+    ///   - operands: Further places, which come first; with them, `OUTLET_PLUGIN_PATH` is ignored.
+    ///   - environment: The environment variables.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if a place is empty or a configuration is
+    ///   wrong.
     init(
         _ arguments: ParsedArguments, operands: [String] = [], environment: [String: String]
     ) throws(CommandError) {
@@ -28,10 +33,10 @@ struct PluginLoading: Sendable {
         isOptional = arguments.isOn(.pluginsOptional)
     }
 
-    /// What the command line configures, as JSON objects by plugin id.
+    /// The configurations of `--plugin-config`: JSON objects by plugin id.
     var configurationTexts: [String: String] { configuration.texts }
 
-    /// The places by what is there; what is not there is named as a directory.
+    /// The places, split into directories and files; a missing one counts as a directory.
     private var sortedPlaces: (directories: [String], files: [String]) {
         var directories: [String] = []
         var files: [String] = []
@@ -43,10 +48,10 @@ struct PluginLoading: Sendable {
         return (directories, files)
     }
 
-    /// Looks at the plugins; none of their code runs.
+    /// Inspects the plugins without running their code.
     ///
-    /// - Throws: A ``CommandError`` of 66 when a place cannot be read, of 7 when its `plugins.json` is
-    ///   wrong.
+    /// - Throws: ``CommandError`` with ``ExitCode/noInput`` if a place cannot be read, with
+    ///   ``ExitCode/plugin`` if its `plugins.json` is wrong.
     func inspect() throws(CommandError) -> PluginInspection {
         let (directories, files) = sortedPlaces
         do {
@@ -58,12 +63,12 @@ struct PluginLoading: Sendable {
         }
     }
 
-    /// Loads the plugins; those that cannot be used are among the host's failures.
+    /// Loads the plugins; those that cannot be used are in the host's `failures`.
     ///
-    /// - Throws: A ``CommandError`` of 66 when a place cannot be read, of 7 when its `plugins.json` is
-    ///   wrong.
+    /// - Throws: ``CommandError`` with ``ExitCode/noInput`` if a place cannot be read, with
+    ///   ``ExitCode/plugin`` if its `plugins.json` is wrong.
     ///
-    /// Blocks while plugins start.
+    /// Thread: blocks while plugins are created.
     func load(observer: any PluginObserver) throws(CommandError) -> PluginHost {
         let (directories, files) = sortedPlaces
         var options = PluginHost.Options()
@@ -82,13 +87,19 @@ struct PluginLoading: Sendable {
         }
     }
 
-    /// Loads the plugins for work that they are to take part in: all of them, unless they are optional.
+    /// Loads the plugins for a command that uses them.
     ///
-    /// Each that cannot be used is a line on stderr; where it is not optional, the last is the error.
+    /// Reports each plugin that cannot be used on stderr. Unless ``isOptional`` is `true`, the last
+    /// one of these is thrown instead.
     ///
-    /// - Parameter isVerbose: Whether what plugins may do is said.
-    /// - Throws: A ``CommandError`` of 66 when a place cannot be read, of 7 when a plugin or its
-    ///   directory's `plugins.json` cannot be used, or when there is no plugin.
+    /// - Parameters:
+    ///   - observer: Receives what the plugins do.
+    ///   - isVerbose: Whether to report the permissions that plugins were granted.
+    ///   - console: Where to report.
+    /// - Throws: ``CommandError`` with ``ExitCode/noInput`` if a place cannot be read, with
+    ///   ``ExitCode/plugin`` if a plugin or a `plugins.json` cannot be used or there is no plugin.
+    ///
+    /// Thread: blocks while plugins are created.
     func loadForWork(
         observer: any PluginObserver, isVerbose: Bool = false, console: Console
     ) throws(CommandError) -> PluginHost {
@@ -114,7 +125,7 @@ struct PluginLoading: Sendable {
             unusable: last, advice: "--plugins-optional goes on without \(others)")
     }
 
-    /// Says what deserves a look, the command line's own part of it first.
+    /// Reports warnings, those about the command line first.
     func report(_ warnings: [String], _ console: Console) {
         for warning in configuration.warnings + warnings {
             console.report("outlet: \(singleLine(warning))")
@@ -128,7 +139,7 @@ struct PluginLoading: Sendable {
         }
     }
 
-    /// That no place holds a library.
+    /// The error if no place contains a plugin.
     var nothingThere: CommandError {
         CommandError(
             .plugin, "\(places.joined(separator: ", ")): no plugin: there is no .so file in it",
@@ -137,14 +148,14 @@ struct PluginLoading: Sendable {
 }
 
 extension CommandError {
-    /// A plugin that cannot be used, perhaps in its own words.
+    /// Makes the error of a plugin that cannot be used; the message may come from the plugin.
     init(unusable failure: PluginLoadError, advice: String = "") {
         self.init(.plugin, TerminalText.visibleLine("\(failure)"), advice: advice)
     }
 }
 
 extension CommandError {
-    /// A directory whose plugins cannot be used, or whose settings.
+    /// Makes the error of a directory whose plugins or settings cannot be used.
     fileprivate init(unusable error: PluginDirectoryError) {
         switch error {
         case .unreadable, .unsafe: self.init(.noInput, "\(error)")
@@ -154,25 +165,29 @@ extension CommandError {
     }
 }
 
-/// What `--plugin-config` says.
+/// The configurations of plugins from `--plugin-config`.
 private struct PluginConfiguration {
-    /// JSON objects by plugin id, or id, `#` and the name of an instance.
+    /// JSON objects by plugin id, or by `ID#INSTANCE`.
     private(set) var texts: [String: String] = [:]
-    /// Where they come from, by the same.
+    /// The origins of the texts, by the same keys: a file's path or the option's name.
     private(set) var sources: [String: String] = [:]
-    /// Files that all users can read, a line each.
+    /// Warnings about files that all users can read.
     private(set) var warnings: [String] = []
 
     private static let option = "--plugin-config"
-    /// The most bytes of a file.
+    /// The maximum size of a file in bytes.
     private static let largestFile = 1 << 20
 
-    /// - Parameter values: Each of the form `ID=JSON` or `ID=@FILE`.
+    /// Reads the values of the option.
+    ///
+    /// - Parameter values: Values of the form `ID=JSON` or `ID=@FILE`.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if a value is wrong or a file cannot be
+    ///   read.
     init(_ values: [String]) throws(CommandError) {
         for value in values {
             let parts = value.parts(separatedBy: "=", maxSplits: 1).filter { !$0.isEmpty }
             guard parts.count == 2 else {
-                // What it holds may be secret.
+                // The message omits the value, which may be secret.
                 throw .usage("\(Self.option): not of the form ID=JSON or ID=@FILE")
             }
             let id = String(parts[0])
@@ -193,7 +208,7 @@ private struct PluginConfiguration {
         let text = try Self.checked(
             try readFile(path, limit: Self.largestFile), "\(Self.option): \(id): \(path)")
         var status = stat()
-        // A pipe's end is nobody else's.
+        // Only for regular files: the permissions of a pipe do not matter.
         if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             status.st_mode & mode_t(S_IROTH) != 0
         {

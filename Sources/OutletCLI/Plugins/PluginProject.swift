@@ -2,20 +2,24 @@ import FoundationEssentials
 import Glibc
 import Outlet
 
-/// A new plugin, as files of a folder of its own.
+/// The project of a new plugin, which `outlet plugins new` writes.
 struct PluginProject {
-    /// What it is written in.
+    /// The programming language of a project.
     enum Language: String, Sendable, CaseIterable {
         case c, swift
     }
 
-    /// The last part of the id: what the folder and the library are called.
+    /// The last part of the id, which is also the name of the folder and the library.
     let name: String
-    /// Such as `com.example.stamp`.
+    /// The plugin's id, such as `com.example.stamp`.
     let id: String
     let language: Language
 
-    /// - Parameter name: An id, or the last part of one.
+    /// Makes a project; `nil` if the name is not allowed.
+    ///
+    /// - Parameters:
+    ///   - text: An id, or a name, to which `com.example.` is prefixed for the id.
+    ///   - language: The programming language.
     init?(name text: String, language: Language) {
         let parts = text.parts(separatedBy: ".")
         guard text.utf8.count <= 64, let last = parts.last, parts.allSatisfy(Self.isName) else {
@@ -26,7 +30,9 @@ struct PluginProject {
         self.language = language
     }
 
-    /// Whether every tool that meets the name takes it as it is.
+    /// Whether a part of a name is allowed: lower-case letters, digits and hyphens.
+    ///
+    /// Such a name needs no escaping in any of the files.
     private static func isName(_ text: Substring) -> Bool {
         guard let first = text.utf8.first, let last = text.utf8.last else { return false }
         return first.isAlpha && last != UInt8(ascii: "-")
@@ -35,18 +41,19 @@ struct PluginProject {
             }
     }
 
-    /// The name as one of a Swift type, such as `RequestId`.
+    /// The name in the form of a Swift type's, such as `RequestId`.
     private var typeName: String {
         name.parts(separatedBy: "-").map { part in
             part.prefix(1).uppercased() + part.dropFirst()  // text: ours
         }.joined()
     }
 
-    /// Makes the folder with its files.
+    /// Makes a folder and writes the project's files into it.
     ///
-    /// - Throws: A ``CommandError`` when there is something of that name, or when it cannot be written.
+    /// - Throws: ``CommandError`` with ``ExitCode/failure`` if the folder exists already, or cannot
+    ///   be written.
     func write(to directory: String) throws(CommandError) {
-        // For its owner alone to write, as plugins have to be.
+        // Only the owner may write: the host rejects plugins that other users can change.
         guard mkdir(directory, 0o755) == 0 else {
             let reason = errno == EEXIST ? "there is something of that name" : systemReason(errno)
             throw CommandError(.failure, "\(directory): not made: \(reason)")
@@ -66,7 +73,7 @@ struct PluginProject {
         }
     }
 
-    /// What is written, by path in the folder.
+    /// The paths in the folder and the templates of the files.
     private var files: [(String, String)] {
         switch language {
         case .c:
@@ -86,7 +93,7 @@ struct PluginProject {
         }
     }
 
-    /// The name with what C files are named with.
+    /// The name with underscores instead of hyphens, for C files.
     private var source: String { name.replacing("-", with: "_") }  // text: ours
 
     private func filled(_ template: String) -> String {
@@ -101,7 +108,7 @@ struct PluginProject {
         return text
     }
 
-    /// A Swift file that puts the plugin into its library's manifest, as `manifest.sh` writes it.
+    /// The Swift file with the library's manifest, in the form that `manifest.sh` generates.
     private var manifest: String {
         let json =
             "{\"id\":\"\(id)\",\"version\":\"1.0.0\",\"abi\":\"\(PluginHost.abiVersion)\","

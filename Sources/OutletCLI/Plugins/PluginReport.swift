@@ -1,9 +1,10 @@
 import FoundationEssentials
 import Outlet
 
-/// Plugins as JSON, schemas `outlet.plugins/1`, `outlet.plugin/1` and `outlet.call/1`.
+/// Describes plugins as JSON of the schemas `outlet.plugins/1`, `outlet.plugin/1` and
+/// `outlet.call/1`.
 enum PluginReport {
-    /// All plugins of some files, and what could not be used.
+    /// Returns a list of plugins, and the files that cannot be used.
     static func list(_ plugins: [PluginFacts], failures: [PluginLoadError]) -> JSONValue {
         [
             "schema": "outlet.plugins/1",
@@ -18,7 +19,7 @@ enum PluginReport {
         ]
     }
 
-    /// One plugin; what its code says only if that was asked.
+    /// Returns all data of a plugin; that of its descriptor only if its code was run.
     static func plugin(_ plugin: PluginFacts) -> JSONValue {
         var report: JSONObject = ["schema": "outlet.plugin/1"]
         for member in facts(plugin) { report[member.name] = member.value }
@@ -26,7 +27,7 @@ enum PluginReport {
         return .object(report)
     }
 
-    /// What a plugin has done; times in microseconds.
+    /// Returns a plugin's statistics, with times in microseconds.
     static func status(_ status: PluginStatus) -> JSONValue {
         var hooks: JSONObject = [:]
         for (name, hook) in status.hooks.sorted(by: { $0.key < $1.key }) {
@@ -47,7 +48,7 @@ enum PluginReport {
         ]
     }
 
-    /// What a function gave.
+    /// Returns the result of an exported function.
     static func call(_ function: String, _ value: PluginValue) -> JSONValue {
         let result: JSONValue =
             switch value {
@@ -65,7 +66,7 @@ enum PluginReport {
         ]
     }
 
-    /// What a file says; null is what only the code could tell.
+    /// Returns the data from a plugin's file; members that are unknown without a manifest are null.
     private static func facts(_ plugin: PluginFacts) -> JSONObject {
         let plan = (try? plugin.plan()) ?? nil
         return [

@@ -1,6 +1,8 @@
-/// The files of new plugins; `{id}`, `{name}`, `{source}`, `{file}` and `{Type}` are filled in.
+/// The templates of a new plugin's files.
 ///
-/// So is `{import}`: a line that begins so is one of this module's own to `.ci/check-imports`.
+/// ``PluginProject`` replaces `{id}`, `{name}`, `{source}`, `{file}` and `{Type}`. It also replaces
+/// `{import}`, because `.ci/check-imports` would take a line that begins with the plain keyword for
+/// an import of this module.
 enum PluginTemplate {
     static let cSource = #"""
         /* {name}: adds a header to every request.

@@ -1,10 +1,10 @@
 import Outlet
 
-/// Plugins as text for people.
+/// Describes plugins as text.
 struct PluginText {
     let style: Style
 
-    /// A line per plugin: id, version, ABI, permissions, use, file; what has no manifest says so.
+    /// Returns a line per plugin: id, version, ABI, permissions, use, file.
     func list(_ plugins: [PluginFacts]) -> String {
         table(
             plugins.map { plugin in
@@ -17,7 +17,7 @@ struct PluginText {
             })
     }
 
-    /// A line per plugin that runs: id, version, hooks, what it is for.
+    /// Returns a line per loaded plugin: id, version, hooks, summary.
     func list(_ plugins: [LoadedPlugin]) -> String {
         table(
             plugins.map { plugin in
@@ -28,7 +28,11 @@ struct PluginText {
             }, cyan: 2)
     }
 
-    /// Rows with an id in front, and perhaps a column in another colour.
+    /// Formats a table whose first column is the id.
+    ///
+    /// - Parameters:
+    ///   - rows: The cells.
+    ///   - cyan: The index of a column to print in cyan; `nil` for none.
     private func table(_ rows: [[String]], cyan: Int? = nil) -> String {
         let rows = rows.map { $0.map { TerminalText.visibleLine($0) } }
         let columns = (rows.first?.count ?? 1) - 1
@@ -45,7 +49,7 @@ struct PluginText {
         permissions.isEmpty ? none : permissions.joined(separator: ", ")
     }
 
-    /// Whether a plugin is used, and how often.
+    /// Describes whether a plugin is enabled, optional, and its instances.
     private static func use(_ plugin: PluginFacts) -> String {
         do throws(PluginLoadError) {
             guard let plan = try plugin.plan() else { return "?" }
@@ -59,7 +63,7 @@ struct PluginText {
         }
     }
 
-    /// What a plugin may do, and what a policy withholds.
+    /// Describes which permissions a plugin is granted, and which a policy withholds.
     private static func granted(_ plugin: PluginFacts) -> String {
         guard plugin.permissions?.isEmpty == false, let plan = try? plugin.plan() else { return "" }
         let granted = list(
@@ -70,7 +74,7 @@ struct PluginText {
             : "\(granted), but not \(withheld.joined(separator: ", ")): it will not be created"
     }
 
-    /// Everything that is known of a plugin.
+    /// Returns all known data of a plugin.
     func page(_ plugin: PluginFacts) -> String {
         let title = plugin.code?.name ?? plugin.id ?? plugin.file.path
         var text = style.bold(TerminalText.visibleLine(title))

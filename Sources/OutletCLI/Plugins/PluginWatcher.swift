@@ -1,19 +1,23 @@
 import Outlet
 import Synchronization
 
-/// Gathers what plugins do, and passes on to stderr what they have to say.
+/// Records the actions of plugins, and prints their log lines and faults to stderr.
 final class PluginWatcher: PluginObserver {
     private let actions = Mutex<[PluginAction]>([])
     private let console: Console
     private let lowestLevel: PluginLogLine.Level
 
-    /// - Parameter isVerbose: Whether lines that are no warnings are passed on, too.
+    /// Makes a watcher.
+    ///
+    /// - Parameters:
+    ///   - console: Where to print.
+    ///   - isVerbose: Whether to print log lines of all levels; else only warnings and errors.
     init(console: Console, isVerbose: Bool) {
         self.console = console
         lowestLevel = isVerbose ? .debug : .warning
     }
 
-    /// What was done since the last call, in order.
+    /// Returns the actions since the last call, in order.
     func take() -> [PluginAction] {
         actions.withLock { actions in
             defer { actions = [] }
@@ -37,7 +41,7 @@ final class PluginWatcher: PluginObserver {
     }
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {
-        // Once is enough to know; the count is in the plugin's own books.
+        // Prints each kind of fault once per plugin; the status counts all of them.
         guard misbehaviour.count == 1 else { return }
         console.report(
             "outlet: plugin \(misbehaviour.plugin): breaks the contract: "

@@ -1,10 +1,13 @@
 import FoundationEssentials
 import Outlet
 
-/// Where the sample plugins are when no directory is named.
+/// Finds the sample plugins if the command line names no directory.
 enum SamplePlugins {
-    /// The first place that is there: a folder `plugins` beside the program, the installed one,
-    /// then the files that a build leaves beside the program; empty when there is none.
+    /// Returns the place of the sample plugins; empty if there are none.
+    ///
+    /// That is the first folder that exists: `plugins` beside the program, the installed folder, a
+    /// folder of the plugin search path. If there is none, the libraries that a build leaves beside
+    /// the program.
     static func places(environment: [String: String]) -> [String] {
         let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         guard let directory = program?.cutAtLast("/")?.head else { return [] }

@@ -1,7 +1,7 @@
 import Glibc
 import Outlet
 
-/// The program's streams, and what each of them can show.
+/// The program's output streams and their capabilities.
 struct Console: Sendable {
     let output = OutputFile.standardOutput
     let errors = OutputFile.standardError
@@ -18,25 +18,29 @@ struct Console: Sendable {
             isOn: color.isOn(isTerminal: outputIsTerminal, environment: environment))
     }
 
-    /// Whether a line on stderr may be drawn over (`TERM=dumb` cannot).
+    /// Whether stderr is a terminal on which a line can be redrawn (not with `TERM=dumb`).
     var canAnimate: Bool { errorsAreTerminal && environment["TERM"] != "dumb" }
 
-    /// How wide the terminal of stderr is; 80 where that is not known.
+    /// The width of the terminal of stderr in columns; 80 if it is unknown.
     var columns: Int {
         var size = winsize()
         guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
         return Int(size.ws_col)
     }
 
-    /// Writes an error's line; nothing can be done when that fails.
+    /// Writes the line of an error to stderr.
     func report(_ error: CommandError) { report(error.description) }
 
-    /// Writes a line to stderr, with nothing in it that a terminal would obey; nothing can be done
-    /// when that fails.
+    /// Writes a line to stderr, without control sequences.
+    ///
+    /// A failure is ignored, because there is no other place to report it.
     func report(_ line: String) { try? errors.write(TerminalText.visibleLine(line) + "\n") }
 
-    /// Writes to stdout a text that others have a part in: as it is, or with nothing in it that a
-    /// terminal would obey if it is one.
+    /// Writes a text to stdout that may contain data from servers or plugins.
+    ///
+    /// If stdout is a terminal, control sequences in the text are made visible instead.
+    ///
+    /// - Throws: ``OutputError`` if stdout cannot be written.
     func print(_ text: String) throws(OutputError) {
         try output.write(outputIsTerminal ? TerminalText.visible(text) : text)
     }

@@ -1,16 +1,18 @@
 import Glibc
 
-/// The variables that the program looks at.
+/// The environment variables that the program reads itself.
 enum Environment {
-    /// Of these matters only whether they are there, and a few words.
+    /// The variables about colours, which are compared with a few fixed values.
     private static let choices = ["CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "TERM"]
-    /// Of the directories of plugins.
+    /// The variables about plugin directories.
     private static let paths = [pluginPath, "HOME", "XDG_DATA_HOME"]
     private static let pluginPath = "OUTLET_PLUGIN_PATH"
 
-    /// Those that are set; reading all there are would cost more than parsing the command line.
+    /// The values of these variables, if set.
     ///
-    /// A path that is not UTF-8 is left out: repaired, it would lead somewhere else.
+    /// The rest of the environment is not read, because that would take longer than parsing the
+    /// command line. A path that is not valid UTF-8 is omitted, because a repaired one would name
+    /// another directory.
     static var current: [String: String] {
         var variables: [String: String] = [:]
         for name in choices {
@@ -22,7 +24,9 @@ enum Environment {
         return variables
     }
 
-    /// Refuses a variable of the program's own that is not UTF-8.
+    /// Checks that `OUTLET_PLUGIN_PATH` is valid UTF-8.
+    ///
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if it is not.
     static func check() throws(CommandError) {
         guard let value = getenv(pluginPath), String(validatingCString: value) == nil else {
             return

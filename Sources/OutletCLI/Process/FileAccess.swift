@@ -2,14 +2,16 @@ import Glibc
 import Outlet
 import Synchronization
 
-/// What the program waits for before there is a request: stdin, or a file that may be a pipe.
+/// The input that the program reads before there is a request: stdin, or a file that may be a pipe.
+///
+/// If a signal or the time limit ends the program meanwhile, the error names this input.
 enum AwaitedInput {
     private static let awaited = Mutex<String?>(nil)
 
-    /// Its name; `nil` when nothing is waited for.
+    /// The name of the input that is being read; `nil` if there is none.
     static var name: String? { awaited.withLock { $0 } }
 
-    /// Reads something that may be waited for.
+    /// Calls `body`, which reads the input `name` and may block.
     static func reading<Result, Failure: Error>(
         _ name: String, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -19,26 +21,27 @@ enum AwaitedInput {
     }
 }
 
-/// The most bytes of a file that is a value within the request.
+/// The maximum size of a file whose contents are a value in the request, in bytes.
 private let longestValue = 256 << 20
 
-/// Reads a file that the command line names, as a value within the request.
+/// Reads a file from the command line whose contents are a value in the request.
 ///
-/// - Throws: A usage error: the line names something that cannot be read.
+/// - Throws: ``CommandError`` with ``ExitCode/usage`` if the file cannot be read or is too large.
 ///
-/// Thread: blocks until a pipe is at its end.
+/// Thread: blocks until the end of the file, which may be a pipe.
 func readFile(_ path: String) throws(CommandError) -> [UInt8] {
     try readFile(path, limit: longestValue, advice: "the whole body, @FILE, may be of any size")
 }
 
-/// Reads a file that the command line names.
+/// Reads a file from the command line.
 ///
 /// - Parameters:
-///   - limit: The most bytes it may have.
-///   - advice: What to do when it has more.
-/// - Throws: A usage error: the line names something that cannot be read.
+///   - path: The file's path.
+///   - limit: The maximum size in bytes.
+///   - advice: The advice of the error for a larger file.
+/// - Throws: ``CommandError`` with ``ExitCode/usage`` if the file cannot be read or is too large.
 ///
-/// Thread: blocks until a pipe is at its end.
+/// Thread: blocks until the end of the file, which may be a pipe.
 func readFile(_ path: String, limit: Int, advice: String = "") throws(CommandError) -> [UInt8] {
     try AwaitedInput.reading(path) { () throws(CommandError) in
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)

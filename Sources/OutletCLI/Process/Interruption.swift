@@ -3,14 +3,16 @@ import Glibc
 import Outlet
 import Synchronization
 
-/// Runs a command's asynchronous work; the first SIGINT or SIGTERM cancels it, a second one ends
-/// the process at once, and so does what holds the process up after the first.
+/// Runs a command and handles SIGINT and SIGTERM.
 ///
-/// The main thread waits here instead of being given to the concurrency runtime: that would cost
-/// a millisecond and several threads before the first line of work, also for `--help`.
+/// The first signal cancels asynchronous work. A second one ends the process immediately. The
+/// process also ends if something blocks it after the first signal: see ``ProcessEnd``.
+///
+/// The main thread blocks here instead of running as an asynchronous `main`. That would take a
+/// millisecond and start several threads before any work, even for `--help`.
 final class Interruption: Sendable {
     private struct State {
-        /// Whether there is nothing to cancel yet.
+        /// Whether the command is being made, so that there is nothing to cancel yet.
         var isPreparing = true
         var received: Int32?
         var cancel: (@Sendable () -> Void)?
@@ -21,14 +23,17 @@ final class Interruption: Sendable {
 
     private init(_ console: Console) { self.console = console }
 
-    /// Runs work that nothing but the end of the process ends: a signal ends that, and says what was
-    /// waited for, and so does a limit.
+    /// Runs synchronous work, which cannot be cancelled.
+    ///
+    /// A signal or the time limit ends the process, with an error that names what blocked it.
     ///
     /// - Parameters:
-    ///   - limit: How long the work may take, in seconds; `nil` for any time.
-    ///   - name: What it is, for the error.
+    ///   - console: Where to report the error.
+    ///   - limit: The time limit in seconds; `nil` for none.
+    ///   - name: The name of the command, for the error.
+    ///   - work: The work.
     ///
-    /// Thread: the main one.
+    /// Thread: the main thread.
     static func run<Result>(
         _ console: Console, limit: Double? = nil, of name: String = "",
         blocking work: () throws -> Result
@@ -54,22 +59,23 @@ final class Interruption: Sendable {
         return try work()
     }
 
-    /// Runs work to its end, blocking the caller.
+    /// Runs asynchronous work, and blocks until it has ended.
     ///
     /// - Parameters:
-    ///   - prepare: Makes the command; a signal ends the process meanwhile.
-    ///   - work: What the command does.
-    /// - Returns: What the work answers, or the code of the signal that came meanwhile.
-    /// - Throws: What `prepare` throws.
+    ///   - console: Where to report errors.
+    ///   - prepare: Makes the command; a signal during this call ends the process.
+    ///   - work: Runs the command, in a task that the first signal cancels.
+    /// - Returns: The exit code of the first signal if there was one, else that of `work`.
+    /// - Throws: Any error of `prepare`.
     ///
-    /// Thread: the main one; never one of the concurrency runtime's own.
+    /// Thread: the main thread, never a thread of the concurrency runtime, because it blocks.
     static func run<Command: Sendable>(
         _ console: Console, preparing prepare: () throws -> Command,
         _ work: @escaping @Sendable (Command) async -> ExitCode
     ) throws -> ExitCode {
         let interruption = Interruption(console)
         let done = DispatchSemaphore(value: 0)
-        // Before the work begins: a signal that comes with its first output is not lost.
+        // Installed before the work starts, so that a signal sent at its first output is not lost.
         let source = SignalPipe.open([SIGINT, SIGTERM]) { interruption.receive($0) }
         defer { source?.cancel() }
         let command = try prepare()
@@ -85,7 +91,7 @@ final class Interruption: Sendable {
         return state.received.map(ExitCode.init(signal:)) ?? state.code ?? .failure
     }
 
-    /// Cancels at the first signal, ends the process at the second.
+    /// Handles a signal: cancels the work at the first one, ends the process at the second one.
     private func receive(_ number: Int32) {
         let (isFirst, cancel) = state.withLock { state in
             let isFirst = state.received == nil && !state.isPreparing
@@ -98,7 +104,7 @@ final class Interruption: Sendable {
         cancel?()
     }
 
-    /// What to do at the first signal; done at once if it came already.
+    /// Sets the closure that the first signal calls; calls it now if there was a signal already.
     private func onSignal(_ cancel: @escaping @Sendable () -> Void) {
         let isLate = state.withLock { state in
             state.cancel = cancel
@@ -108,17 +114,21 @@ final class Interruption: Sendable {
     }
 }
 
-/// Signals as bytes of a pipe: the handler writes the number, a dispatch source reads it.
+/// Receives signals through a pipe: the handler writes the signal's number, a dispatch source reads
+/// it.
 ///
-/// A dispatch source for signals needs them blocked in every thread, the main one too, or loses
-/// those that come while the disposition is to ignore them.
+/// A dispatch source for signals cannot replace it: it needs the signals blocked in all threads, or
+/// ignored, and loses signals that are ignored before the source is active.
 private enum SignalPipe {
     nonisolated(unsafe) private static var writer: Int32 = -1
     // because it is written once, before the handler that reads it is installed.
 
-    /// Calls `body` for each of those signals, on a queue, until the source is cancelled.
+    /// Calls `body` with the number of each signal received, until the source is cancelled.
     ///
-    /// - Returns: `nil` when the system gives no pipe; signals then have their usual effect.
+    /// - Returns: The source; `nil` if no pipe can be made, and signals then have their usual
+    ///   effect.
+    ///
+    /// Thread: `body` is called on a global dispatch queue.
     static func open(
         _ numbers: [Int32], _ body: @escaping @Sendable (Int32) -> Void
     ) -> (any DispatchSourceRead)? {
@@ -153,7 +163,7 @@ private enum SignalPipe {
 }
 
 extension CommandError {
-    /// The end by a signal.
+    /// Makes the error of a program that a signal ends.
     fileprivate init(endedBy number: Int32) {
         let code = ExitCode(signal: number)
         self.init(code, code == .terminated ? "terminated" : "interrupted")
@@ -161,6 +171,6 @@ extension CommandError {
 }
 
 extension ExitCode {
-    /// 128 and the signal's number, as shells count.
+    /// Makes the exit code that shells use for a signal: 128 plus its number.
     init(signal number: Int32) { self = number == SIGTERM ? .terminated : .interrupted }
 }

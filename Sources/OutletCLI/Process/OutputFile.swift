@@ -1,13 +1,13 @@
 import FoundationEssentials
 import Glibc
 
-/// Why nothing more can be written.
+/// The error of a failed write.
 enum OutputError: Error, Equatable {
-    /// The reader has left (`EPIPE`): there is nobody to tell, so the program ends quietly.
+    /// The reader has closed stdout (`EPIPE`); the program then ends without an error message.
     case closed
-    /// The system's reason.
+    /// A system call failed; `reason` is the system's error message.
     case failed(name: String, reason: String)
-    /// The body for a report is larger than so many bytes.
+    /// The body for a report is larger than the limit in bytes.
     case tooLarge(limit: Int64)
 }
 
@@ -21,26 +21,28 @@ extension OutputError: CustomStringConvertible {
     }
 }
 
-/// A file descriptor to write to: stdout, stderr, or a file of the user's.
+/// A file descriptor to write to: stdout, stderr, or a file that the user named.
 ///
-/// Thread: any; two writes at a time may interleave.
+/// Thread: any; concurrent writes may interleave.
 struct OutputFile: Sendable {
     let descriptor: Int32
     let name: String
 
-    /// What the descriptor was when the program began; `nil` for a file of the user's.
+    /// The file of a standard stream at the program's start; `nil` for a file that the user named.
     private let identity: FileIdentity?
 
-    /// A file of the user's.
+    /// Wraps the descriptor of a file that the user named.
     init(descriptor: Int32, name: String) {
         self.descriptor = descriptor
         self.name = name
         identity = nil
     }
 
-    /// A stream as the program was given it, under a number of the program's own.
+    /// Duplicates a standard stream.
+    ///
+    /// Plugins may redirect or close the standard descriptors; the duplicate stays as it is.
     private init(stream: Int32, name: String) {
-        // Far from those that somebody may close who thinks that they are his.
+        // A high number, which code in this process is unlikely to close by mistake.
         let far = fcntl(stream, F_DUPFD_CLOEXEC, 200)
         descriptor = far >= 0 ? far : fcntl(stream, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
         self.name = name
@@ -50,10 +52,12 @@ struct OutputFile: Sendable {
     static let standardOutput = OutputFile(stream: STDOUT_FILENO, name: "stdout")
     static let standardError = OutputFile(stream: STDERR_FILENO, name: "stderr")
 
-    /// Keeps stdout for the program's own words: what else in the process writes there, a plugin for
-    /// instance, goes to stderr from now on.
+    /// Reserves stdout for the program's own output.
+    ///
+    /// From now on, what other code in the process, such as a plugin, writes to descriptor 1 goes
+    /// to stderr.
     static func keepStandardOutput() {
-        // Where it is closed, writing to it still has to fail.
+        // If stdout is closed, writing to it must still fail.
         guard standardOutput.descriptor >= 0 else { return }
         if dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 { return }
         let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
@@ -73,7 +77,10 @@ struct OutputFile: Sendable {
         if let result { throw result }
     }
 
-    /// The most bytes of one call: a reader that reads slowly is known by the time that one takes.
+    /// The maximum number of bytes of one system call.
+    ///
+    /// It is small, so that the duration of a call shows whether the reader still reads:
+    /// see ``WritesUnderWay``.
     private static let pieceSize = 65_536
 
     private func writeAll(_ bytes: UnsafeRawBufferPointer) -> OutputError? {
@@ -92,28 +99,28 @@ struct OutputFile: Sendable {
         return nil
     }
 
-    /// Has the system take some bytes; waits until it can.
+    /// Writes some of the bytes, and blocks until the descriptor is writable.
     ///
-    /// - Returns: How many it took, or -1 and the error number.
+    /// - Returns: The number of bytes written, or -1 and the error number.
     private func take(_ bytes: UnsafeRawBufferPointer) -> (count: Int, error: Int32) {
-        // Somebody in this process has closed it, and the number may stand for something else.
+        // Code in this process has closed the descriptor, and its number may now be another file.
         if let identity, FileIdentity(of: descriptor) != identity { return (-1, EBADF) }
         while true {
             let count = Glibc.write(descriptor, bytes.baseAddress, bytes.count)
             guard count < 0, errno == EAGAIN else { return (count, errno) }
-            // Somebody else's O_NONBLOCK on a shared terminal or pipe.
+            // Another process has set O_NONBLOCK on a shared terminal or pipe.
             var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
             _ = poll(&wanted, 1, -1)
         }
     }
 }
 
-/// Which file a descriptor stands for.
+/// The identity of the file behind a descriptor.
 private struct FileIdentity: Equatable {
     private let device: dev_t
     private let number: ino_t
 
-    /// - Returns: `nil` where it stands for none.
+    /// Reads the identity; `nil` if the descriptor is not open.
     init?(of descriptor: Int32) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
@@ -122,5 +129,5 @@ private struct FileIdentity: Equatable {
     }
 }
 
-/// The system's words for an error number, in the C locale.
+/// Returns the system's message for an error number, in the C locale.
 func systemReason(_ number: Int32) -> String { String(cString: strerror(number)) }

@@ -3,26 +3,28 @@ import Glibc
 import Outlet
 import Synchronization
 
-/// Ends the process when it is to end and something holds it up: a plugin that does not come back, a
-/// reader that does not read, a file that does not come to its end.
+/// Ends the process if it should end but something blocks it.
 ///
-/// Nobody can end a call into a plugin or the system from outside, so the process ends around it.
+/// That is a plugin that does not return, a reader that does not read, or an input that does not
+/// end. A call into a plugin or the system cannot be cancelled from outside, so the process exits
+/// during the call.
 enum ProcessEnd {
-    /// How long a call that is under way when the program is to end may still take.
+    /// How long a plugin call or a write may take, if it runs when the program should end.
     private static let patience = Duration.milliseconds(500)
-    /// How long all that is left to do may take from then on.
+    /// How long all remaining work may take from that time.
     private static let limit = Duration.seconds(2)
-    /// How long the last line may take.
+    /// How long the write of the error message may take.
     private static let farewell = DispatchTimeInterval.milliseconds(200)
 
     private static let isUnderWay = Mutex(false)
 
-    /// Ends the process from now on as soon as something holds it up.
+    /// Ends the process if something blocks it from now on; returns immediately.
     ///
     /// - Parameters:
-    ///   - error: Why the program is to end, and its exit code; what holds it up is added to the
+    ///   - console: Where to report the error.
+    ///   - error: The error and exit code of the program. What blocks the process is added to the
     ///     message.
-    ///   - finishesOutput: Whether output may take its time as long as its reader goes on reading.
+    ///   - finishesOutput: Whether output may take longer than the limit while its reader reads.
     static func hasten(_ console: Console, with error: CommandError, finishesOutput: Bool) {
         let start = ContinuousClock.now
         let taken = WritesUnderWay.bytesTaken
@@ -31,7 +33,14 @@ enum ProcessEnd {
         }
     }
 
-    /// - Parameter taken: How much output was taken at the last look; `nil` where that is no excuse.
+    /// Ends the process if it is blocked; else checks again 100 ms later.
+    ///
+    /// - Parameters:
+    ///   - console: Where to report the error.
+    ///   - error: The error and exit code of the program.
+    ///   - start: When the program should have ended.
+    ///   - taken: The number of bytes written at the last check; `nil` if output must not extend
+    ///     the limit.
     private static func check(
         _ console: Console, _ error: CommandError, since start: ContinuousClock.Instant,
         _ taken: Int64?
@@ -52,29 +61,32 @@ enum ProcessEnd {
         }
     }
 
-    /// Ends the process; says what held it up, if something did.
+    /// Ends the process immediately, and reports the error with what blocked the process.
+    ///
+    /// Thread: any. A second call ends the process without waiting for the report of the first.
     static func endNow(_ console: Console, with error: CommandError) -> Never {
         let isFirst = isUnderWay.withLock { isUnderWay in
             defer { isUnderWay = true }
             return !isUnderWay
         }
-        // The first thread writes the last line; a second one ends the process without waiting.
+        // The first call reports the error; a second one ends the process without waiting for it.
         guard isFirst else { _exit(error.exitCode.rawValue) }
-        // The reader of stderr may have stopped reading.
+        // The reader of stderr may have stopped reading, and the write below would block.
         DispatchQueue.global().asyncAfter(deadline: .now() + farewell) {
             _exit(error.exitCode.rawValue)
         }
         let message = hindrance.map { "\(error.message): \($0)" } ?? error.message
         if console.outputIsTerminal, console.outputStyle.isOn, WritesUnderWay.longest != nil {
-            // What was being written ends in the middle, and maybe in a colour.
+            // The interrupted output may end within a colour sequence, so this resets the style.
             try? console.output.write("\u{1B}[0m\n")
         }
         console.report(CommandError(error.exitCode, message, advice: error.advice))
-        // The plugin's thread runs on: nothing may be taken down under it.
+        // `_exit`, because a plugin's thread may still run: exit handlers and static destructors
+        // would free what it uses.
         _exit(error.exitCode.rawValue)
     }
 
-    /// Which plugin is waited for, in words.
+    /// A description of the plugin call that the program waits for; `nil` if there is none.
     static var pluginHindrance: String? {
         let calls = PluginHost.callsUnderWay
         guard let call = calls.first(where: { !$0.isPromise }) ?? calls.first else { return nil }
@@ -83,12 +95,12 @@ enum ProcessEnd {
         return "plugin \(call.plugin) \(what) \(call.hook.rawValue) for \(time)"
     }
 
-    /// What holds the process up, in words.
+    /// A description of what blocks the process; `nil` if nothing does.
     private static var hindrance: String? {
         if let text = pluginHindrance { return text }
         let input = AwaitedInput.name.map { "\($0) is not at its end" }
         guard let write = WritesUnderWay.longest else { return input }
-        // A write that has just begun holds up nobody, if there is something else.
+        // If an input is being read as well, a write that has just begun is not the cause.
         if write.duration < patience, let input { return input }
         let time = Quantity.duration(Int64(write.duration / .microseconds(1)))
         return "\(write.name) has taken nothing for \(time)"
@@ -96,12 +108,12 @@ enum ProcessEnd {
 }
 
 extension PluginCall {
-    /// Whether it is one of those that end a plugin's work, which have a time of their own.
+    /// Whether the call shuts a plugin down; such calls have a separate time limit.
     fileprivate var hasOwnTime: Bool { hook == .quiesce || hook == .destroy }
 }
 
 extension Console {
-    /// Says which plugins did not end in time, and where they are.
+    /// Reports the plugins that did not shut down in time, and the hooks they have not left.
     func report(abandoned plugins: [String]) {
         let calls = PluginHost.callsUnderWay
         for id in plugins {

@@ -1,27 +1,30 @@
 import Glibc
 
-/// What the program asks of its process before anything else.
+/// Sets up the process at its start.
 enum ProcessSetup {
-    /// Makes the process fit for sockets; called once, before any thread is made.
+    /// Opens closed standard streams, raises the file limit and ignores SIGPIPE and SIGXFSZ.
+    ///
+    /// Called once, before any thread is started.
     static func prepare() {
         openStandardStreams()
         raiseFileLimit()
-        // A reader that left is an error of the write, not the end of the process.
+        // Writing to a closed pipe then fails with EPIPE instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
-        // So is a file that may grow no more (RLIMIT_FSIZE).
+        // Writing beyond the size limit of files (RLIMIT_FSIZE) then fails with EFBIG.
         signal(SIGXFSZ, SIG_IGN)
     }
 
-    /// A stream that was closed by the caller would be the first socket's number otherwise.
+    /// Opens /dev/null for standard streams that the parent process has closed.
     ///
-    /// Of stdin there is nothing to read then; what is written to the others fails, as it would have.
+    /// Otherwise the first socket would get such a number. It is opened for reading only: stdin is
+    /// then empty, and writing to stdout and stderr fails as it would have without.
     private static func openStandardStreams() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 {
             _ = open("/dev/null", O_RDONLY)
         }
     }
 
-    /// Takes all the file descriptors that the system grants without asking for more.
+    /// Raises the soft limit of open files to the hard limit.
     private static func raiseFileLimit() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0,

@@ -2,9 +2,9 @@ import Dispatch
 import Outlet
 import Synchronization
 
-/// Draws a progress line on stderr, ten times a second, once a second has passed.
+/// Draws a progress line on stderr, ten times per second, starting after one second.
 ///
-/// Nothing is drawn where stderr is no terminal.
+/// Draws nothing if stderr is not a terminal.
 final class ProgressReporter: Sendable {
     private struct State {
         var done: Int64 = 0
@@ -22,7 +22,7 @@ final class ProgressReporter: Sendable {
         if console.canAnimate { draw(after: .seconds(1)) }
     }
 
-    /// Shows how far a request's bodies have come; nothing is counted where nothing is drawn.
+    /// Shows the progress of a request's upload and download.
     func watch(_ request: Request) {
         guard console.canAnimate else { return }
         request.uploadProgress { [weak self] in self?.update($0) }
@@ -36,12 +36,12 @@ final class ProgressReporter: Sendable {
         }
     }
 
-    /// Takes the line away, until it is drawn next.
+    /// Erases the line until it is drawn the next time.
     func erase() {
         state.withLock { erase(&$0) }
     }
 
-    /// Takes the line away; nothing is drawn afterwards.
+    /// Erases the line and stops drawing.
     func stop() {
         state.withLock { state in
             erase(&state)
@@ -62,9 +62,9 @@ final class ProgressReporter: Sendable {
         }
     }
 
-    /// Draws the line; whether to go on.
+    /// Draws the line; returns `false` once the reporter is stopped.
     private func draw() -> Bool {
-        // Under the lock, so that `stop` erases what was drawn last.
+        // Under the lock, so that no line is drawn after `stop` has erased it.
         state.withLock { state in
             guard !state.isStopped else { return false }
             state.isDrawn = true

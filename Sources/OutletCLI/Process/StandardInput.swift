@@ -3,12 +3,14 @@ import Glibc
 import Outlet
 import Synchronization
 
-/// The body that a pipe or a file gives on stdin.
+/// Reads a request's body from stdin.
 enum StandardInput {
-    /// Whether stdin is something else than a terminal; `/dev/null` has no byte, and so no body.
+    /// Whether stdin is not a terminal, so that it may contain a body.
     static var isGiven: Bool { isatty(STDIN_FILENO) == 0 }
 
-    /// Whether bytes are there to read, without waiting for them.
+    /// Whether stdin has bytes to read now; does not block.
+    ///
+    /// `false` for `/dev/null`, `true` for any other character device.
     static var hasBytes: Bool {
         var status = stat()
         guard fstat(STDIN_FILENO, &status) == 0 else { return false }
@@ -26,18 +28,21 @@ enum StandardInput {
         return stat("/dev/null", &null) == 0 && null.st_rdev == status.st_rdev
     }
 
-    /// How much is read before the request is sent, in bytes.
+    /// The number of bytes that are read before the request is sent.
     ///
-    /// A body that ends within it has a length, and can be sent again.
+    /// A body that is not longer has a known length and can be sent again.
     static let heldSize = 1 << 20
 
-    /// The body that stdin gives: in memory if it is short, read while it is sent otherwise.
+    /// Reads the body from stdin: completely if it is short, else its start.
     ///
-    /// - Parameter onSilence: Called once when no byte has come for two seconds.
-    /// - Returns: `nil` when stdin ends without a byte.
-    /// - Throws: ``CommandError`` when it cannot be read.
+    /// The rest of a longer body is read while it is sent.
     ///
-    /// Thread: blocks until ``heldSize`` bytes have come, or the writer closes its end.
+    /// - Parameter onSilence: Called at most once, on this thread, if there is no byte within two
+    ///   seconds.
+    /// - Returns: The body; `nil` if stdin is empty.
+    /// - Throws: ``CommandError`` with ``ExitCode/failure`` if stdin cannot be read.
+    ///
+    /// Thread: blocks until ``heldSize`` bytes have arrived or stdin ends.
     static func body(onSilence: () -> Void) throws(CommandError) -> HTTPBody? {
         try AwaitedInput.reading("stdin") { () throws(CommandError) in try read(onSilence) }
     }
@@ -53,7 +58,7 @@ enum StandardInput {
             if count > 0 {
                 data.append(contentsOf: buffer[..<count])
             } else if errno == EAGAIN {
-                // Somebody else's O_NONBLOCK on a shared pipe.
+                // Another process has set O_NONBLOCK on a shared pipe.
                 _ = poll(&wanted, 1, -1)
             } else if errno != EINTR {
                 throw CommandError(.failure, "stdin: cannot be read: \(systemReason(errno))")
@@ -65,22 +70,24 @@ enum StandardInput {
 
 /// A body that is read from stdin while it is sent.
 ///
-/// Of a regular file the length is known, and it can be sent again; of anything else only while no
-/// more than its beginning was sent.
+/// If stdin is a regular file, the length is known and the body can be sent again. Otherwise it can
+/// be sent again only while no more than `held` has been read.
 ///
-/// Thread: ``read(into:)`` waits for the writer, on the transport's thread for files; ``cancel()`` may
-/// come from any thread and ends that wait.
+/// Thread: ``read(into:)`` blocks until there are bytes; the transport calls it on its thread for
+/// files. ``cancel()`` may be called from any thread and ends that wait.
 final class StandardInputBody: BodyStream {
     let length: Int64?
     private let held: Data
-    /// Of a regular file, where the body begins.
+    /// The offset in a regular file at which the body begins; `nil` for anything else.
     private let start: Int64?
-    /// A pipe whose reading end is readable once the body is cancelled.
+    /// A pipe whose reading end becomes readable when the body is cancelled.
     private let wake: (reader: Int32, writer: Int32)
-    /// How many bytes were read since the last rewinding.
+    /// The number of bytes read since the last rewind.
     private let position = Mutex<Int64>(0)
 
-    /// - Parameter held: What was read of it before.
+    /// Makes a body.
+    ///
+    /// - Parameter held: The first bytes, which have already been read from stdin.
     init(held: Data = Data()) {
         self.held = held
         var ends: [Int32] = [-1, -1]
@@ -133,7 +140,7 @@ final class StandardInputBody: BodyStream {
         }
     }
 
-    /// Ends a wait for the writer, and all that follow; the request fails.
+    /// Ends a read that blocks, and makes all later reads that would block fail.
     func cancel() {
         var byte: UInt8 = 1
         _ = write(wake.writer, &byte, 1)

@@ -1,16 +1,16 @@
 import Synchronization
 
-/// The writes of this process that the system has not taken yet, and how much it has taken.
+/// The `write` calls of this process in progress, and the total number of bytes written.
 ///
-/// A blocked write is recognized here: its reader has stopped reading.
+/// A call that takes long shows that the reader of the output has stopped reading.
 enum WritesUnderWay {
-    /// A write that has not come back.
+    /// A `write` call in progress.
     struct Write: Sendable {
-        /// What is written to.
+        /// The name of the file written to.
         var name: String
         var start: ContinuousClock.Instant
 
-        /// How long it has taken so far.
+        /// The duration of the call so far.
         var duration: Duration { start.duration(to: .now) }
     }
 
@@ -22,7 +22,7 @@ enum WritesUnderWay {
 
     private static let state = Mutex(State())
 
-    /// A write begins; returns what ``end(_:took:)`` is to be given.
+    /// Records the start of a call; returns its number for ``end(_:took:)``.
     static func begin(_ name: String) -> Int {
         state.withLock { state in
             state.last += 1
@@ -31,7 +31,11 @@ enum WritesUnderWay {
         }
     }
 
-    /// A write has come back.
+    /// Records the end of a call, and the number of bytes written.
+    ///
+    /// - Parameters:
+    ///   - number: The number that ``begin(_:)`` returned.
+    ///   - bytes: The result of the call; negative if it failed.
     static func end(_ number: Int, took bytes: Int) {
         state.withLock { state in
             state.writes[number] = nil
@@ -39,11 +43,11 @@ enum WritesUnderWay {
         }
     }
 
-    /// The write that takes longest.
+    /// The call that has been in progress for the longest time; `nil` if there is none.
     static var longest: Write? {
         state.withLock { $0.writes.values.min { $0.start < $1.start } }
     }
 
-    /// How many bytes the system has taken so far.
+    /// The total number of bytes written so far.
     static var bytesTaken: Int64 { state.withLock { $0.bytesTaken } }
 }

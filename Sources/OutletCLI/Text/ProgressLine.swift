@@ -1,13 +1,13 @@
-/// The line that shows how far a transfer has come: `42 %  12.3 MiB of 29.1 MiB  4.1 MiB/s  4 s`.
+/// The progress line of a transfer: `42 %  12.3 MiB of 29.1 MiB  4.10 MiB/s  4 s left`.
 struct ProgressLine: Sendable, Equatable {
-    /// Bytes so far.
+    /// The number of bytes transferred so far.
     var done: Int64
-    /// Bytes in all; -1 when that is not known.
+    /// The total number of bytes; -1 if it is unknown.
     var total: Int64
-    /// Time since the start, in microseconds.
+    /// The time since the start, in microseconds.
     var elapsed: Int64
 
-    /// The line's text, not longer than the terminal is wide.
+    /// Returns the line's text, shorter than the width of the terminal.
     func text(columns: Int) -> String {
         let rate = elapsed > 0 ? Int64(Double(done) * 1_000_000 / Double(elapsed)) : 0
         var parts: [String] = []

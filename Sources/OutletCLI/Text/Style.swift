@@ -1,4 +1,4 @@
-/// Colours for people, or none (ECMA-48 SGR).
+/// Colours text with ECMA-48 SGR sequences, or leaves it as it is.
 struct Style: Sendable, Equatable {
     let isOn: Bool
 
@@ -13,7 +13,7 @@ struct Style: Sendable, Equatable {
     func magenta(_ text: String) -> String { paint(text, "35") }
     func cyan(_ text: String) -> String { paint(text, "36") }
 
-    /// A text in the colour of a status: green, cyan for 3xx, yellow for 4xx, red for 5xx.
+    /// Returns a text in the colour of a status: green, cyan for 3xx, yellow for 4xx, else red.
     func status(_ code: Int, _ text: String) -> String {
         switch code {
         case 100..<300: green(text)
@@ -32,8 +32,10 @@ struct Style: Sendable, Equatable {
 enum ColorChoice: String, Sendable {
     case auto, always, never
 
-    /// Decides for one stream, by option, then environment (no-color.org, bixense.com/clicolors),
-    /// then whether the stream is a terminal.
+    /// Whether a stream gets colours.
+    ///
+    /// The option decides, then the environment (no-color.org, bixense.com/clicolors), then whether
+    /// the stream is a terminal.
     func isOn(isTerminal: Bool, environment: [String: String]) -> Bool {
         switch self {
         case .always: return true

@@ -2,24 +2,24 @@ import CCurl
 import OutletHTTP
 import OutletTransport
 
-/// A parsed address, shared by all transfers to it.
+/// A parsed URL, shared by all transfers to it.
 final class Address {
-    /// libcurl's form of the address (`CURLOPT_CURLU`); every transfer makes its own copy.
+    /// The URL in libcurl's form (`CURLOPT_CURLU`); each transfer makes its own copy.
     ///
-    /// Made of the canonical text, so that libcurl connects to the host that policies have seen.
+    /// Made of the canonical text, so that libcurl connects to the host that policies have checked.
     let handle: OpaquePointer
-    /// The server that policies see.
+    /// The origin that policies check.
     let origin: Origin
-    /// The host, with the port where it is not the scheme's own: what errors and logs may show.
+    /// The host, with the port if it is not the scheme's default; for errors and logs.
     let host: String
     /// The value of the field `Host`.
     let hostField: String
-    /// Whether the address carries a user name or a password.
+    /// Whether the URL contains a user name or a password.
     let hasCredential: Bool
-    /// The origin's place in the admission queue.
+    /// The origin's queue of waiting transfers.
     let queue: OriginQueue<CurlTransfer>
 
-    /// The port, the scheme's own where none is written.
+    /// The port; the scheme's default if the URL has none.
     var port: Int { origin.port }
     /// Whether the scheme is `https`.
     let isSecure: Bool
@@ -59,13 +59,13 @@ final class Address {
         curl_url_cleanup(handle)
     }
 
-    /// Path and query, as a request line has them.
+    /// The path and the query, as in a request line.
     var target: String {
         let query = Self.part(CURLUPART_QUERY, of: handle).map { "?\($0)" } ?? ""
         return (Self.part(CURLUPART_PATH, of: handle) ?? "/") + query
     }
 
-    /// Name and password of the address, if it carries any.
+    /// The user name and the password of the URL; `nil` if it has neither.
     var credential: Credential? {
         guard hasCredential else { return nil }
         return Credential(
@@ -84,7 +84,8 @@ final class Address {
     }
 }
 
-/// The origins that a loop knows; those that nothing refers to any more are forgotten.
+/// The queues of the origins that a loop knows; entries of released queues are removed now and
+/// then.
 struct OriginTable {
     private struct Reference {
         weak var queue: OriginQueue<CurlTransfer>?
@@ -96,9 +97,12 @@ struct OriginTable {
     private let loops: Int
     private let registry: OriginRegistry
 
+    /// Makes an empty table.
+    ///
     /// - Parameters:
-    ///   - loops: Among how many loops the connections to an origin may be divided.
-    ///   - registry: Knows the origins for other threads.
+    ///   - settings: The connection limits.
+    ///   - loops: The number of loops that an origin's connection limit may be divided among.
+    ///   - registry: Shows the origins' numbers to other threads.
     init(
         _ settings: TransportSettings, amongLoops loops: Int, _ registry: OriginRegistry
     ) {
@@ -107,7 +111,7 @@ struct OriginTable {
         self.registry = registry
     }
 
-    /// The one queue of that origin.
+    /// Returns the queue of an origin, and makes it if necessary.
     mutating func queue(_ origin: Origin) -> OriginQueue<CurlTransfer> {
         if let known = queues[origin]?.queue { return known }
         if queues.count >= sweepAt {
@@ -123,12 +127,13 @@ struct OriginTable {
     }
 }
 
-/// Parsed addresses by their text: parsing is a seventh of what libcurl does for a small request.
+/// Parsed URLs by their text; parsing takes a seventh of the time libcurl spends on a small
+/// request.
 ///
-/// Two generations stand in for an order of use: what is not asked for while the young one fills
-/// up is dropped with the old one.
+/// Two generations approximate LRU order: when the young one is full it becomes the old one, and
+/// the URLs of the old one that were not used meanwhile are dropped.
 struct AddressCache {
-    /// Addresses of one generation.
+    /// The maximum number of URLs in one generation.
     static let generation = 512
 
     private var young: [String: Address] = [:]
@@ -140,14 +145,16 @@ struct AddressCache {
         self.queues = queues
     }
 
-    /// Forgets all addresses.
+    /// Removes all URLs.
     mutating func removeAll() {
         young = [:]
         old = [:]
         last = nil
     }
 
-    /// The parsed form of an address.
+    /// Returns the parsed form of a URL.
+    ///
+    /// - Throws: `TransferError` if it is not a URL, or its scheme is not supported.
     mutating func address(_ text: String) throws(TransferError) -> Address {
         if let last, last.text == text { return last.address }
         let address: Address

@@ -2,49 +2,54 @@ import CCurl
 import OutletHTTP
 import OutletTransport
 
-/// One origin (scheme, host and port) as a loop sees it: what is under way, what waits.
+/// The running and waiting transfers of one origin (scheme, host and port) on one loop.
 final class OriginQueue<Element> {
-    // Release builds do not check exclusive access to what each transfer touches, because the loop's driver
-    // alone uses it: the checks of all such properties cost 3 % of a transfer's instructions
-    // (Benchmarks/count transport).
+    // Release builds do not check exclusive access to what each transfer uses, because only the
+    // loop's driver uses it. The checks of all such properties cost 3 % of a transfer's
+    // instructions (Benchmarks/count transport).
 
-    /// What the origin speaks, as far as it is known.
+    /// The HTTP version of an origin.
     enum Version {
         case unknown, http1, http2
     }
 
-    /// What is under way, and what waits.
+    /// The numbers of running and waiting transfers.
     let figures: OriginFigures
     private let registry: OriginRegistry?
-    /// The sockets that are open, in use or idle.
+    /// The number of open sockets, in use or idle.
     let tally = ccurl_tally_create()
-    /// So many transfers may be under way, if it does not multiplex.
+    /// The maximum number of running transfers, if the origin does not multiplex.
     let limit: Int
-    /// What the last response said.
+    /// The version of the last response or handshake.
     fileprivate(set) var version: Version = .unknown
     /// Whether the first handshake says what the origin speaks (ALPN).
     fileprivate let isNegotiated: Bool
-    /// Whether, until that is known, one transfer goes first and the others wait: with HTTP/2 they share its
-    /// connection.
+    /// Whether one transfer goes first and the others wait until the version is known, because with
+    /// HTTP/2 they share its connection.
     fileprivate(set) var sendsOneFirst: Bool
-    /// Waiting transfers by priority, lowest first.
+    /// The waiting transfers by priority, lowest first.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     fileprivate var waiting: [WaitingLine<Element>] = Array(
         repeating: WaitingLine(), count: TransferPriority.allCases.count)
-    /// How often others went before those that wait, by priority, since the last of them went.
+    /// For each priority, how many transfers of higher priorities have started since its last one
+    /// did, while some were waiting.
     private var passedOver = Array(
         repeating: 0, count: TransferPriority.allCases.count)
-    /// Whether the origin is in the queue's round of those that could go on.
+    /// Whether the origin is in the queue's list of origins that can start a waiting transfer.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     fileprivate var isListed = false
 
+    /// Makes an empty queue.
+    ///
     /// - Parameters:
-    ///   - isNegotiated: Whether the first handshake says what the origin speaks (ALPN).
-    ///   - registry: Shows other threads what is going on; `nil` if nobody looks.
+    ///   - limit: The maximum number of running transfers, if the origin does not multiplex; at
+    ///     least one.
+    ///   - isNegotiated: Whether the first handshake negotiates the version (ALPN).
+    ///   - registry: Shows the numbers to other threads; `nil` if none reads them.
     init(
         _ origin: Origin, limit: Int, isNegotiated: Bool = false, registry: OriginRegistry? = nil
     ) {
@@ -61,16 +66,16 @@ final class OriginQueue<Element> {
         ccurl_tally_release(tally)
     }
 
-    /// Whether a transfer that counts as under way already may find an idle connection.
+    /// Whether there may be an idle connection for a transfer that is already counted as running.
     ///
-    /// Those that look up the name have no socket yet, so this errs towards no, which costs a
-    /// connection at worst.
+    /// Transfers that still look up the name have no socket. So this may be false although there is
+    /// an idle connection, which costs a connection at worst.
     var mayHaveIdleConnection: Bool { Int(tally?.pointee.sockets ?? 1) >= figures.active }
 
-    /// Whether transfers wait for the one that went first.
+    /// Whether other transfers wait for the first one to show the version.
     var waitsForFirst: Bool { sendsOneFirst && version == .unknown }
 
-    /// How many of higher priorities go before one that waits.
+    /// After how many transfers of higher priorities a waiting one is started.
     static var patience: Int { 16 }
 
     fileprivate func takeFirst() -> Element? {
@@ -87,16 +92,17 @@ final class OriginQueue<Element> {
     }
 }
 
-/// Who may start: a limit per origin and one in all, priorities within an origin, turns between them.
+/// Decides which transfers may start: a limit per origin and one in total, priorities within an
+/// origin, and round robin between origins.
 ///
-/// libcurl has such a queue of its own, but walks it for each finished transfer
-/// (`CURLMOPT_MAX_HOST_CONNECTIONS`), so that ten thousand waiting requests cost five times more there.
+/// libcurl has such a queue (`CURLMOPT_MAX_HOST_CONNECTIONS`), but searches it for each finished
+/// transfer, so with ten thousand waiting requests it costs five times as much.
 struct AdmissionQueue<Element> {
-    /// Transfers under way in all.
+    /// The maximum number of running transfers.
     let limit: Int
-    /// Transfers under way.
+    /// The number of running transfers.
     private(set) var active = 0
-    /// Origins with waiting transfers and room for one more, in turn.
+    /// The origins that have waiting transfers and may start one, in round-robin order.
     private var round = Fifo<OriginQueue<Element>>()
 
     /// libcurl's own limit of streams on one connection (`CURLMOPT_MAX_CONCURRENT_STREAMS`).
@@ -114,7 +120,7 @@ struct AdmissionQueue<Element> {
         }
     }
 
-    /// Counts one transfer more under way, if there is room and nobody waits for it.
+    /// Counts one more running transfer, if the limits allow it and no other waits for the place.
     ///
     /// - Returns: Whether it may start now.
     mutating func enter(_ origin: OriginQueue<Element>) -> Bool {
@@ -124,9 +130,9 @@ struct AdmissionQueue<Element> {
         return true
     }
 
-    /// Adds an element to those that wait for a place.
+    /// Adds an element to the waiting ones.
     ///
-    /// - Returns: What it is removed by.
+    /// - Returns: A ticket for ``remove(ticket:origin:priority:)``.
     mutating func wait(
         _ element: Element, origin: OriginQueue<Element>, priority: TransferPriority
     ) -> Int {
@@ -136,13 +142,13 @@ struct AdmissionQueue<Element> {
         return ticket
     }
 
-    /// Removes a waiting element, and keeps no reference to it.
+    /// Removes a waiting element and its reference.
     mutating func remove(ticket: Int, origin: OriginQueue<Element>, priority: TransferPriority) {
         guard origin.waiting[Int(priority.rawValue)].remove(ticket) else { return }
         origin.figures.waiting -= 1
     }
 
-    /// Counts one transfer less under way.
+    /// Counts one running transfer less.
     mutating func leave(_ origin: OriginQueue<Element>) {
         active -= 1
         origin.figures.active -= 1
@@ -152,19 +158,19 @@ struct AdmissionQueue<Element> {
         list(origin)
     }
 
-    /// What an origin speaks has become known: there may be room for more.
+    /// Records the version of an origin, which may allow more transfers.
     mutating func learn(_ version: OriginQueue<Element>.Version, of origin: OriginQueue<Element>) {
         origin.version = version
         list(origin)
     }
 
-    /// The one that went first has failed, or takes too long: the others do not wait for it any more.
+    /// Ends the wait for the first transfer of an origin, because it failed or takes too long.
     mutating func stopWaitingForFirst(_ origin: OriginQueue<Element>) {
         origin.sendsOneFirst = false
         list(origin)
     }
 
-    /// The next waiting element that may start; it counts as under way from here on.
+    /// Returns the next waiting element that may start, and counts it as running.
     mutating func next() -> (Element, OriginQueue<Element>)? {
         while active < limit, let origin = round.popFirst() {
             origin.isListed = false
@@ -184,21 +190,22 @@ struct AdmissionQueue<Element> {
     }
 }
 
-/// Elements that wait in order, each of which may leave at any time.
+/// A queue whose elements can be removed at any position.
 ///
-/// What has left is forgotten at once; its slot goes when more than half of the slots are empty.
+/// A removed element is released at once. Its slot is removed when more than half of the slots are
+/// empty.
 struct WaitingLine<Element> {
     private var slots: [(ticket: Int, element: Element?)] = []
     private var head = 0
     private var nextTicket = 0
-    /// How many elements wait.
+    /// The number of elements.
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
 
     /// Adds an element at the end.
     ///
-    /// - Returns: What it is removed by.
+    /// - Returns: A ticket for ``remove(_:)``.
     mutating func append(_ element: Element) -> Int {
         defer { nextTicket += 1 }
         slots.append((nextTicket, element))
@@ -218,9 +225,9 @@ struct WaitingLine<Element> {
         return nil
     }
 
-    /// Removes an element, wherever it stands.
+    /// Removes an element at any position.
     ///
-    /// - Returns: Whether it was still there.
+    /// - Returns: Whether it was still in the queue.
     mutating func remove(_ ticket: Int) -> Bool {
         var low = head
         var high = slots.count
@@ -236,7 +243,7 @@ struct WaitingLine<Element> {
         return true
     }
 
-    /// Counts one element less, and drops empty slots where they are the most.
+    /// Counts one element less, and removes the empty slots if they are the majority.
     private mutating func shrink() {
         count -= 1
         if count == 0 {
@@ -249,7 +256,7 @@ struct WaitingLine<Element> {
     }
 }
 
-/// A queue on one array: what was taken from the front is dropped now and then.
+/// A FIFO queue in one array, whose used-up front is removed now and then.
 struct Fifo<Element> {
     private var elements: [Element?] = []
     private var head = 0

@@ -1,17 +1,17 @@
-/// Something with a deadline; it remembers its place in the heap, so that leaving is cheap.
+/// An object with a deadline, which stores its index in the heap so that it can be removed quickly.
 protocol DeadlineEntry: AnyObject {
-    /// When it is due, µs of the monotonic clock.
+    /// The deadline in µs of the monotonic clock.
     var deadline: Int64 { get set }
-    /// Its place in the heap; -1 outside.
+    /// Its index in the heap; -1 if it is not in a heap.
     var deadlineIndex: Int { get set }
 }
 
-/// The entries of a loop by deadline, the next one first.
+/// A binary heap of entries, the earliest deadline first.
 ///
-/// Most requests of a session have the same time limit, so a new entry usually stays where it is
-/// put, at the end.
+/// Most requests of a session have the same time limit, so a new entry usually stays at the end,
+/// where it is inserted.
 struct DeadlineHeap<Entry: DeadlineEntry> {
-    /// The deadline beside its entry, so that comparing does not touch the object.
+    /// The deadline is stored beside its entry, so that comparisons do not access the object.
     private struct Slot {
         let deadline: Int64
         let entry: Entry
@@ -19,12 +19,12 @@ struct DeadlineHeap<Entry: DeadlineEntry> {
 
     private var slots: [Slot] = []
 
-    /// The entry that is due first.
+    /// The entry with the earliest deadline.
     var first: Entry? { slots.first?.entry }
-    /// When that is.
+    /// The earliest deadline in µs; `nil` if there are no entries.
     var firstDeadline: Int64? { slots.first?.deadline }
 
-    /// Puts an entry in, or moves it to its new deadline.
+    /// Inserts an entry, or moves it to its new deadline.
     mutating func set(_ entry: Entry, to deadline: Int64) {
         let old = entry.deadline
         entry.deadline = deadline
@@ -43,7 +43,7 @@ struct DeadlineHeap<Entry: DeadlineEntry> {
         }
     }
 
-    /// Takes an entry out; no effect when it is not in.
+    /// Removes an entry; no effect if it is not in the heap.
     mutating func remove(_ entry: Entry) {
         let index = entry.deadlineIndex
         guard index >= 0 else { return }

@@ -3,7 +3,7 @@ import OutletHTTP
 import OutletTransport
 
 extension EventLoop {
-    /// libcurl has finished a transfer.
+    /// Processes a transfer that libcurl has finished, and reports its end unless it continues.
     func complete(_ transfer: CurlTransfer, _ easy: EasyHandle, _ code: CURLcode) {
         assertOnLoop()
         if transfer.wantsOtherConnection, restart(transfer, easy) { return }
@@ -26,13 +26,14 @@ extension EventLoop {
         retire(transfer, easy, error)
     }
 
-    /// Begins a transfer again with a connection of its own; nothing was sent on the one refused.
+    /// Starts a transfer again with a new connection; nothing was sent on the connection it
+    /// refused.
     ///
-    /// - Returns: False when it cannot, and what remains is to say why.
+    /// - Returns: False if that is not possible; the transfer then ends with the error it has.
     private func restart(_ transfer: CurlTransfer, _ easy: EasyHandle) -> Bool {
         assertOnLoop()
         transfer.wantsOtherConnection = false
-        // An authentication round begins anew, too.
+        // Authentication starts from the beginning, too.
         transfer.heldHead = nil
         if transfer.sends > 0, case .reader = easy.source, !transfer.rewindBody(easy) {
             return false
@@ -47,7 +48,7 @@ extension EventLoop {
         return false
     }
 
-    /// A WebSocket is over.
+    /// Ends a WebSocket.
     func complete(_ transfer: CurlTransfer, _ error: TransferError?) {
         assertOnLoop()
         guard let easy = transfer.easy else { return }
@@ -56,7 +57,9 @@ extension EventLoop {
         retire(transfer, easy, error)
     }
 
-    /// What remains to be done when libcurl is content.
+    /// Completes a transfer that libcurl reports as successful, or sets `failure` if it is not.
+    ///
+    /// libcurl does not check for a complete head, complete content coding, or valid trailers.
     private func settle(_ transfer: CurlTransfer, _ easy: EasyHandle) {
         assertOnLoop()
         if let head = transfer.heldHead {
@@ -87,9 +90,9 @@ extension EventLoop {
         }
     }
 
-    /// Takes a transfer out of libcurl and tells its handler how it ended.
+    /// Removes a transfer from libcurl and reports its end to its handler.
     ///
-    /// Only collected bodies are in the handle's buffer; the others have gone where they belong.
+    /// The handle's buffer contains a body only if it was collected; others were delivered already.
     private func retire(_ transfer: CurlTransfer, _ easy: EasyHandle, _ error: TransferError?) {
         assertOnLoop()
         let refusal = error != nil && transfer.sends == 0 ? transfer.heldHead : nil
@@ -110,7 +113,7 @@ extension EventLoop {
         {
             admission.stopWaitingForFirst(origin)
         }
-        // Before the handler is called: transfers that it starts queue behind the waiting ones.
+        // Before the handler is called, so that transfers it starts queue behind the waiting ones.
         if let origin = transfer.giveUpPlace() {
             leave(origin)
         } else {
@@ -122,7 +125,7 @@ extension EventLoop {
         canStartInline = couldStartInline
     }
 
-    /// Ends a transfer from outside, wherever it is.
+    /// Ends a transfer in whatever phase it is.
     func end(_ transfer: CurlTransfer, _ error: TransferError) {
         assertOnLoop()
         switch transfer.phase {
@@ -146,12 +149,13 @@ extension EventLoop {
         }
     }
 
-    /// Ends a transfer that libcurl has not seen.
+    /// Ends a transfer that is not in libcurl.
     func fail(_ transfer: CurlTransfer, _ error: TransferError) {
         assertOnLoop()
         deadlines.remove(transfer)
         if isStarting {
-            // It fails once more, when nobody of the user's is in the middle of something.
+            // The handler must not be called within the call that starts the transfer. It is
+            // posted, and fails again when the message is processed.
             transfer.phase = .posted
             _ = mailbox.post(.start(transfer), isDriver: true)
             return
@@ -161,7 +165,9 @@ extension EventLoop {
         transfer.finish(TransferResult(error: error, metrics: metrics), turn: turn)
     }
 
-    /// Ends everything; those that wait for a place are reached through the places that fall free.
+    /// Ends all transfers.
+    ///
+    /// Waiting transfers end when ``leave(_:)`` gives them the freed places.
     func shutDown(_ error: TransferError) {
         assertOnLoop()
         guard !isShutDown else { return }
@@ -174,12 +180,12 @@ extension EventLoop {
 }
 
 extension TransferError {
-    /// The transport takes no more requests.
+    /// The error of transfers that are started or still run after the transport was shut down.
     static var transportClosed: TransferError {
         TransferError(code: .transportClosed, reason: "the transport was shut down")
     }
 
-    /// A transfer had not ended when the time was over that its transport was given to shut down.
+    /// The error of transfers that had not ended at the deadline of a shutdown.
     static func cut(after deadline: Duration) -> TransferError {
         TransferError(
             code: .transportClosed,

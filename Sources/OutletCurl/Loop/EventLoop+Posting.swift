@@ -3,20 +3,22 @@ import Glibc
 import OutletPointers
 import OutletTransport
 
-/// The way into a loop from any thread, and who drives it then.
+/// Posting messages to a loop from any thread, and deciding which thread drives it.
 extension EventLoop {
-    /// Leaves a message for the loop, and starts its thread if nobody drives it.
+    /// Posts a message, and starts the loop's thread if no thread drives the loop.
     ///
-    /// - Returns: False when the loop has ended.
+    /// - Returns: False if the loop has ended.
+    ///
+    /// Thread: any.
     @discardableResult
     func post(_ message: LoopMessage) -> Bool {
         carryOut(mailbox.post(message, isDriver: executor.isCurrent))
     }
 
-    /// Leaves a message, and drives the loop on this thread until the transfer is over, unless
-    /// somebody drives it already.
+    /// Posts a message, and drives the loop on this thread until the transfer has ended, unless
+    /// another thread drives it already.
     ///
-    /// - Returns: False when the loop has ended.
+    /// - Returns: False if the loop has ended.
     func post(_ message: LoopMessage, drivingUntilEndOf transfer: CurlTransfer) -> Bool {
         let action = mailbox.post(message)
         guard action == .drive else { return carryOut(action) }
@@ -24,14 +26,16 @@ extension EventLoop {
         return true
     }
 
-    /// Starts a transfer: at once where the loop's own thread asks for it outside libcurl, and on
-    /// this thread if the loop has nothing else to do.
+    /// Starts a transfer.
+    ///
+    /// Starts it at once if the loop's own thread calls this outside libcurl. Runs the loop on the
+    /// calling thread if the loop has nothing else to do. Otherwise posts a message.
     ///
     /// - Parameters:
-    ///   - mayRunOnCaller: Whether this thread may do a loop's work.
-    ///   - mayBegin: Whether the transfer may begin before this returns; not if code of the program's is
-    ///     called in its beginning, which may want a lock that the caller holds.
-    /// - Returns: False when the loop has ended.
+    ///   - mayRunOnCaller: Whether the calling thread may run the loop.
+    ///   - mayBegin: Whether the transfer may begin before this returns. False if beginning it
+    ///     calls user code, which may wait for a lock that the caller holds.
+    /// - Returns: False if the loop has ended.
     func start(_ transfer: CurlTransfer, mayRunOnCaller: Bool, mayBegin: Bool) -> Bool {
         let isDriver = executor.isCurrent
         if isDriver, canStartInline, mayBegin {
@@ -46,15 +50,18 @@ extension EventLoop {
         return carryOut(mailbox.returnFromCaller(isIdle: runOnCaller(transfer)))
     }
 
-    /// Ends a loop that has nothing to do; on this thread if nobody drives it.
+    /// Posts a message that ends the loop, and drives the loop to its end on this thread if no
+    /// other thread drives it.
+    ///
+    /// - Parameter message: `drain` or `shutDown`.
     func close(_ message: LoopMessage) {
         let action = mailbox.post(message)
         if action == .drive { drive { false } } else { _ = carryOut(action) }
     }
 
-    /// Does what the mailbox asks of the sender of a message.
+    /// Does what the mailbox returned to the sender of a message.
     ///
-    /// - Returns: False when the loop has ended.
+    /// - Returns: False if the loop has ended.
     private func carryOut(_ action: Mailbox.Action) -> Bool {
         switch action {
         case .none, .runOnCaller: break
@@ -89,14 +96,14 @@ extension EventLoop {
                 reason: "the transport's thread cannot start: \(String(cString: strerror(code)))"))
     }
 
-    /// Leaves the loop to itself when it has nothing to do, else to a thread of its own.
+    /// Leaves the loop without a driver if it has nothing to do; otherwise starts a thread for it.
     func handOver() {
         assertOnLoop()
         let isIdle = pool.inUse == 0 && held.isEmpty && !executor.hasJobs
         if !isIdle || !mailbox.release() { startThread() }
     }
 
-    /// Fails what has come to a loop that cannot be driven.
+    /// Ends all transfers with an error, because no thread can be created to drive the loop.
     private func abandon(_ error: TransferError) {
         let before = executor.enter()
         defer { executor.leave(for: before) }

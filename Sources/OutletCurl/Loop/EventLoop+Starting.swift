@@ -4,7 +4,7 @@ import OutletHTTP
 import OutletTransport
 
 extension EventLoop {
-    /// A transfer has come to the loop.
+    /// Processes the message that starts a transfer: parses its URL, then starts or queues it.
     func arrive(_ transfer: CurlTransfer) {
         assertOnLoop()
         guard !isShutDown else { return fail(transfer, shutDownError) }
@@ -21,7 +21,8 @@ extension EventLoop {
         enqueue(transfer)
     }
 
-    /// Starts a transfer, or lets it wait for a place.
+    /// Starts a transfer if there is a place for it; otherwise queues it, or fails it if the queue
+    /// is full.
     func enqueue(_ transfer: CurlTransfer) {
         assertOnLoop()
         guard let origin = transfer.address?.queue else { return }
@@ -42,8 +43,10 @@ extension EventLoop {
         limitWait(of: transfer)
     }
 
-    /// Sees to it that a transfer without a place ends in time: waiting is no progress, unless it is
-    /// suspended.
+    /// Sets the deadline of a transfer without a place.
+    ///
+    /// Waiting is no progress, so the request's time limit applies, but not while it is suspended.
+    /// The limit of the whole transfer always applies.
     func limitWait(of transfer: CurlTransfer) {
         assertOnLoop()
         var due = settings.resourceLimit.map { transfer.arrived + $0 }
@@ -61,14 +64,14 @@ extension EventLoop {
             advice: "send fewer at a time, or raise maximumQueuedRequests")
     }
 
-    /// Gives a place that has become free to those who wait.
+    /// Frees a place, and starts the waiting transfers that may start now.
     func leave(_ origin: OriginQueue<CurlTransfer>) {
         assertOnLoop()
         admission.leave(origin)
         admitWaiting()
     }
 
-    /// Starts those that wait, as far as there is room.
+    /// Starts waiting transfers while there are places.
     func admitWaiting() {
         assertOnLoop()
         while let (next, origin) = admission.next() {
@@ -77,10 +80,10 @@ extension EventLoop {
         }
     }
 
-    /// Hands a transfer that has a place to libcurl.
+    /// Configures an easy handle for a transfer that has a place, and adds it to the multi handle.
     ///
-    /// - Returns: False when it does not need the place: it is suspended, or cannot start, which its
-    ///   handler has been told.
+    /// - Returns: False if it does not need the place: it is suspended, or could not be started and
+    ///   has already reported its error to the handler.
     private func begin(_ transfer: CurlTransfer) -> Bool {
         assertOnLoop()
         guard let address = transfer.address else { return false }
@@ -174,10 +177,14 @@ extension EventLoop {
         try checkOptions(of: easy, address)
     }
 
-    /// The answer to a Digest challenge that came with an earlier transfer; `nil` when there is none, or
-    /// none that is known here.
+    /// Returns the value of `Authorization` for a Digest challenge that an earlier transfer
+    /// received.
     ///
-    /// Of such a challenge libcurl knows nothing: it would ask for another one.
+    /// libcurl does not know that challenge, and would first send the request without credentials
+    /// to get one.
+    ///
+    /// - Returns: `nil` if there is no such challenge, if the request has its own `Authorization`,
+    ///   or if the challenge is not supported.
     private func digestAnswer(
         to challenge: AuthenticationChallenge?, _ credential: Credential, _ request: HTTPRequest,
         _ address: Address
@@ -189,7 +196,8 @@ extension EventLoop {
             target: address.target)?.field
     }
 
-    /// Who judges the servers of a transfer; `nil` without a manager.
+    /// Makes the judges for the servers of a transfer; `nil` if the session has no server trust
+    /// manager.
     private func trust(of transfer: CurlTransfer, _ address: Address) -> TransferTrust? {
         assertOnLoop()
         guard let extras = transfer.extras, let manager = extras.answers?.trustManager else {
@@ -205,7 +213,7 @@ extension EventLoop {
         return trust
     }
 
-    /// Sees to it that an https proxy is checked.
+    /// Makes an easy handle verify the certificate of an https proxy.
     private func secure(
         _ proxy: SecureProxy, of transfer: CurlTransfer, _ trust: TransferTrust?,
         _ easy: EasyHandle
@@ -219,7 +227,7 @@ extension EventLoop {
         try easy.applyProxyTrust(judge, settings, proxy)
     }
 
-    /// The method and the body of any but the plainest request.
+    /// Sets the method and the body, for all but the plainest requests.
     private func applyBody(
         of request: HTTPRequest, _ easy: EasyHandle, _ address: Address
     ) throws(TransferError) {
@@ -253,9 +261,12 @@ extension EventLoop {
             underlyingCode: Int32(bitPattern: refusal.code.rawValue))
     }
 
-    /// Refuses what cannot go on the wire, and bodies where none can be.
+    /// Checks that a request can be sent: its syntax, no `CONNECT`, no body with `HEAD`.
     ///
-    /// Every hop, attempt and round passes here, with all that adapters and plugins have added.
+    /// Every redirect, retry and authentication attempt is checked here, with all fields that
+    /// adapters and plugins have added.
+    ///
+    /// - Throws: `TransferError` with code `badRequest`.
     private func check(_ request: HTTPRequest, _ address: Address) throws(TransferError) {
         do throws(HTTPRequestError) {
             try request.checkSyntax()
@@ -275,12 +286,14 @@ extension EventLoop {
         }
     }
 
-    /// Refuses a length that a file or stream denies; those of other bodies are known before.
+    /// Checks `Content-Length` against the length of a file or a stream; other bodies are checked
+    /// earlier.
     ///
     /// - Parameters:
-    ///   - written: The field `Content-Length`.
-    ///   - length: The body's; `nil` when unknown.
-    ///   - mayBeLess: Whether a part of the body may be asked for.
+    ///   - written: The value of the field `Content-Length`.
+    ///   - length: The length of the body in bytes; `nil` if unknown.
+    ///   - mayBeLess: Whether the field may announce less than the whole body.
+    /// - Throws: `TransferError` with code `badRequest`.
     private func check(
         _ written: String, is length: Int64?, mayBeLess: Bool, _ address: Address
     ) throws(TransferError) {

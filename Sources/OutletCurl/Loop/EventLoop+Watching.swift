@@ -3,11 +3,15 @@ import OutletHTTP
 import OutletTLS
 import OutletTransport
 
-/// Pauses, time limits, and what an answer says about its origin.
+/// Pauses, time limits, and learning the HTTP version of origins.
 extension EventLoop {
     // MARK: Pauses
 
-    /// Stops a transfer until it is resumed; may be called in its callbacks.
+    /// Pauses an active transfer; may be called in its callbacks.
+    ///
+    /// - Parameters:
+    ///   - directions: The bits for `curl_easy_pause`.
+    ///   - reasons: Added to the transfer's pauses; it continues when none is left.
     func pause(_ transfer: CurlTransfer, _ directions: Int32, for reasons: PauseReasons) {
         assertOnLoop()
         guard let easy = transfer.easy else { return }
@@ -22,11 +26,11 @@ extension EventLoop {
             return
         }
         deadlines.remove(transfer)
-        // Refused as long as there is no connection; `willSend()` asks again.
+        // libcurl refuses this without a connection; `willSend()` applies it later.
         transfer.isPauseApplied = curl_easy_pause(easy.raw, directions) == CURLE_OK
     }
 
-    /// Stops a transfer on the user's behalf.
+    /// Suspends a transfer in whatever phase it is, because the user has called `suspend()`.
     func suspend(_ transfer: CurlTransfer) {
         assertOnLoop()
         switch transfer.phase {
@@ -38,7 +42,7 @@ extension EventLoop {
         }
     }
 
-    /// Lets a transfer go on, unless it is paused for another reason, too.
+    /// Removes one reason for a pause; the transfer continues if no other is left.
     func resume(_ transfer: CurlTransfer, after reason: PauseReasons) {
         assertOnLoop()
         guard transfer.pauses.remove(reason) != nil, !transfer.isPaused else { return }
@@ -62,10 +66,13 @@ extension EventLoop {
         }
     }
 
-    /// Has libcurl read and send again.
+    /// Makes libcurl read and send again.
     private func unpause(_ transfer: CurlTransfer, _ easy: EasyHandle) {
         assertOnLoop()
-        // Delivers what libcurl had kept back, so it may fail as any callback may.
+        // libcurl delivers the data it has kept within this call, so it may fail as any callback
+        // may.
+        // CURLE_BAD_FUNCTION_ARGUMENT means that the handle has no connection: libcurl reports the
+        // transfer's end next, or tries another connection.
         let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
         // A bad argument is a handle without a connection: libcurl has the transfer's end ready,
         // or tries again with another connection.
@@ -74,7 +81,9 @@ extension EventLoop {
         }
     }
 
-    /// Who observes a body has made up its mind.
+    /// Processes the decision of a body observer that had asked the transfer to wait.
+    ///
+    /// - Parameter error: Ends the transfer; `nil` lets it continue.
     func observed(_ transfer: CurlTransfer, _ error: TransferError?) {
         assertOnLoop()
         guard transfer.pauses.contains(.observer) else { return }
@@ -86,7 +95,7 @@ extension EventLoop {
         complete(transfer, easy, CURLE_OK)
     }
 
-    /// More of a request's body has been made.
+    /// Continues sending, because the stream of the request's body has more data.
     func sendMore(of transfer: CurlTransfer) {
         assertOnLoop()
         guard transfer.phase == .active, !transfer.isPaused, let easy = transfer.easy else {
@@ -96,7 +105,7 @@ extension EventLoop {
         unpause(transfer, easy)
     }
 
-    /// Counts a transfer's bytes for its handler from now on.
+    /// Turns on progress reports for a transfer.
     func reportProgress(of transfer: CurlTransfer) {
         assertOnLoop()
         transfer.reportsProgress = true
@@ -105,7 +114,8 @@ extension EventLoop {
 
     // MARK: Time limits
 
-    /// Sees to it that an active transfer ends when it makes no progress.
+    /// Sets the deadline of an active transfer: the time limit without progress, and the time that
+    /// others wait for it to show what its origin speaks.
     func watch(_ transfer: CurlTransfer) {
         assertOnLoop()
         var due = transfer.patience.map { transfer.lastProgress + $0 }
@@ -115,10 +125,11 @@ extension EventLoop {
         if let due { deadlines.set(transfer, to: due) } else { deadlines.remove(transfer) }
     }
 
-    /// How long others wait for the handshake of the one that went first, µs.
+    /// How long other transfers wait for the first one to show which HTTP version the origin
+    /// speaks, in µs.
     private static var timeToGoFirst: Int64 { 1_000_000 }
 
-    /// Ends the transfers whose time is up.
+    /// Processes all transfers whose deadlines have passed.
     func expire() {
         assertOnLoop()
         while let transfer = deadlines.first, transfer.deadline <= now {
@@ -130,7 +141,7 @@ extension EventLoop {
         }
     }
 
-    /// A transfer's time is over before it had a place.
+    /// The error of a transfer that reached its time limit before it got a place.
     func timedOutInQueue(_ transfer: CurlTransfer) -> TransferError {
         let stage = TransferError.Stage.queued
         return TransferError(
@@ -149,8 +160,8 @@ extension EventLoop {
         guard let easy = transfer.easy, let patience = transfer.patience else {
             return deadlines.remove(transfer)
         }
-        // No callback tells of a body in memory on its way out, so its count is looked at four
-        // times within the limit.
+        // libcurl calls no callback while it sends a body from memory. So this compares the byte
+        // count, four times within the limit.
         let sent = ccurl_get_offset(easy.raw, CURLINFO_SIZE_UPLOAD_T)
         if sent != transfer.bytesSeen {
             transfer.bytesSeen = sent
@@ -173,7 +184,7 @@ extension EventLoop {
 
     // MARK: Origins
 
-    /// Notes what a handshake says about its origin; may be called in a transfer's callbacks.
+    /// Records the HTTP version that a TLS handshake has negotiated; may be called in callbacks.
     func learnVersion(from transfer: CurlTransfer, _ easy: EasyHandle) {
         assertOnLoop()
         guard let address = transfer.address, let connection = ccurl_get_ssl(easy.raw) else {
@@ -188,7 +199,7 @@ extension EventLoop {
         if address.isSecure { shared.learn(address.origin, isHTTP1: version == .http1) }
     }
 
-    /// Notes what an answer says about its origin and its connection.
+    /// Records the origin's HTTP version and the TLS parameters of the connection of a response.
     func learn(from transfer: CurlTransfer, _ easy: EasyHandle) {
         assertOnLoop()
         guard let address = transfer.address else { return }

@@ -3,32 +3,33 @@ import Glibc
 import OutletTransport
 import Synchronization
 
-/// One multi handle, the thread that drives it, and all transfers that run on them.
+/// One multi handle, the thread that drives it, and the transfers that run on it.
 ///
-/// A turn of the loop: take the messages, let libcurl work on its timer, hand over what finished,
-/// give the handlers' work to their queues, wait.
+/// One iteration ("turn") of the loop: wait, take the messages, call libcurl when its timer is due,
+/// report finished transfers, and submit the handlers' work to their dispatch queues.
 final class EventLoop: @unchecked Sendable {
-    // because all but the mailbox, the poller's wakes and the constants is touched by one thread at
-    // a time: the driver, and the mailbox says who that is.
-    // For the same reason release builds do not check exclusive access to what each transfer touches: the
-    // checks of all such properties cost 3 % of a transfer's instructions (Benchmarks/count transport).
+    // because one thread at a time, the driver, uses everything but the mailbox, the poller's wakes
+    // and the constants. The mailbox decides which thread that is.
+    // For the same reason release builds do not check exclusive access to what each transfer uses:
+    // the checks of all such properties cost 3 % of a transfer's instructions (Benchmarks/count
+    // transport).
 
     let settings: TransportSettings
-    /// Whether it carries the transfers with a file or a stream at either end.
+    /// Whether it runs the transfers with a file or a stream at either end.
     let isBulk: Bool
     let turn = TransportTurn()
-    /// µs of the monotonic clock, read once a turn and after each wait.
+    /// The monotonic clock in µs, read once in a turn, after the wait.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     private(set) var now: Int64
 
     let mailbox = Mailbox()
-    /// How many transfers were given to the loop and are not over.
+    /// The number of transfers that were posted to the loop and have not ended.
     let load = Load()
     /// Runs Swift tasks on the loop's thread.
     let executor = LoopExecutor()
-    /// What other threads see of the origins.
+    /// The numbers of each origin's connections and transfers, for other threads to read.
     let origins = OriginRegistry()
     let poller: OpaquePointer
     let multi: UnsafeMutableRawPointer
@@ -38,9 +39,9 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var messages: [LoopMessage] = []
-    /// Whether the last turn had several messages of other threads: then more of them are likely.
+    /// Whether the last turn took several messages from other threads, so that more are likely.
     private var isBusy = false
-    /// The handles, and with them the transfers in the multi handle.
+    /// The easy handles: idle ones, and those in use, each of which carries a transfer.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
@@ -49,7 +50,7 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var addresses: AddressCache
-    /// What metrics say about the connections.
+    /// Strings about connections for the metrics, made once per connection.
     var connections = ConnectionTexts()
     #if !DEBUG
         @exclusivity(unchecked)
@@ -59,40 +60,49 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var deadlines = DeadlineHeap<CurlTransfer>()
-    /// Transfers that were suspended before they had a place, by identifier.
+    /// Transfers that were suspended before they got a place, by identifier.
     var held: [UInt64: CurlTransfer] = [:]
     var isDraining = false
-    /// Whether a transfer that is started by the loop's own thread may begin at once: libcurl is not
-    /// in the middle of anything.
+    /// Whether code on the loop's thread may start a transfer at once.
+    ///
+    /// False within libcurl's callbacks, where libcurl must not be called.
     var canStartInline = false
-    /// Whether the submitting thread drives the loop: what its transfer's end starts is left to the
-    /// loop's own thread.
+    /// Whether the submitting thread drives the loop now.
+    ///
+    /// A transfer that a handler starts then goes through the mailbox to the loop's own thread.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     private(set) var isOnCaller = false
-    /// Whether somebody waits for a transfer to be started, and must not be told of any end meanwhile.
+    /// Whether a call of ``start(_:mayRunOnCaller:mayBegin:)`` is starting a transfer now.
+    ///
+    /// The handler must not be called before that returns, so ``fail(_:_:)`` postpones failures.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     var isStarting = false
     private var isCleanedUp = false
-    /// No more transfers start.
+    /// Whether the loop has been shut down and starts no more transfers.
     var isShutDown = false
-    /// A callback of libcurl's has found room for transfers, which it cannot start itself.
+    /// Whether a libcurl callback has found that waiting transfers may start.
+    ///
+    /// ``move()`` starts them, because the callback must not call libcurl.
     var hasNewRoom = false
-    /// What transfers end with from then on.
+    /// The error of all transfers after a shutdown.
     var shutDownError = TransferError.transportClosed
-    /// How many transfers were under way then.
+    /// The number of transfers that the shutdown ended.
     var cutCount = 0
-    /// Tells when the loop has ended.
+    /// Lets other threads wait for the end of the loop.
     let ending = LoopEnding()
 
-    /// Makes a loop.
+    /// Makes a loop; starts no thread.
     ///
     /// - Parameters:
-    ///   - share: Among how many loops the limits of the configuration are divided.
+    ///   - settings: The configuration.
+    ///   - shared: The caches and counters that the transport's loops have in common.
+    ///   - share: The number of loops that the configuration's limits are divided among.
     ///   - isBulk: Whether its transfers have a file or a stream at either end.
+    /// - Throws: `TransferError` if file descriptors or memory are exhausted.
     init(
         _ settings: TransportSettings, shared: SharedState, share: Int, isBulk: Bool
     ) throws(TransferError) {
@@ -119,8 +129,8 @@ final class EventLoop: @unchecked Sendable {
         admission = AdmissionQueue(limit: settings.configuration.maximumConnections / share)
         executor.belongs(to: self)
         ccurl_poller_attach(poller, multi)
-        // Unset, libcurl keeps four idle connections for each handle in use, and so closes most of
-        // them as soon as a burst is over.
+        // By default libcurl keeps four idle connections for each handle in use, and so closes most
+        // of them as soon as a burst is over.
         ccurl_multi_set_long(
             multi, CURLMOPT_MAXCONNECTS, min(settings.configuration.maximumConnections, 1 << 20))
     }
@@ -130,20 +140,20 @@ final class EventLoop: @unchecked Sendable {
             pool.drain()
             curl_multi_cleanup(multi)
         }
-        // A sender may still have been about to wake the loop, so the poller goes last.
+        // A sender may still be waking the loop until now, so the poller is freed last.
         ccurl_poller_destroy(poller)
     }
 
     // MARK: The driver's thread
 
-    /// Stops a debug build when the calling thread does not drive the loop; free in a release build.
+    /// Checks in debug builds that the calling thread drives the loop; free in release builds.
     ///
-    /// First in every method that touches what belongs to the driver.
+    /// Called first in every method that uses what belongs to the driver.
     func assertOnLoop(_ method: StaticString = #function) {
         assert(executor.isCurrent, "\(method): not on the thread that drives the loop")
     }
 
-    /// Runs the loop until it is over, or until `isEnough` and somebody else can go on.
+    /// Runs the loop until it has ended, or until `isEnough` returns true and the loop can be left.
     func drive(until isEnough: () -> Bool) {
         let before = executor.enter()
         defer { executor.leave(for: before) }
@@ -152,7 +162,7 @@ final class EventLoop: @unchecked Sendable {
             step()
             if isEnough() { return handOver() }
         } while !isOver
-        // The handles first: the multi handle closes the connections they used.
+        // First the easy handles: the multi handle closes the connections that they used.
         pool.drain()
         addresses.removeAll()
         curl_multi_cleanup(multi)
@@ -162,7 +172,7 @@ final class EventLoop: @unchecked Sendable {
         executor.runJobsElsewhere()
     }
 
-    /// Nothing is left to do, and no message is taken any more.
+    /// Reports the end of the loop, after the mailbox has been closed.
     func announceEnd() {
         assertOnLoop()
         executor.belongs(to: nil)
@@ -175,8 +185,9 @@ final class EventLoop: @unchecked Sendable {
             && mailbox.close()
     }
 
-    /// Starts a transfer on the submitting thread: the request is sent, and may be over, before
-    /// another thread could have been woken.
+    /// Starts a transfer on the submitting thread.
+    ///
+    /// The request is sent, and may even end, before another thread could have been woken.
     ///
     /// - Returns: Whether the loop has nothing to do afterwards.
     func runOnCaller(_ transfer: CurlTransfer) -> Bool {
@@ -186,7 +197,7 @@ final class EventLoop: @unchecked Sendable {
             isOnCaller = false
             executor.leave(for: before)
         }
-        // Nobody has looked at the kept connections since the loop was parked.
+        // The sockets of idle connections were not polled while the loop was parked.
         let ready = ccurl_poller_wait(poller, 0)
         now = ccurl_now_us()
         if ready > 0 { ccurl_poller_dispatch(poller) }
@@ -201,9 +212,10 @@ final class EventLoop: @unchecked Sendable {
         assertOnLoop()
         let timer = ccurl_poller_timer(poller)
         let maySleep = (timer < 0 || timer > now) && !executor.hasJobs
-        // A look without sleeping spares a busy sender the wake, which costs it a system call.
+        // While messages are likely, polling without sleeping saves the sender the system call to
+        // wake this thread.
         var ready: Int32 = maySleep && !isBusy ? 0 : ccurl_poller_wait(poller, 0)
-        // With messages there the sockets have to wait: the turn after these looks at them.
+        // If messages have arrived, `park` and `poll` refuse, and the next turn polls the sockets.
         if maySleep, ready == 0 {
             if hasNothingToDo {
                 if mailbox.park() {
@@ -218,20 +230,21 @@ final class EventLoop: @unchecked Sendable {
         if ready > 0 { ccurl_poller_dispatch(poller) }
     }
 
-    /// How often libcurl is asked before the sockets have their turn.
+    /// How often one turn calls libcurl before it polls the sockets again.
     ///
-    /// A transfer that it has just been given, or has just sent, wants to be looked at again at once,
-    /// which needs no system call.
+    /// A transfer that was just added, or has just sent its request, has a timer that is due at
+    /// once, which needs no system call.
     private static let movesInTurn = 8
 
-    /// All that can be done without waiting.
+    /// Does all work that can be done without waiting.
     private func step() {
         assertOnLoop()
         isBusy = false
         for _ in 0..<Self.movesInTurn {
-            // Messages before completions: who is suspended or cancelled must not get the place
-            // that a completion sets free.
-            // One alone may well be the only one for a while: a task that awaits each answer.
+            // Messages come before completions: a suspended or cancelled transfer must not get the
+            // place that a completion frees.
+            // A single message may be the only one for a while, from a task that awaits each
+            // response, so only several make the loop busy.
             if mailbox.take(into: &messages), messages.count > 1 { isBusy = true }
             handleMessages()
             runJobs()
@@ -241,7 +254,7 @@ final class EventLoop: @unchecked Sendable {
         turn.end()
     }
 
-    /// Lets libcurl work, if its time has come, and hands over what it has finished.
+    /// Calls libcurl if its timer is due, and reports the transfers it has finished.
     ///
     /// - Returns: Whether there was anything to do, so that there may be more.
     private func move() -> Bool {
@@ -254,7 +267,9 @@ final class EventLoop: @unchecked Sendable {
         return true
     }
 
-    /// Whether no transfer is under way and no time is to be kept; kept connections need no care.
+    /// Whether there is no transfer, deadline, timer or job, so that only a message can bring work.
+    ///
+    /// Idle connections need no attention.
     private var hasNothingToDo: Bool {
         assertOnLoop()
         return pool.inUse == 0 && held.isEmpty && deadlines.firstDeadline == nil
@@ -262,8 +277,10 @@ final class EventLoop: @unchecked Sendable {
             && ccurl_poller_timer(poller) < 0
     }
 
-    /// Until libcurl's timer or the next deadline, in whole milliseconds, rounded up so that it is
-    /// due after the wait.
+    /// Returns the time until libcurl's timer or the next deadline, in milliseconds; -1 for no
+    /// limit.
+    ///
+    /// Rounded up, so that the timer or deadline is due after the wait.
     private func sleepTime(until timer: Int64) -> Int32 {
         let deadline = deadlines.firstDeadline ?? -1
         let next = timer < 0 ? deadline : deadline < 0 ? timer : min(timer, deadline)
@@ -274,7 +291,7 @@ final class EventLoop: @unchecked Sendable {
     private func handleMessages() {
         assertOnLoop()
         guard !messages.isEmpty else { return }
-        // Taken from the end, which moves nothing.
+        // `popLast` moves no elements, unlike removing the first.
         if messages.count > 1 { messages.reverse() }
         while let message = messages.popLast() { handle(message) }
         if messages.capacity > 4096 { messages = [] }
@@ -300,7 +317,7 @@ final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// Runs the tasks that were resumed on this thread.
+    /// Runs the Swift tasks that were resumed on this thread.
     private func runJobs() {
         assertOnLoop()
         guard executor.hasJobs else { return }
@@ -309,7 +326,7 @@ final class EventLoop: @unchecked Sendable {
         canStartInline = false
     }
 
-    /// Hands over all transfers that libcurl has finished.
+    /// Completes all transfers that libcurl has finished.
     ///
     /// - Returns: Whether there were any.
     private func collect() -> Bool {
@@ -326,25 +343,25 @@ final class EventLoop: @unchecked Sendable {
     }
 }
 
-/// A number that any thread may read and change.
+/// A counter that any thread may read and change.
 final class Load: Sendable {
     private let count = Atomic(0)
 
-    /// The number; others may have changed it meanwhile.
+    /// The count, which other threads may change at any time.
     var value: Int { count.load(ordering: .relaxed) }
 
-    /// One more.
+    /// Adds one.
     func rise() { count.add(1, ordering: .relaxed) }
 
-    /// One more, unless there are `limit` already.
+    /// Adds one, unless the count is `limit` or more.
     ///
-    /// - Returns: Whether there is one more now.
+    /// - Returns: Whether one was added.
     func rise(upTo limit: Int) -> Bool {
         guard count.add(1, ordering: .relaxed).oldValue >= limit else { return true }
         fall()
         return false
     }
 
-    /// One less.
+    /// Subtracts one.
     func fall() { count.subtract(1, ordering: .relaxed) }
 }

@@ -1,20 +1,20 @@
 import CCurl
 import OutletTransport
 
-/// Which versions of libcurl the transport works with.
+/// The versions of libcurl that the transport works with.
 enum LibraryVersion {
-    /// The oldest: 7.87.0, as `curl_version_info_data.version_num` has it.
+    /// The oldest version: 7.87.0, in the form of `curl_version_info_data.version_num`.
     ///
-    /// It is the first with all options that are set (`CURLOPT_QUICK_EXIT`); from 7.84.0 on
-    /// `curl_global_init` may run while other threads use libcurl.
+    /// It is the first with all options that the transport sets (`CURLOPT_QUICK_EXIT`). From 7.84.0
+    /// on `curl_global_init` may run while other threads use libcurl.
     static let oldest: UInt32 = 0x07_57_00
 
-    /// The version that runs, which may be another than the one that was compiled against.
+    /// The version loaded at run time, which may differ from the one compiled against.
     static var running: UInt32 { curl_version_info(CURLVERSION_FIRST)?.pointee.version_num ?? 0 }
 
-    /// Refuses a version that is too old.
+    /// Checks that a version is not too old.
     ///
-    /// - Throws: ``TransferError`` with both versions.
+    /// - Throws: `TransferError` that names both versions.
     static func check(_ version: UInt32) throws(TransferError) {
         guard version < oldest else { return }
         throw TransferError(

@@ -1,8 +1,6 @@
 import OutletTransport
 
-/// The end of a loop, for those who wait for it.
-///
-/// Thread: any.
+/// Lets tasks wait for the end of a loop.
 final class LoopEnding: Sendable {
     private struct State {
         var cutCount: Int?
@@ -11,9 +9,9 @@ final class LoopEnding: Sendable {
 
     private let state = Lock(State())
 
-    /// Waits for the end.
+    /// Waits for the end of the loop.
     ///
-    /// - Returns: How many transfers were cut off by a shut-down.
+    /// - Returns: The number of transfers that a shutdown ended.
     func wait() async -> Int {
         defer { state.showOrder() }
         return await withCheckedContinuation { continuation in
@@ -25,7 +23,9 @@ final class LoopEnding: Sendable {
         }
     }
 
-    /// The loop has ended.
+    /// Resumes all waiting tasks.
+    ///
+    /// - Parameter cutCount: The number of transfers that a shutdown ended.
     func reach(_ cutCount: Int) {
         let waiters = state.withLock { state in
             state.cutCount = cutCount

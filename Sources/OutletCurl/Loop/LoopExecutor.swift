@@ -3,25 +3,30 @@ import Dispatch
 import OutletPointers
 import OutletTransport
 
-/// Runs Swift tasks on a loop's thread, so that a task that awaits one transfer after another
-/// changes threads no more.
+/// Runs Swift tasks on a loop's thread, so that a task that awaits one transfer after another does
+/// not switch threads.
 ///
-/// Its address stands for the loop where threads are told apart: it outlives the loop as long as
-/// anybody can ask.
+/// Its address identifies the loop in the thread-local variable behind ``isCurrent``. The executor
+/// may outlive the loop, because users keep references to it.
 final class LoopExecutor: TaskExecutor, @unchecked Sendable {
-    // because the jobs are touched by the loop's driver alone.
+    // because only the thread that drives the loop uses the jobs.
 
     private let loop = Lock<EventLoop?>(nil)
-    /// What the loop's own thread has left here since jobs were last run; the first needs no array.
+    /// The jobs enqueued on the loop's own thread since the last ``runJobs()``.
+    ///
+    /// The first one is stored separately, because a single job is the usual case and needs no
+    /// array.
     private var next: UnownedJob?
     private var others: [UnownedJob] = []
 
-    /// Made once: asking for it takes three calls.
+    /// Cached, because making it takes three calls.
     private lazy var reference = asUnownedTaskExecutor()
 
-    /// Names the loop, which owns the executor, and is owned by it until it has ended.
+    /// Sets or clears the loop.
     ///
-    /// Not weakly: each count of a loop would cost more from then on, on every request's way.
+    /// The loop and the executor keep each other alive until the loop has ended and calls this with
+    /// `nil`. The reference is not weak, because a weak one makes every retain and release of the
+    /// loop slower.
     func belongs(to loop: EventLoop?) {
         let former = self.loop.withLock { own in
             defer { own = loop }
@@ -41,12 +46,14 @@ final class LoopExecutor: TaskExecutor, @unchecked Sendable {
     /// Thread: any.
     var isCurrent: Bool { ccurl_is_loop(address) }
 
-    /// The calling thread drives the loop from now on.
+    /// Records that the calling thread drives the loop from now on.
     ///
-    /// - Returns: What it drove before, for ``leave(for:)``.
+    /// - Returns: The loop that the thread drove before, for ``leave(for:)``.
     func enter() -> UnsafeRawPointer? { ccurl_enter_loop(address) }
 
-    /// The calling thread drives what it drove before.
+    /// Records that the calling thread drives the previous loop again.
+    ///
+    /// - Parameter former: What ``enter()`` returned.
     func leave(for former: UnsafeRawPointer?) { _ = ccurl_enter_loop(former) }
 
     // MARK: Jobs
@@ -62,19 +69,21 @@ final class LoopExecutor: TaskExecutor, @unchecked Sendable {
         Self.runElsewhere(job)
     }
 
-    /// Whether the loop's own thread has left jobs.
+    /// Whether jobs wait for ``runJobs()``.
     var hasJobs: Bool {
         assert(isCurrent, "jobs looked for off the loop's thread")
         return next != nil
     }
 
-    /// Runs a job; on the loop's thread.
+    /// Runs a job on the calling thread, which must drive the loop.
     func run(_ job: UnownedJob) {
         assert(isCurrent, "a job run off the loop's thread")
         job.runSynchronously(on: reference)
     }
 
-    /// Runs the jobs that the loop's own thread has left; what these leave waits for the next call.
+    /// Runs the waiting jobs.
+    ///
+    /// Jobs that these enqueue wait for the next call.
     func runJobs() {
         guard let job = next.take() else { return }
         guard !others.isEmpty else { return run(job) }
@@ -84,14 +93,14 @@ final class LoopExecutor: TaskExecutor, @unchecked Sendable {
         for job in rest { run(job) }
     }
 
-    /// Runs the jobs that are left somewhere else, as their loop has ended.
+    /// Runs the waiting jobs on a global dispatch queue, because the loop has ended.
     func runJobsElsewhere() {
         if let job = next.take() { Self.runElsewhere(job) }
         for job in others { Self.runElsewhere(job) }
         others = []
     }
 
-    /// Runs a job whose loop has ended: a task is never left lying.
+    /// Runs a job on a global dispatch queue, because its loop has ended: every task has to finish.
     static func runElsewhere(_ job: UnownedJob) {
         DispatchQueue.global().async { job.runSynchronously(on: elsewhere.asUnownedTaskExecutor()) }
     }

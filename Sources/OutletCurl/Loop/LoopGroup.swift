@@ -9,20 +9,20 @@ extension TransportSettings {
     }
 }
 
-/// The loops of a transport: made when they are needed, told apart by what they carry.
+/// The loops of a transport, each made when a transfer first needs it.
 ///
-/// Transfers without files share one loop. libcurl walks along all connections to a host to find an
-/// idle one, so beyond ``transfersPerShard`` transfers a second loop costs less than a longer walk;
-/// a session gets more than one only if its settings allow that many connections to a host. Origins
-/// that speak HTTP/2, or may, stay on the first one: their streams share connections, and a
-/// connection belongs to one loop.
+/// Transfers without a file or a stream share one loop. libcurl searches all connections to a host
+/// for an idle one, so beyond ``transfersPerShard`` transfers a second loop costs less than a
+/// longer search. A transport gets more than one such loop ("shard") only if its settings allow
+/// more than that many connections to a host. Origins that speak HTTP/2, or may, stay on the first
+/// shard, because their streams share connections, and a connection belongs to one loop.
 ///
-/// Transfers with a file or a stream at either end have a loop of their own, so that a slow disk
-/// holds up nobody.
+/// Transfers with a file or a stream at either end have a loop of their own, the bulk loop, so that
+/// a slow disk does not delay the others.
 struct LoopGroup {
-    /// Above so many transfers on a loop the next one goes to another.
+    /// The number of transfers on a shard from which on the next shard is used.
     static let transfersPerShard = 512
-    /// More loops than this cost more than they save.
+    /// The maximum number of shards; more cost more than they save.
     static let maximumShards = 8
 
     private var settings: TransportSettings
@@ -31,7 +31,7 @@ struct LoopGroup {
     private var bulk: EventLoop?
     private var shared: SharedState?
     private var isClosed = false
-    /// Those that take no more transfers, as long as they have some.
+    /// The loops that take no new transfers; each lives until its last transfer has ended.
     private var retired: [Retired] = []
 
     private struct Retired {
@@ -45,15 +45,19 @@ struct LoopGroup {
             Self.maximumShards, max(1, (limit - 1) / Self.transfersPerShard + 1))
     }
 
-    /// The loops that take transfers.
+    /// The loops that take new transfers.
     var all: [EventLoop] { shards + (bulk.map { [$0] } ?? []) }
 
-    /// All loops that there are, those with old transfers among them.
+    /// All loops that still run, including those that take no new transfers.
     var living: [EventLoop] { all + retired.compactMap(\.loop) }
 
-    /// The loop for a transfer.
+    /// Returns the loop for a transfer, and makes it if necessary.
     ///
-    /// - Parameter request: What it asks for; `nil` for the loop that is never full.
+    /// - Parameters:
+    ///   - isBulk: Whether a body is read from, or written to, a file or a stream.
+    ///   - request: The request; `nil` for the first shard, whatever its load.
+    /// - Throws: `TransferError` with code `transportClosed` after ``close()``; another one if the
+    ///   loop cannot be made.
     mutating func loop(
         isBulk: Bool, for request: HTTPRequest?
     ) throws(TransferError) -> EventLoop {
@@ -70,7 +74,7 @@ struct LoopGroup {
             return try shard(0)
         }
         guard let url = request?.url, mayShard(url) else { return try shard(0) }
-        // The first ones are filled up first: that is where the idle connections are.
+        // Lower shards first, because the idle connections are there.
         var least = try shard(0)
         for index in 0..<shardCount {
             let candidate = try shard(index)
@@ -80,9 +84,10 @@ struct LoopGroup {
         return least
     }
 
-    /// Whether each transfer to an origin has a connection of its own, and it may have many.
+    /// Whether transfers to a URL may run on any shard: each has a connection of its own (HTTP/1),
+    /// and the origin's connection limit is above ``transfersPerShard``.
     private func mayShard(_ url: URL) -> Bool {
-        // An address without an origin fails on whichever loop gets it.
+        // A URL without an origin fails on any loop.
         guard let origin = try? Origin(url), settings.isSharded(origin) else { return false }
         switch settings.configuration.httpVersion {
         case .http1: return true
@@ -91,18 +96,19 @@ struct LoopGroup {
         }
     }
 
-    /// Refuses transfers from here on.
+    /// Makes ``loop(isBulk:for:)`` throw from now on.
     ///
-    /// - Returns: The loops, to be closed.
+    /// - Returns: All loops, which the caller must close.
     mutating func close() -> [EventLoop] {
         defer { retire() }
         isClosed = true
         return living
     }
 
-    /// Makes new loops, with nothing of the old ones, for the transfers from here on.
+    /// Makes new loops for later transfers, which share nothing with the old ones.
     ///
-    /// - Returns: The old loops, to be drained.
+    /// - Parameter settings: The settings of the new loops.
+    /// - Returns: The old loops, which the caller must drain.
     mutating func renew(_ settings: TransportSettings) -> [EventLoop] {
         guard !isClosed else { return [] }
         self.settings = settings
@@ -118,7 +124,7 @@ struct LoopGroup {
         shared = nil
     }
 
-    /// How many connections to an origin one of so many loops may have.
+    /// Returns the maximum number of connections to an origin for one of `loops` loops.
     static func share(of origin: Origin, _ settings: TransportSettings, among loops: Int) -> Int {
         let limit = settings.connectionLimit(of: origin)
         return settings.isSharded(origin) ? limit / loops : limit

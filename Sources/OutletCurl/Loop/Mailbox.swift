@@ -1,31 +1,31 @@
 import OutletTransport
 
-/// What other threads ask of a loop.
+/// A message to a loop.
 enum LoopMessage {
     case start(CurlTransfer)
     case cancel(CurlTransfer)
     case suspend(CurlTransfer)
     case resume(CurlTransfer)
     case reportProgress(CurlTransfer)
-    /// Who observes the body has made up its mind: the transfer goes on, or fails.
+    /// The observer of the body lets the transfer continue, or fails it with the error.
     case observed(CurlTransfer, TransferError?)
-    /// More of the request's body has been made.
+    /// The stream of the request's body has more data.
     case bodyReady(CurlTransfer)
-    /// Something to do with a WebSocket.
+    /// A WebSocket operation.
     case order(WebSocketOrder)
-    /// A piece of a Swift task wants to run on the loop's thread.
+    /// A job of a Swift task that runs on the loop's thread.
     case run(UnownedJob)
-    /// No more will come; the loop ends when it has nothing left to do.
+    /// Ends the loop when its last transfer has ended; no transfers are posted afterwards.
     case drain
-    /// All transfers end now, with that error, then the loop does.
+    /// Ends all transfers with the error, then the loop.
     case shutDown(TransferError)
 }
 
-/// The way into a loop: messages from any thread, taken in batches by the one that drives it.
+/// The messages from any thread to a loop; the driver takes them in batches.
 ///
-/// The sender of a message wakes the driver only when it waits, so that a burst of a thousand
-/// requests costs one wake. A sender of a message to a loop without a driver has to find one. A loop
-/// that has nothing to do may be driven by the submitting thread (``MailboxMachine`` has the states).
+/// A sender wakes the driver only if it waits, so a burst of a thousand requests costs one wake. A
+/// sender to a loop without a driver has to provide one. The submitting thread may drive a loop
+/// that has nothing to do. ``MailboxMachine`` documents the states.
 ///
 /// Thread: any for ``post(_:isDriver:mayRunOnCaller:)``; the driver's for all others.
 final class Mailbox: Sendable {

@@ -1,8 +1,9 @@
-/// The messages of a loop and which thread drives it, as a value: no lock, no system call, no clock.
+/// The messages of a loop and which thread drives it, as a value without locks, system calls or
+/// clocks.
 ///
-/// Each method is one transition. Its result says what the calling thread has to do once the lock of
-/// the owner is released. `post` is for any thread; all others are for the driver alone, that is,
-/// for the one thread that runs the loop's code at the time.
+/// Each method is one state transition. Its result says what the calling thread has to do after it
+/// has released the owner's lock. Any thread may call `post`. Only the driver, the one thread that
+/// runs the loop's code at the time, may call the other methods.
 struct MailboxMachine<Message> {
     /// Which thread drives the loop.
     ///
@@ -19,8 +20,10 @@ struct MailboxMachine<Message> {
     enum State: Equatable {
         /// No thread drives the loop, and it has nothing to do.
         case undriven
-        /// A thread runs the loop's code; it takes the messages before it waits again. Also from the
-        /// moment a sender is asked to wake, or to find, a driver until that thread runs.
+        /// A thread runs the loop's code, and takes the messages before it waits again.
+        ///
+        /// The state changes to this one when a sender is asked to wake, or to provide, a driver,
+        /// before that thread runs.
         case running
         /// The driver waits for sockets and timers (`epoll_wait`).
         case polling
@@ -45,7 +48,8 @@ struct MailboxMachine<Message> {
         case wake
         /// The message is taken; unpark the driver.
         case unpark
-        /// The message is taken; find a thread that drives the loop. Until it does, nobody else will.
+        /// The message is taken; provide a thread that drives the loop, because no other thread
+        /// will.
         case drive
         /// The message is not taken: do the work on this thread, then `returnFromCaller`.
         case runOnCaller
@@ -55,16 +59,17 @@ struct MailboxMachine<Message> {
 
     private(set) var state = State.undriven
     private(set) var messages: [Message] = []
-    /// Whether any of the messages is from a thread that does not drive the loop.
+    /// Whether a thread other than the driver has sent any of the messages.
     private(set) var hasForeign = false
 
     // MARK: Any thread
 
-    /// Adds a message behind all others: a transfer's start stays before its cancel.
+    /// Appends a message, so a transfer's start stays before its cancel.
     ///
     /// - Parameters:
     ///   - isDriver: Whether the sender drives the loop.
-    ///   - mayRunOnCaller: Whether the sender does the work itself if the loop has nothing to do.
+    ///   - mayRunOnCaller: Whether the sender can run the loop itself if it has nothing to do.
+    /// - Returns: What the sender has to do.
     mutating func post(
         _ message: Message, isDriver: Bool = false, mayRunOnCaller: Bool = false
     ) -> Action {
@@ -99,10 +104,10 @@ struct MailboxMachine<Message> {
 
     // MARK: The driver
 
-    /// The submitting thread has done what it could without waiting.
+    /// Ends the run of the submitting thread, which has done all it could without waiting.
     ///
     /// - Parameter isIdle: Whether the loop has nothing to do.
-    /// - Returns: What that thread has to do, as for a message of its own.
+    /// - Returns: What that thread has to do, as in ``post(_:isDriver:mayRunOnCaller:)``.
     mutating func returnFromCaller(isIdle: Bool) -> Action {
         guard case .callerRuns(let before) = state else {
             assertionFailure("returned from a caller in state \(state)")
@@ -116,7 +121,7 @@ struct MailboxMachine<Message> {
         return .none
     }
 
-    /// Takes all messages in exchange for an empty array, whose capacity is used again.
+    /// Swaps all messages for an empty array, whose capacity is reused.
     ///
     /// - Returns: Whether other threads have sent any of them.
     mutating func take(into taken: inout [Message]) -> Bool {
@@ -128,24 +133,24 @@ struct MailboxMachine<Message> {
         return hasForeign
     }
 
-    /// The driver is about to wait for sockets.
+    /// Before the driver waits for sockets.
     ///
-    /// - Returns: Whether it may; not when a message has come in between.
+    /// - Returns: Whether it may wait; false if there are messages.
     mutating func poll() -> Bool { leave(for: .polling) }
 
-    /// The driver is about to wait until it is unparked.
+    /// Before the driver waits until it is unparked.
     ///
-    /// - Returns: Whether it may; not when a message has come in between.
+    /// - Returns: Whether it may wait; false if there are messages.
     mutating func park() -> Bool { leave(for: .parked) }
 
-    /// The driver is about to leave a loop that has nothing to do.
+    /// Before the driver leaves a loop that has nothing to do.
     ///
-    /// - Returns: Whether it may; not when a message has come in between.
+    /// - Returns: Whether it may leave; false if there are messages.
     mutating func release() -> Bool { leave(for: .undriven) }
 
-    /// The loop is about to end: messages are refused from here on.
+    /// Before the loop ends; messages are refused from then on.
     ///
-    /// - Returns: Whether it may; not when a message has come in between.
+    /// - Returns: Whether it may end; false if there are messages.
     mutating func close() -> Bool { leave(for: .closed) }
 
     private mutating func leave(for next: State) -> Bool {
@@ -157,7 +162,9 @@ struct MailboxMachine<Message> {
 }
 
 extension MailboxMachine.State {
-    /// Whether the loop's driver may call: it comes back from a wait without saying so.
+    /// Whether the driver may call in this state.
+    ///
+    /// Includes the waits, because the driver does not report when it returns from one.
     fileprivate var hasDriver: Bool {
         switch self {
         case .running, .polling, .parked: true

@@ -3,14 +3,14 @@ import OutletHTTP
 import OutletTransport
 import Synchronization
 
-/// How much is going on with one origin on one loop: changed by the loop's thread, read by any.
+/// The numbers of one origin on one loop, changed by the loop's thread and read by any.
 ///
-/// A change is a plain load and a plain store, as it would be of a number that nobody else reads.
+/// Relaxed atomics with one writer: a change costs as much as that of an ordinary integer.
 final class OriginFigures: @unchecked Sendable {
-    // because nothing changes but the numbers, which are atomic, and the tally, which the loop changes;
-    // it is there as long as a registry has the figures.
+    // because only the atomic numbers change, and the tally, which the loop's thread changes and
+    // which exists as long as a registry contains this object.
 
-    /// Which one it is.
+    /// The origin.
     fileprivate let origin: Origin
     private let tally: UnsafeMutablePointer<ccurl_tally>?
     private let activeCount = Atomic(0)
@@ -22,25 +22,25 @@ final class OriginFigures: @unchecked Sendable {
         self.tally = tally
     }
 
-    /// Transfers under way.
+    /// The number of running transfers, without open WebSockets.
     var active: Int {
         get { activeCount.load(ordering: .relaxed) }
         set { activeCount.store(newValue, ordering: .relaxed) }
     }
 
-    /// Transfers that wait for a place.
+    /// The number of transfers that wait for a place.
     var waiting: Int {
         get { waitingCount.load(ordering: .relaxed) }
         set { waitingCount.store(newValue, ordering: .relaxed) }
     }
 
-    /// Open WebSockets, which have a connection, and no place any more.
+    /// The number of open WebSockets, which have a connection but occupy no place.
     var webSockets: Int {
         get { webSocketCount.load(ordering: .relaxed) }
         set { webSocketCount.store(newValue, ordering: .relaxed) }
     }
 
-    /// The figures for people.
+    /// The numbers in the form of the public statistics.
     fileprivate var shown: TransportStatistics.Figures {
         var figures = TransportStatistics.Figures()
         figures.openConnections = tally.map { Int(ccurl_tally_sockets($0)) } ?? 0
@@ -51,7 +51,7 @@ final class OriginFigures: @unchecked Sendable {
     }
 }
 
-/// The figures of a loop's origins, for other threads.
+/// The numbers of a loop's origins, for other threads to read.
 ///
 /// Thread: any.
 final class OriginRegistry: Sendable {
@@ -61,12 +61,12 @@ final class OriginRegistry: Sendable {
         origins.withLock { $0[ObjectIdentifier(figures)] = figures }
     }
 
-    /// Forgets an origin; its tally may be released afterwards.
+    /// Removes an origin; its tally may be released afterwards.
     func remove(_ figures: OriginFigures) {
         _ = origins.withLock { $0.removeValue(forKey: ObjectIdentifier(figures)) }
     }
 
-    /// The figures of all origins.
+    /// The current numbers of all origins.
     var figures: [(origin: Origin, figures: TransportStatistics.Figures)] {
         origins.withLock { origins in origins.values.map { ($0.origin, $0.shown) } }
     }

@@ -2,16 +2,18 @@ import OutletFiles
 import OutletHTTP
 import OutletTransport
 
-/// What the settings say of one server.
+/// The settings that apply to one server.
 extension TransportSettings {
-    /// Refuses an https transfer when there are no certificate authorities to check it by.
+    /// Checks that there are certificate authorities to verify an https server with.
+    ///
+    /// - Throws: `TransferError` with the reason why there are none.
     func checkTrust(for address: Address) throws(TransferError) {
         guard configuration.verifiesCertificates, case .failure(var error) = trust else { return }
         error.host = address.host
         throw error
     }
 
-    /// What an origin speaks, by the settings, its last answer, or its scheme.
+    /// Returns the version of an origin, from the settings, its last response, or its scheme.
     func version(of address: Address) -> OriginQueue<CurlTransfer>.Version {
         switch configuration.httpVersion {
         case .automatic:
@@ -22,13 +24,17 @@ extension TransportSettings {
         }
     }
 
-    /// Who we are for a host.
+    /// Returns the client certificate for a server; `nil` for none.
     func clientCertificate(for address: Address) -> ClientCertificate? {
         configuration.clientCertificateProvider?.certificate(
             forHost: address.origin.host, port: address.port) ?? configuration.clientCertificate
     }
 
-    /// Refuses a certificate that OpenSSL would wait for: it reads the files on the loop.
+    /// Checks that the files of a client certificate are plain files.
+    ///
+    /// OpenSSL reads them on the loop's thread, which a named pipe would block.
+    ///
+    /// - Throws: `TransferError` with code `clientCertificateRejected`.
     func check(_ certificate: ClientCertificate, for address: Address) throws(TransferError) {
         for case .file(let path)? in [certificate.certificate, certificate.key] {
             guard let fault = NotPlainFile(path) else { continue }

@@ -4,17 +4,18 @@ import OutletHTTP
 import OutletTLS
 import OutletTransport
 
-/// Settings that may have a value which they cannot have, in libcurl's form.
+/// The settings that can have invalid values, checked and converted to libcurl's form.
 struct CheckedSettings: Sendable {
-    /// The first setting that is wrong: the error of every transfer.
+    /// The error of every transfer, naming the first invalid setting; `nil` if all are valid.
     private(set) var fault: TransferError?
     /// `CURLOPT_RESOLVE`; `nil` for none.
     private(set) var resolve: OptionList?
     /// `CURLOPT_INTERFACE`; `nil` for none.
     private(set) var interface: String?
-    /// `CURLOPT_DNS_CACHE_TIMEOUT`; `nil` for libcurl's own choice, which is the setting's default.
+    /// `CURLOPT_DNS_CACHE_TIMEOUT` in seconds, -1 for no limit; `nil` leaves libcurl's default,
+    /// which is the setting's default as well.
     private(set) var dnsCacheTimeout: Int?
-    /// The file for the keys of connections; `nil` for none.
+    /// The path of the file to log TLS keys to (`TLSKeyLog`); `nil` for none.
     private(set) var keyLogPath: String?
 
     init(_ configuration: TransportConfiguration, environment: Environment) {
@@ -170,13 +171,13 @@ struct CheckedSettings: Sendable {
     private static func shown(_ text: String) -> String { String(reflecting: text) }
 }
 
-/// Seconds as libcurl's options have them that know no parts of them, rounded up.
+/// Seconds for libcurl options that take whole seconds: rounded up, 0 to `Int32.max`.
 func wholeSeconds(_ seconds: TimeInterval) -> Int {
     Int(max(0, min(seconds.rounded(.up), Double(Int32.max))))
 }
 
 extension TransferError {
-    /// A setting has a value that it cannot have.
+    /// The error of a setting that has an invalid value.
     static func setting(_ name: String, _ fact: String, advice: String = "") -> TransferError {
         TransferError(code: .badConfiguration, reason: "\(name): \(fact)", advice: advice)
     }

@@ -1,7 +1,7 @@
 import Glibc
 import OutletTransport
 
-/// The variables of the process that a transport reads, as they were at one moment.
+/// The environment variables that a transport reads, copied once.
 struct Environment: Sendable, ExpressibleByDictionaryLiteral {
     static let ofProxies = [
         "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy",
@@ -11,16 +11,18 @@ struct Environment: Sendable, ExpressibleByDictionaryLiteral {
     static let ofKeyLog = "SSLKEYLOGFILE"
     static let ofWireLog = "OUTLET_DEBUG"
 
-    /// Those that are set to text.
+    /// The variables whose values are UTF-8.
     private(set) var texts: [String: String] = [:]
-    /// Those that are set to something else: repaired, they would name another file or proxy.
+    /// The variables whose values are not UTF-8.
+    ///
+    /// Replacing invalid bytes would name another file or proxy, so ``check(_:)`` throws instead.
     private var unreadable: Set<String> = []
 
     init(dictionaryLiteral elements: (String, String)...) {
         texts = Dictionary(elements) { _, last in last }
     }
 
-    /// The process's own.
+    /// A copy of the process's current variables.
     static var current: Environment {
         var environment = Environment()
         for name in ofProxies + ofAuthorities + [ofKeyLog, ofWireLog] {
@@ -34,7 +36,9 @@ struct Environment: Sendable, ExpressibleByDictionaryLiteral {
         return environment
     }
 
-    /// Refuses variables that are set to bytes which are no text.
+    /// Checks that variables are not set to bytes other than UTF-8.
+    ///
+    /// - Throws: `TransferError` with code `badConfiguration` for the first that is.
     func check(_ names: [String]) throws(TransferError) {
         for name in names where unreadable.contains(name) {
             throw .setting(

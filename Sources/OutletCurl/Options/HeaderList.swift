@@ -2,20 +2,25 @@ import CCurl
 import Glibc
 import OutletHTTP
 
-/// The header fields of a request in libcurl's form (`CURLOPT_HTTPHEADER`): list nodes and texts
-/// in one piece of memory that the next request uses again.
+/// The header fields of a request in libcurl's form (`CURLOPT_HTTPHEADER`).
+///
+/// The list nodes share one block of memory and the texts another one. Both are reused by the next
+/// request.
 struct HeaderList: ~Copyable {
     private var texts: UnsafeMutablePointer<CChar>?
     private var textCapacity = 0
     private var nodes: UnsafeMutablePointer<curl_slist>?
     private var nodeCapacity = 0
-    /// Bytes of `texts` and elements of `nodes` in use.
+    /// The number of bytes of `texts` in use, and below that of elements of `nodes`.
     private var used = 0
     private var count = 0
-    /// What is laid out now, kept so that nobody changes it in its place.
+    /// The fields that the list holds.
+    ///
+    /// Keeping a reference makes a mutation copy their storage, so comparing the storage tells
+    /// whether the next request has the same fields.
     private var fields: HTTPHeaders?
     private var hasBody = false
-    /// What was found in the fields.
+    /// What the fields say about features that libcurl handles itself.
     private(set) var facts = Facts()
 
     deinit {
@@ -23,17 +28,17 @@ struct HeaderList: ~Copyable {
         free(nodes)
     }
 
-    /// What the fields say about things that libcurl does itself.
+    /// Values of the fields that affect features which libcurl handles itself.
     struct Facts {
-        /// The field `Accept-Encoding` asks for more than `identity`.
+        /// Whether the field `Accept-Encoding` lists anything but `identity`.
         var acceptsCodings = false
-        /// The field `Content-Length`, as written.
+        /// The value of the field `Content-Length` as written; `nil` if there is none.
         var contentLength: String?
-        /// Fields that libcurl would invent if they were not there.
+        /// The fields that are present among those that libcurl adds by itself.
         fileprivate var has: Invented = []
     }
 
-    /// Fields that libcurl invents.
+    /// Fields that libcurl adds by itself unless the list has them.
     fileprivate struct Invented: OptionSet {
         let rawValue: UInt8
         static let accept = Invented(rawValue: 1)
@@ -41,17 +46,17 @@ struct HeaderList: ~Copyable {
         static let contentType = Invented(rawValue: 4)
     }
 
-    /// Lays out the fields in their order.
+    /// Builds the list, with the fields in their order.
     ///
     /// - Parameters:
-    ///   - headers: Fields that ``HTTPRequest/checkSyntax()`` lets pass.
-    ///   - hasBody: Whether libcurl might invent fields about a body.
-    /// - Returns: The list's head, valid until the next call; `nil` when memory is short.
+    ///   - headers: Fields that have passed `HTTPRequest.checkSyntax()`.
+    ///   - hasBody: Whether libcurl might add fields about a body.
+    /// - Returns: The list's head, valid until the next call; `nil` if memory cannot be allocated.
     mutating func build(
         _ headers: HTTPHeaders, hasBody: Bool
     ) -> UnsafeMutablePointer<curl_slist>? {
-        // Most requests of a session have the same fields as the one before: that spares 2 % of a
-        // transfer's instructions (Benchmarks/count transport).
+        // Most requests of a session have the same fields as the previous one. Reusing the list
+        // saves 2 % of a transfer's instructions (Benchmarks/count transport).
         if self.hasBody == hasBody, fields?.isSame(as: headers) == true { return nodes }
         fields = nil
         facts = Facts()
@@ -65,7 +70,7 @@ struct HeaderList: ~Copyable {
             return isFine
         }
         guard isFine else { return nil }
-        // A name without a value keeps libcurl from inventing the field.
+        // A name without a value stops libcurl from adding the field.
         if !facts.has.contains(.accept), !addLine("Accept:") { return nil }
         if hasBody {
             if !facts.has.contains(.expect), !addLine("Expect:") { return nil }
@@ -77,7 +82,7 @@ struct HeaderList: ~Copyable {
         return first
     }
 
-    /// Notes what a field says about things that libcurl does itself.
+    /// Records in `facts` what a field says about features that libcurl handles itself.
     private static func look(_ name: String, _ value: String, _ facts: inout Facts) {
         guard let first = name.utf8.first.map({ $0 | 0x20 }),
             first == UInt8(ascii: "a") || first == UInt8(ascii: "c") || first == UInt8(ascii: "e")
@@ -100,7 +105,7 @@ struct HeaderList: ~Copyable {
 
     /// Adds `Name: value`, or `Name;` for a field without a value, which libcurl sends as `Name:`.
     ///
-    /// - Returns: False when memory is short.
+    /// - Returns: False if memory cannot be allocated.
     private mutating func add(_ name: String, _ value: String) -> Bool {
         name.utf8.withContiguousStorageIfAvailable { name in
             value.utf8.withContiguousStorageIfAvailable { value in
@@ -126,7 +131,9 @@ struct HeaderList: ~Copyable {
         } ?? false
     }
 
-    /// Adds a line as it is.
+    /// Adds a constant line unchanged.
+    ///
+    /// - Returns: False if memory cannot be allocated.
     private mutating func addLine(_ line: StaticString) -> Bool {
         guard reserveTexts(used + line.utf8CodeUnitCount + 1), let texts else { return false }
         memcpy(texts + used, line.utf8Start, line.utf8CodeUnitCount)
@@ -138,7 +145,8 @@ struct HeaderList: ~Copyable {
 
     private mutating func finishLine(_ end: UnsafeMutablePointer<CChar>) {
         guard let texts, let nodes else { return }
-        // The texts may still move: offsets first, pointers when all are there.
+        // `realloc` may still move the texts, so this stores offsets (plus 1, because 0 is nil).
+        // ``link()`` turns them into pointers.
         nodes[count].data = UnsafeMutablePointer(bitPattern: used + 1)
         count += 1
         used = end - texts + 1

@@ -1,14 +1,16 @@
 import CCurl
 import Glibc
 
-/// Lines for an option that takes a list, which libcurl only reads.
+/// A string list for a libcurl option, which libcurl only reads.
 final class OptionList: @unchecked Sendable {
     // because nothing is written after `init`.
 
     private let nodes: UnsafeMutablePointer<curl_slist>
     private let count: Int
 
-    /// - Parameter lines: At least one.
+    /// Copies the lines.
+    ///
+    /// - Parameter lines: At least one line.
     init(_ lines: [String]) {
         count = lines.count
         nodes = .allocate(capacity: max(1, count))
@@ -24,6 +26,6 @@ final class OptionList: @unchecked Sendable {
         nodes.deallocate()
     }
 
-    /// The first line.
+    /// The head of the list, a `curl_slist`.
     var head: UnsafeRawPointer { UnsafeRawPointer(nodes) }
 }

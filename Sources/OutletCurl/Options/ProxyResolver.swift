@@ -1,24 +1,27 @@
 import OutletHTTP
 import OutletTransport
 
-/// Which proxy an address goes through, from the settings and the environment.
+/// Chooses the proxy for an origin, from the settings and the environment.
 ///
 /// libcurl would read the environment for every request, on the loop's thread, while the program
-/// may be changing it; so it is read once here and libcurl always gets an explicit answer.
+/// may be changing it. So this type reads it once, and libcurl always gets an explicit value.
 struct ProxyResolver: Sendable {
     private let http: String
     private let https: String
     private let exceptions: [ProxyException]
-    /// Whether no address at all goes through a proxy.
+    /// Whether all connections are direct.
     let isEmpty: Bool
 
-    /// All proxies, as they were written.
+    /// The URLs of all proxies, as written.
     var all: [String] { [http, https].filter { !$0.isEmpty } }
 
-    /// Resolves by a policy.
+    /// Makes a resolver for a policy.
     ///
-    /// - Parameter environment: The process's environment. `HTTP_PROXY` in capitals is ignored, as
-    ///   CGI programs have it set by their clients' `Proxy` header (CVE-2016-5385).
+    /// - Parameters:
+    ///   - policy: The policy of the configuration.
+    ///   - environment: The process's environment variables; used by `ProxyPolicy.environment`
+    ///     only. `HTTP_PROXY` in capitals is ignored, because web servers set it for CGI programs
+    ///     from the client's `Proxy` field (CVE-2016-5385).
     init(_ policy: ProxyPolicy, environment: [String: String]) {
         switch policy {
         case .none:
@@ -44,14 +47,14 @@ struct ProxyResolver: Sendable {
         isEmpty = http.isEmpty && https.isEmpty
     }
 
-    /// The proxy's URL; empty for a direct connection.
+    /// The URL of the proxy for an origin; empty for a direct connection.
     func proxy(for origin: Origin) -> String {
         let proxy = origin.isSecure ? https : http
         guard !proxy.isEmpty, !exceptions.isEmpty else { return proxy }
         return exceptions.contains { $0.covers(origin) } ? "" : proxy
     }
 
-    /// A proxy's URL without user name and password.
+    /// The URL of a proxy without user name and password.
     static func withoutCredentials(_ proxy: String) -> String {
         let bytes = Array(proxy.utf8)
         let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
@@ -60,14 +63,16 @@ struct ProxyResolver: Sendable {
     }
 }
 
-/// A pattern of `no_proxy`: `*`, a name that covers its subdomains, an address, or an IPv4 or IPv6
-/// network in CIDR form; a name or an address may carry a port.
+/// One pattern of `no_proxy`.
+///
+/// A pattern is `*`, a name that also matches its subdomains, an address, or an IPv4 or IPv6
+/// network in CIDR notation. A name or an address may have a port.
 private enum ProxyException: Sendable {
     case all
     case host(String, port: Int?)
     case network(InternetAddress, bits: Int)
 
-    /// `nil` for an empty pattern.
+    /// Parses a pattern; `nil` if it is empty.
     init?(_ text: String) {
         var pattern = text.utf8[...]
         if pattern.elementsEqual("*".utf8) {

@@ -1,13 +1,13 @@
 import CCurl
 
-/// A proxy that is talked to over TLS.
+/// A proxy that is connected to over TLS (`https://`).
 struct SecureProxy: Sendable {
-    /// The host that its certificate has to be for.
+    /// The host that the proxy's certificate has to be valid for.
     let host: String
-    /// The port, libcurl's choice where none is written.
+    /// The port; libcurl's default for `https` if the URL has none.
     let port: Int
 
-    /// `nil` for any other proxy, and for what is none.
+    /// Parses a proxy's URL; `nil` if its scheme is not `https` or libcurl cannot parse it.
     init?(_ proxy: String) {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }

@@ -4,27 +4,29 @@ import OutletHTTP
 import OutletTLS
 import OutletTransport
 
-/// A session's configuration as the loops of a transport use it: looked up once for them, never changed.
+/// A configuration in the form that the loops of a transport use; made once and never changed.
 final class TransportSettings: Sendable {
     let configuration: TransportConfiguration
-    /// The settings that may be wrong.
+    /// The settings that can have invalid values.
     let checked: CheckedSettings
     let proxies: ProxyResolver
-    /// The proxies that are talked to over TLS, by their addresses without credentials.
+    /// The proxies that are connected to over TLS, by their URLs without credentials.
     let secureProxies: [String: SecureProxy]
-    /// The certificate authorities, or why there are none: an error of https transfers only.
+    /// The certificate authorities, or why there are none; that error fails https transfers only.
     let trust: Result<TrustStore, TransferError>
-    /// Judges servers where a session's own evaluators decide.
+    /// Verifies certificates for the session's own server trust evaluators.
     let verifier: OpenSSLVerifier
-    /// Whether each line on the wire goes to stderr.
+    /// Whether what is sent and received is logged to stderr.
     let logsWire: Bool
-    /// How long a transfer may take in all, µs; `nil` for no limit.
+    /// The time limit of a whole transfer, in µs; `nil` for no limit.
     let resourceLimit: Int64?
-    /// Which addresses may be connected to; `nil` for any.
+    /// Which addresses may be connected to; `nil` if all may.
     let addressPolicy: AddressPolicy?
-    /// How many transfers may wait for a place at a time.
+    /// The maximum number of transfers that wait for a connection.
     let queueLimit: Int
-    /// The `timeoutInterval` of a request that sets no limit of its own, and what it stands for, µs.
+    /// The `timeoutInterval` of a request that does not set its own.
+    ///
+    /// ``patience(of:)`` replaces it by `usualPatience`, the configuration's limit in µs.
     private let usualTimeout = HTTPRequest.defaultTimeoutInterval
     private let usualPatience: Int64?
     private let environment: Environment
@@ -51,13 +53,13 @@ final class TransportSettings: Sendable {
         verifier = OpenSSLVerifier(trust)
     }
 
-    /// The same settings, with certificates read anew.
+    /// The same settings with the certificates read again.
     func reloaded() -> TransportSettings {
         TransportSettings(configuration, environment: environment)
     }
 
-    /// Whether code of the program's is called when a transfer begins: who chooses evaluators and client
-    /// certificates.
+    /// Whether user code runs when a transfer starts: a server trust manager or a client
+    /// certificate provider, for https servers and proxies.
     func callsProgram(for job: borrowing TransferJob) -> Bool {
         guard configuration.clientCertificateProvider != nil || job.serverTrustManager != nil else {
             return false
@@ -66,11 +68,14 @@ final class TransportSettings: Sendable {
             || !secureProxies.isEmpty
     }
 
-    /// Where the certificates of authorities lie, or why there are none.
+    /// Finds the files of the certificate authorities.
+    ///
+    /// - Returns: The files, or an error with the reason why there are none.
     static func trust(
         _ authorities: CertificateAuthorities, _ environment: Environment
     ) -> Result<TrustStore, TransferError> {
-        // Opening a named pipe blocks until it has a writer, and OpenSSL opens it on the loop's thread.
+        // OpenSSL opens the file on the loop's thread, and opening a named pipe blocks until it has
+        // a writer. So anything but a plain file is an error.
         func store(
             _ store: TrustStore, unless fault: NotPlainFile?
         ) -> Result<TrustStore, TransferError> {
@@ -102,26 +107,26 @@ final class TransportSettings: Sendable {
         }
     }
 
-    /// How many connections to an origin there may be at a time.
+    /// The maximum number of connections to an origin.
     func connectionLimit(of origin: Origin) -> Int {
         configuration.maximumConnectionsPerOrigin[origin]
             ?? configuration.httpMaximumConnectionsPerHost
     }
 
-    /// The largest number of connections to one origin.
+    /// The maximum number of connections to any one origin.
     var largestConnectionLimit: Int {
         configuration.maximumConnectionsPerOrigin.values.reduce(
             configuration.httpMaximumConnectionsPerHost, max)
     }
 
-    /// How long a request may make no progress, µs; `nil` for no limit.
+    /// How long a request may make no progress, in µs; `nil` for no limit.
     func patience(of request: HTTPRequest) -> Int64? {
         let own = request.timeoutInterval
         return own == usualTimeout ? usualPatience : microseconds(own)
     }
 }
 
-/// Seconds in whole milliseconds, at least one, counted in µs; `nil` for 0 (no limit).
+/// Converts seconds to µs, rounded to whole milliseconds, at least one; `nil` for 0 (no limit).
 private func microseconds(_ seconds: TimeInterval) -> Int64? {
     milliseconds(seconds).map { Int64($0) * 1000 }
 }

@@ -3,11 +3,12 @@ import Glibc
 import OutletHTTP
 import OutletTransport
 
-/// The address policies of a transfer: that of the transport's configuration, and its session's own.
+/// Enforces the address policies of a transfer: that of the transport's configuration and that of
+/// its session.
 extension CurlTransfer {
-    /// libcurl is about to open a socket (`CURLOPT_OPENSOCKETFUNCTION`).
+    /// Decides whether libcurl may open a socket (`CURLOPT_OPENSOCKETFUNCTION`).
     ///
-    /// - Returns: Whether it may. The proxy and the Unix socket of the configuration are exempt.
+    /// - Returns: Whether it may. Proxies and the Unix socket of the configuration are exempt.
     func mayConnect(to address: UnsafePointer<sockaddr>, _ settings: TransportSettings) -> Bool {
         loop?.assertOnLoop()
         guard settings.addressPolicy != nil || addressPolicy != nil else { return true }
@@ -21,12 +22,14 @@ extension CurlTransfer {
         return false
     }
 
-    /// The session's own policy; `nil` where it has none, or its transport's.
+    /// The session's own policy; `nil` if it has none, so that only the transport's applies.
     var addressPolicy: AddressPolicy? { extras?.answers?.addressPolicy }
 
-    /// Whether a connection that the transport keeps leads to where the session may connect to.
+    /// Whether the session's policy allows the remote address of an idle connection.
     ///
-    /// The transport's own policy has judged it when it was made.
+    /// The transport's own policy was applied when the connection was made.
+    ///
+    /// - Parameter remote: The IP address as text.
     func mayUseConnection(to remote: UnsafePointer<CChar>, _ settings: TransportSettings) -> Bool {
         loop?.assertOnLoop()
         guard let policy = addressPolicy, policy != settings.addressPolicy, proxy.isEmpty,
@@ -35,8 +38,12 @@ extension CurlTransfer {
         return policy.allows(String(cString: remote))
     }
 
-    /// Refuses a target that a proxy would connect to: an address by the policies, a name unless the
-    /// proxy keeps to them.
+    /// Checks a target that a proxy would connect to.
+    ///
+    /// The policies check an IP address. A host name is allowed only if the policies say that the
+    /// proxy enforces them (`isEnforcedByProxy`), because the proxy looks it up.
+    ///
+    /// - Throws: `TransferError` with code `addressNotAllowed`.
     func checkTarget(_ target: Address, _ settings: TransportSettings) throws(TransferError) {
         loop?.assertOnLoop()
         if let address = InternetAddress(target.origin.addressWithoutZone) {
@@ -52,7 +59,8 @@ extension CurlTransfer {
             advice: "set isEnforcedByProxy in addressPolicy if the proxy keeps to it, or use none")
     }
 
-    /// Why a connection was not made, if it is for the policy: no address of the host was allowed.
+    /// The error of a transfer that could not connect because the policies allowed no address of
+    /// the host; `nil` if they are not the reason.
     var addressFault: TransferError? {
         loop?.assertOnLoop()
         guard let refused = refusedAddress, !hasAllowedAddress else { return nil }

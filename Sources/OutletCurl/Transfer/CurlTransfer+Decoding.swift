@@ -3,14 +3,14 @@ import OutletCompression
 import OutletHTTP
 import OutletTransport
 
-/// The decoder of one body, and how far it has come.
+/// The decoder of one body and its position.
 final class BodyDecoder {
     let decoder: ContentDecoder
-    /// The codings, as the server names them.
+    /// The codings as in the server's `Content-Encoding`.
     let codings: String
-    /// Bytes that were decoded.
+    /// The number of coded bytes that have been decoded.
     var decoded: Int64 = 0
-    /// Bytes at the front of what libcurl delivers next that were decoded before a pause.
+    /// How many bytes at the start of libcurl's next piece were decoded before a pause.
     var skip = 0
 
     init(_ decoder: ContentDecoder, codings: String) {
@@ -19,14 +19,16 @@ final class BodyDecoder {
     }
 }
 
-/// Content codings (RFC 9110 §8.4): undone here, because libcurl does not say whether a coded body
-/// had come to its end.
+/// Decodes content codings (RFC 9110 §8.4).
+///
+/// libcurl could do this, but does not report whether a coded body was complete.
 extension CurlTransfer {
     private static let contentEncoding: FieldNames = ["Content-Encoding"]
 
-    /// Finds out whether the body of an answer that may be coded is, at its first bytes.
+    /// Makes the decoder for a response's body, at its first bytes, if `Content-Encoding` names
+    /// codings.
     ///
-    /// - Returns: Whether the transfer goes on.
+    /// - Returns: Whether the transfer continues.
     func findDecoder() -> Bool {
         loop?.assertOnLoop()
         guard decoder == nil, let headers = response?.headers,
@@ -44,14 +46,14 @@ extension CurlTransfer {
         }
     }
 
-    /// Decodes what has come and hands it over.
+    /// Decodes a piece of the body and delivers it.
     ///
-    /// - Returns: What the callback has to return.
+    /// - Returns: What the write callback returns to libcurl.
     func decode(
         _ bytes: UnsafeRawBufferPointer, _ body: BodyDecoder, _ easy: EasyHandle, _ loop: EventLoop
     ) -> Int {
         loop.assertOnLoop()
-        // After a pause libcurl delivers once more from the start of where it was.
+        // After a pause libcurl delivers the same piece again, from its start.
         let known = min(body.skip, bytes.count)
         body.skip -= known
         var input = UnsafeRawBufferPointer(rebasing: bytes[known...])
@@ -66,7 +68,8 @@ extension CurlTransfer {
                     return fail(bomb) ? bytes.count : refused
                 }
                 guard deliver(piece, easy, loop) else { return refused }
-                // What is left of a piece may be a thousand times as much.
+                // The rest of the piece may decode to a thousand times its size, so a pause applies
+                // at once.
                 if isPaused {
                     body.skip = bytes.count - input.count
                     return Int(CURL_WRITEFUNC_PAUSE)
@@ -84,9 +87,9 @@ extension CurlTransfer {
             advice: "send Accept-Encoding: identity to get it as it is")
     }
 
-    /// Why a body that has ended is not whole: its coding has not come to its end.
+    /// The error of a body that ended before its coding did; `nil` if the coding is complete.
     ///
-    /// A part of a representation (206) is a part of the coded one, and ends anywhere.
+    /// A partial response (206) is a part of the coded representation, and may end anywhere.
     var unfinishedCoding: TransferError? {
         guard let decoder, !decoder.decoder.isAtEnd, let response, response.statusCode != 206 else {
             return nil
@@ -103,7 +106,9 @@ extension CurlTransfer {
             advice: isFramed ? "send Accept-Encoding: identity to get it as it is" : "")
     }
 
-    /// Why a body that is being decoded has become too large, if it has.
+    /// Returns the error of a body whose decoded size exceeds the limits; `nil` if it does not.
+    ///
+    /// - Parameter size: The decoded size so far, in bytes.
     private func bomb(
         _ size: Int64, _ body: BodyDecoder, _ configuration: TransportConfiguration
     ) -> TransferError? {

@@ -3,8 +3,9 @@ import OutletHTTP
 import OutletTLS
 import OutletTransport
 
-/// What few transfers need, behind one reference: each of these in the transfer itself would cost
-/// all others a release at their end.
+/// State that few transfers need, in one object.
+///
+/// Each of these properties in the transfer itself would cost every transfer a release at its end.
 ///
 /// Thread: the loop's.
 final class TransferExtras {
@@ -23,11 +24,11 @@ final class TransferExtras {
     fileprivate(set) var proxy = ""
     fileprivate var negotiationFault: String?
     fileprivate var wireLog = WireLog()
-    /// Who judges the servers, where the session has a manager.
+    /// Judges the servers; `nil` if the session has no server trust manager.
     var trust: TransferTrust?
     /// What a WebSocket has besides.
     let link: WebSocketLink?
-    /// What the job answers challenges with.
+    /// The parts of the job that few jobs have: credentials, server trust, policies, observers.
     let answers: TransferJob.Answers?
 
     init(answers: TransferJob.Answers? = nil, link: WebSocketLink? = nil) {
@@ -38,16 +39,16 @@ final class TransferExtras {
 
 /// How far who observes a body has come with its end.
 enum ObservedEnd {
-    /// It has not come.
+    /// libcurl has not finished the transfer.
     case ahead
-    /// libcurl is there, but the last piece is still looked at.
+    /// libcurl has finished, but the observer has not decided about the last piece.
     case reached
-    /// The observer was told.
+    /// The observer has been called with the end.
     case shown
 }
 
 extension CurlTransfer {
-    /// The extras, made when the first of them is set.
+    /// The extras, made when the first property is set.
     private var made: TransferExtras {
         if let extras { return extras }
         let made = TransferExtras()
@@ -55,34 +56,34 @@ extension CurlTransfer {
         return made
     }
 
-    /// What a WebSocket has besides; `nil` for other transfers.
+    /// The state of a WebSocket; `nil` for other transfers.
     var link: WebSocketLink? { extras?.link }
 
-    /// Why the transfer fails, found out in a callback; goes before libcurl's own code.
+    /// The error found in a callback; takes precedence over libcurl's own code.
     var failure: TransferError? {
         get { extras?.failure }
         set { made.failure = newValue }
     }
 
-    /// A final head that may turn out to be one of an authentication round.
+    /// A final head that libcurl may still answer, if it is an authentication challenge.
     var heldHead: HTTPResponse? {
         get { extras?.heldHead }
         set { if newValue != nil { made.heldHead = newValue } else { extras?.heldHead = nil } }
     }
 
-    /// How many informational heads have come.
+    /// The number of informational heads (1xx) received.
     var interimHeads: Int {
         get { extras?.interimHeads ?? 0 }
         set { made.interimHeads = newValue }
     }
 
-    /// How many challenges libcurl has answered.
+    /// The number of challenges that libcurl has answered.
     var answeredChallenges: Int {
         get { extras?.answeredChallenges ?? 0 }
         set { made.answeredChallenges = newValue }
     }
 
-    /// The last address of the host that a policy has refused, and the policy.
+    /// The last address of the host that a policy has refused, and that policy.
     var refusedAddress: (address: InternetAddress, policy: AddressPolicy)? {
         get { extras?.refusedAddress }
         set { made.refusedAddress = newValue }
@@ -94,19 +95,19 @@ extension CurlTransfer {
         set { made.hasAllowedAddress = newValue }
     }
 
-    /// The open file of a download.
+    /// The open file of a download; `nil` before it is opened.
     var file: FileSink? {
         get { extras?.file }
         set { made.file = newValue }
     }
 
-    /// Undoes the codings of the body; `nil` while none are known that the request asked for.
+    /// Decodes the body; `nil` if it has no codings, or the request did not ask for any.
     var decoder: BodyDecoder? {
         get { extras?.decoder }
         set { if newValue != nil { made.decoder = newValue } else { extras?.decoder = nil } }
     }
 
-    /// Whether libcurl waits for more of the request's body.
+    /// Whether libcurl's sending is paused until the stream of the request's body has more data.
     var isBodyAwaited: Bool {
         get { extras?.isBodyAwaited ?? false }
         set { made.isBodyAwaited = newValue }
@@ -118,7 +119,7 @@ extension CurlTransfer {
         set { made.observedEnd = newValue }
     }
 
-    /// What was found about the certificates of the connection that this transfer made.
+    /// The result of verifying the certificates of the connection that this transfer made.
     var verification: Verification? {
         get { extras?.verification }
         set { made.verification = newValue }
@@ -130,24 +131,24 @@ extension CurlTransfer {
         set { made.tls = newValue }
     }
 
-    /// The proxy's address, without credentials; empty without one.
+    /// The URL of the proxy, without credentials; empty if there is none.
     var proxy: String {
         get { extras?.proxy ?? "" }
         set { made.proxy = newValue }
     }
 
-    /// Why GSSAPI has no ticket, in its words.
+    /// GSSAPI's message why there is no Kerberos ticket; `nil` if it has not failed.
     var negotiationFault: String? {
         get { extras?.negotiationFault }
         set { made.negotiationFault = newValue }
     }
 
-    /// Writes one piece of what is on the wire to stderr.
+    /// Logs data that was sent or received to stderr.
     func logWire(_ kind: curl_infotype, _ bytes: UnsafeRawBufferPointer) {
         made.wireLog.write(kind, bytes, of: identifier)
     }
 
-    /// Closes what was open for the body of the answer.
+    /// Closes the download's file and releases the decoder.
     func letGoOfBody() {
         extras?.file = nil
         extras?.decoder = nil

@@ -2,11 +2,11 @@ import CCurl
 import OutletHTTP
 import OutletTransport
 
-/// Kerberos tickets that are not there: libcurl says why to its log alone.
+/// Reports missing Kerberos tickets, whose reason libcurl only writes to its debug log.
 extension CurlTransfer {
     private static let mark = "gss_init_sec_context() failed: "
 
-    /// libcurl has written a line to its log (`CURLOPT_DEBUGFUNCTION`).
+    /// Searches a line of libcurl's debug log (`CURLOPT_DEBUGFUNCTION`) for GSSAPI's error message.
     func noteText(_ bytes: UnsafeRawBufferPointer) {
         loop?.assertOnLoop()
         guard bytes.starts(with: Self.mark.utf8) else { return }
@@ -15,7 +15,8 @@ extension CurlTransfer {
             .map { String($0.trimmingBlanks) }
     }
 
-    /// Why the answer that asks for a ticket has to do: GSSAPI has none to give.
+    /// The error of a transfer that ended with a challenge (401, 407) because there is no ticket;
+    /// `nil` if that is not the reason.
     var missingTicket: TransferError? {
         guard let fault = negotiationFault, let response,
             response.statusCode == 401 || response.statusCode == 407

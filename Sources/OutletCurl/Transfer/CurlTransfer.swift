@@ -2,42 +2,43 @@ import CCurl
 import OutletHTTP
 import OutletTransport
 
-/// One transfer: what was asked for, how far it has come, where its answer goes.
+/// One transfer: the request, its progress, and where its response goes.
 final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
-    // because everything but `identifier`, `loop` and `request`, which never change, and the atomic
-    // `visible` is touched by the loop's thread alone; other threads only post messages that name
-    // the transfer.
-    // For the same reason release builds do not check exclusive access to what each transfer touches: the
-    // checks of all such properties cost 3 % of a transfer's instructions (Benchmarks/count transport).
+    // because only the loop's thread uses anything but `identifier`, `loop` and `request`, which
+    // never change, and the atomic `visible`. Other threads only post messages that refer to the
+    // transfer.
+    // For the same reason release builds do not check exclusive access to what each transfer uses:
+    // the checks of all such properties cost 3 % of a transfer's instructions (Benchmarks/count
+    // transport).
 
-    /// Where in its life a transfer is.
+    /// The stages of a transfer's life.
     enum Phase {
-        /// On its way to the loop.
+        /// Posted to the loop's mailbox, or not accepted by any loop.
         case posted
-        /// Waiting for a place.
+        /// Waiting for a place among the running transfers.
         case queued
         /// Suspended before it had a place.
         case held
-        /// In the multi handle.
+        /// Running in libcurl's multi handle, or an open WebSocket.
         case active
-        /// Over; the handler has been told.
+        /// Ended; the handler has been called.
         case finished
     }
 
     let identifier: UInt64
-    /// The loop that runs the transfer; `nil` for one that could not begin.
+    /// The loop that runs the transfer; `nil` if it could not be started.
     let loop: EventLoop?
 
     let request: HTTPRequest
     let priority: TransferPriority
-    /// Whether the request is anything but the plainest kind.
+    /// Whether the request may have a body, or its method is not one of the plainest.
     let mayHaveBody: Bool
     private let visible = VisibleState()
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     var extras: TransferExtras?
-    /// Let go of when the transfer is over.
+    /// Receives the events; released when the transfer ends.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
@@ -47,13 +48,13 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var phase = Phase.posted
-    /// Why nothing is read and sent.
+    /// The reasons why the transfer is paused; empty if it is not.
     var pauses: PauseReasons = []
     var isPaused: Bool { !pauses.isEmpty }
-    /// Where the body goes, once the handler has seen the head.
+    /// Where the body goes; the handler may change it when it receives the head.
     var delivery: BodyDelivery
     var reportsProgress: Bool
-    /// libcurl has been told of the pause.
+    /// Whether `curl_easy_pause` has succeeded, so that the transfer has to be unpaused.
     var isPauseApplied = false
     #if !DEBUG
         @exclusivity(unchecked)
@@ -63,41 +64,43 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var address: Address?
-    /// Whether the server was verified, or nothing has to be.
+    /// Whether the server was verified, or there is nothing to verify.
     var isServerVerified = true
-    /// It counts as one of those that its origin may have under way.
+    /// Whether it counts towards the number of its origin's running transfers.
     private(set) var hasPlace = true
-    /// What it is removed from the admission queue by, while it waits there.
+    /// Its ticket in the admission queue while it waits there.
     var ticket = 0
 
     var deadline: Int64 = 0
     var deadlineIndex = -1
-    /// No progress for so long is an error, µs; `nil` for no limit.
+    /// The time limit without progress in µs; `nil` for no limit.
     let patience: Int64?
-    /// When something last arrived or left, µs; before that, when the transfer came to the loop.
+    /// When data was last received or sent, in µs; before that, when the transfer reached the loop.
     var lastProgress: Int64 = 0
-    /// When the transfer came to the loop, µs.
+    /// When the transfer reached the loop, in µs.
     var arrived: Int64 = 0
-    /// When it got its place, µs.
+    /// When it got its place, in µs.
     var admitted: Int64 = 0
-    /// Bytes that had passed at the last look, where no callback tells.
+    /// The number of body bytes sent at the last check, for bodies that libcurl sends without
+    /// callbacks.
     var bytesSeen: Int64 = 0
 
-    /// The final head.
+    /// The final head (not 1xx).
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     var response: HTTPResponse?
-    /// Whether the final head has come.
+    /// Whether the final head has been received.
     var hasResponse = false
-    /// The request has been given to a connection so often.
+    /// How often the request has been sent on a connection.
     var sends = 0
-    /// What is known of the last of these connections, and its own port.
+    /// The last of these connections, and below that its local port.
     var connection: Boxed<TransferMetrics.Connection>?
     var localPort: Int32 = 0
-    /// The connection that it was about to use was not clean; it begins again with another one.
+    /// Whether libcurl picked a connection that must not be used, so that the transfer starts again
+    /// with another one.
     var wantsOtherConnection = false
-    /// A head has come since the request was last sent.
+    /// Whether a head has been received since the request was last sent.
     var wasAnswered = false
     var received: Int64 = 0
     var sent: Int64 = 0
@@ -143,35 +146,37 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
 
     func reportProgress() { loop?.post(.reportProgress(self)) }
 
-    /// Tells the handler that it is over, and lets go of it.
+    /// Ends the transfer: calls the handler's `transferDidFinish` and releases the handler.
     func finish(_ result: TransferResult, turn: TransportTurn) {
-        // A transfer that no loop took is refused by the submitting thread.
+        // The submitting thread ends a transfer that no loop has accepted.
         if phase != .posted { loop?.assertOnLoop() }
         guard let handler = handler.take() else { return }
         phase = .finished
         visible.complete()
         loop?.load.fall()
-        // Origins are the loop's, so the last of their owners must not be a task that a user keeps.
+        // Only the loop's thread may use the origin's queue, so the user's reference to this
+        // transfer must not be the last one that keeps it alive.
         address = nil
         link?.abandon(result.error)
         handler.transferDidFinish(self, result: result, turn: turn)
     }
 
-    /// The loop that it was made for has ended before it came there: nothing of it has happened.
+    /// Discards a transfer whose loop ended before it accepted the transfer; the handler is not
+    /// called.
     func withdraw() {
         phase = .finished
         handler = nil
         loop?.load.fall()
     }
 
-    /// Whether the answer's body is handed over whole.
+    /// Whether the response's body is collected in memory.
     var isCollected: Bool {
         if case .collect = delivery { true } else { false }
     }
 
-    /// Lets others have its place.
+    /// Gives up the transfer's place among the running ones.
     ///
-    /// - Returns: Where that is; `nil` when it has none any more.
+    /// - Returns: The queue of the place; `nil` if it has been given up already.
     func giveUpPlace() -> OriginQueue<CurlTransfer>? {
         loop?.assertOnLoop()
         defer { hasPlace = false }
@@ -182,13 +187,14 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
 /// Why a transfer is paused.
 struct PauseReasons: OptionSet {
     let rawValue: UInt8
-    /// The user or the handler wants it.
+    /// The user or the handler has asked for it.
     static let request = PauseReasons(rawValue: 1)
-    /// Who observes the body has not made up its mind.
+    /// The observer of the body has not decided yet.
     static let observer = PauseReasons(rawValue: 2)
 }
 
-/// The open file of a download, boxed so that a transfer without one pays nothing.
+/// The open file of a download, in an object of its own so that other transfers need no space for
+/// it.
 final class FileSink {
     var file: BodyFile
 

@@ -1,14 +1,14 @@
-/// Which ASCII characters percent-encoding leaves alone; all others become `%XX`.
+/// The ASCII characters that percent-encoding keeps; all others become `%XX`.
 ///
-/// Characters beyond ASCII are always encoded, byte by byte of their UTF-8 (RFC 3986 §2.5).
+/// Characters outside ASCII are always encoded, each byte of their UTF-8 (RFC 3986 §2.5).
 public struct AllowedCharacters: Sendable, Equatable, Hashable {
-    /// Bit n stands for the character of code n.
+    /// Bit n, counted across both words, stands for the character with the code n.
     private var bits: (low: UInt64, high: UInt64) = (0, 0)
 
-    /// No characters.
+    /// Makes an empty set: everything is encoded.
     public init() {}
 
-    /// The ASCII characters of a text; others in it have no effect.
+    /// Makes the set of the ASCII characters of a text; other characters are ignored.
     public init(charactersIn text: String) {
         insert(charactersIn: text)
     }
@@ -17,31 +17,31 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
     public static let unreserved = AllowedCharacters(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-    /// What a query may hold as a whole (RFC 3986 §3.4): unreserved, delimiters, `:@/?`.
+    /// The characters of a whole query (RFC 3986 §3.4): ``unreserved``, delimiters, and `:@/?`.
     public static let urlQueryAllowed = unreserved.union(
         AllowedCharacters(charactersIn: "!$&'()*+,;=:@/?"))
 
-    /// What a key or value within a query keeps: unreserved, `/` and `?`.
+    /// The characters of a key or value in a query: ``unreserved``, `/` and `?`.
     ///
-    /// ``urlQueryAllowed`` without the delimiters that servers give a meaning of their own.
+    /// Unlike ``urlQueryAllowed``, it has no delimiters, because servers split queries at them.
     public static let urlQueryComponentAllowed = unreserved.union(
         AllowedCharacters(charactersIn: "/?"))
 
-    /// Adds the ASCII characters of a text.
+    /// Adds the ASCII characters of a text; other characters are ignored.
     public mutating func insert(charactersIn text: String) {
         for byte in text.utf8 where byte < 128 {
             if byte < 64 { bits.low |= 1 << byte } else { bits.high |= 1 << (byte - 64) }
         }
     }
 
-    /// Removes the ASCII characters of a text.
+    /// Removes the ASCII characters of a text; other characters are ignored.
     public mutating func remove(charactersIn text: String) {
         for byte in text.utf8 where byte < 128 {
             if byte < 64 { bits.low &= ~(1 << byte) } else { bits.high &= ~(1 << (byte - 64)) }
         }
     }
 
-    /// The characters of either set.
+    /// Returns the characters of both sets.
     public func union(_ other: AllowedCharacters) -> AllowedCharacters {
         var union = self
         union.bits.low |= other.bits.low
@@ -49,7 +49,7 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
         return union
     }
 
-    /// Whether the character with this ASCII code is not encoded.
+    /// Whether a byte is kept; `false` for all bytes above 0x7F.
     public func contains(_ byte: UInt8) -> Bool {
         switch byte {
         case 0..<64: bits.low & (1 << byte) != 0
@@ -58,7 +58,7 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
         }
     }
 
-    /// Equal when the same characters are left alone.
+    /// Whether both sets have the same characters.
     public static func == (a: AllowedCharacters, b: AllowedCharacters) -> Bool { a.bits == b.bits }
 
     /// Hashes the characters.
@@ -69,11 +69,11 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
 }
 
 extension String {
-    /// This text with all but the allowed characters percent-encoded, in capital hex digits.
+    /// Returns the text with all but the allowed characters percent-encoded, in upper-case digits.
     ///
     /// - Parameters:
-    ///   - allowed: What stays as it is.
-    ///   - space: What a space becomes.
+    ///   - allowed: The characters to keep.
+    ///   - space: The replacement of a space, unless all characters of the text are allowed.
     public func percentEncoded(
         allowing allowed: AllowedCharacters, space: StaticString = "%20"
     ) -> String {

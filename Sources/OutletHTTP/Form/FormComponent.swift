@@ -1,4 +1,4 @@
-/// What a value has become on its way to a form.
+/// An encoded value before it is written as pairs.
 enum FormComponent {
     case string(String)
     case array([FormSlot])
@@ -10,7 +10,7 @@ struct FormMembers {
     private(set) var list: [(key: String, slot: FormSlot)] = []
     private var positions: [String: Int] = [:]
 
-    /// The place of a member, new or emptied.
+    /// Returns a new slot for a member; it replaces an existing one at the same position.
     mutating func slot(of key: String) -> FormSlot {
         let slot = FormSlot()
         if let position = positions[key] {
@@ -22,35 +22,35 @@ struct FormMembers {
         return slot
     }
 
-    /// The place of a member, as it is, or new.
+    /// Returns the existing slot of a member, or a new one.
     mutating func opened(_ key: String) -> FormSlot {
         positions[key].map { list[$0].slot } ?? slot(of: key)
     }
 }
 
-/// A place in the tree that a container of the encoder fills in.
+/// A node of the encoded tree, which a container of the encoder fills in.
 ///
-/// Containers outlive the call that made them, and several may write to one place: so it is a
-/// reference. Nothing but the encoder that made it sees it.
+/// A class, because containers outlive the call that made them, and several containers may write
+/// to the same node. Only the encoder that made the tree uses it.
 final class FormSlot {
-    /// `nil` while nothing was encoded here; then the place is left out.
+    /// The encoded value; `nil` if nothing was encoded, which leaves the node out.
     var component: FormComponent?
 
     init(_ component: FormComponent? = nil) { self.component = component }
 
-    /// Makes this an object, if it is not one yet.
+    /// Makes this an empty object, unless it is an object already.
     func becomeObject() {
         if case .object = component { return }
         component = .object(FormMembers())
     }
 
-    /// Makes this an array, if it is not one yet.
+    /// Makes this an empty array, unless it is an array already.
     func becomeArray() {
         if case .array = component { return }
         component = .array([])
     }
 
-    /// The place of a member, new or emptied.
+    /// Returns a new slot for a member of this object; it replaces an existing one.
     func member(_ key: String) -> FormSlot {
         guard case .object(var members) = component else { return FormSlot() }
         component = nil
@@ -59,7 +59,7 @@ final class FormSlot {
         return slot
     }
 
-    /// The place of a member, as it is, or new.
+    /// Returns the existing slot of a member of this object, or a new one.
     func opened(_ key: String) -> FormSlot {
         guard case .object(var members) = component else { return FormSlot() }
         component = nil
@@ -68,7 +68,7 @@ final class FormSlot {
         return slot
     }
 
-    /// The place of a further element; this becomes an array, if it is not one yet.
+    /// Returns the slot of a new element; makes this an array, unless it is one already.
     func element() -> FormSlot {
         becomeArray()
         guard case .array(var elements) = component else { return FormSlot() }
@@ -87,14 +87,14 @@ final class FormSlot {
         if case .object = component { true } else { false }
     }
 
-    /// How many elements there are.
+    /// The number of elements; 0 unless this is an array.
     var count: Int {
         guard case .array(let elements) = component else { return 0 }
         return elements.count
     }
 }
 
-/// Turns the tree into pairs.
+/// Writes the tree as `key=value` pairs.
 struct FormSerializer {
     let options: URLEncodedFormEncoder
 
@@ -106,18 +106,18 @@ struct FormSerializer {
         return pairs.joined(separator: "&")
     }
 
-    /// `nil` when there is nothing to write, as for empty arrays.
+    /// Returns the pairs of a value; `nil` if there are none, as for empty arrays.
     private func serialize(_ slot: FormSlot, forKey key: String) -> String? {
         switch slot.component {
         case nil: return nil
         case .string(let value): return "\(escape(key))=\(escape(value))"
         case .array(let elements):
-            // An element that is left out gives its index to the next one.
+            // Indices count only the elements that are written.
             let present = elements.filter { $0.component != nil }
             var pairs = present.enumerated().compactMap { index, element in
                 serialize(element, forKey: options.arrayEncoding.encode(key, atIndex: index))
             }
-            // Where arrays stand among objects, no reader could tell their order anyway.
+            // If elements are both arrays and objects, no server could restore their order anyway.
             if options.alphabetizeKeyValuePairs, present.contains(where: \.isArray),
                 present.contains(where: \.isObject)
             {

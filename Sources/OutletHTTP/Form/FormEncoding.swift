@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Fills one place of the tree; what `Encodable` types see as their encoder.
+/// The encoder passed to `Encodable` types; it fills one slot of the tree.
 struct FormEncoding: Encoder {
     let slot: FormSlot
     let codingPath: [any CodingKey]
@@ -20,18 +20,21 @@ struct FormEncoding: Encoder {
         SingleValueFormContainer(encoding: self)
     }
 
-    /// An encoder for a place further down.
+    /// Returns an encoder for a nested slot.
     func nested(_ slot: FormSlot, _ key: any CodingKey) -> FormEncoding {
         FormEncoding(slot: slot, codingPath: codingPath + [key], options: options)
     }
 
-    /// - Parameter isAbsent: Whether nothing would be written if there were no encoding for it.
+    /// Writes `nil` as the option says.
+    ///
+    /// - Parameter isAbsent: Whether the type called `encodeIfPresent`.
     func encodeNil(isAbsent: Bool = false) {
         slot.component = options.nilEncoding.encodeNil(isAbsent: isAbsent)
             .map(FormComponent.string)
     }
 
-    /// Writes a value here; types that this format spells in its own way do not encode themselves.
+    /// Writes a value; scalars, dates, data and URLs are written as text and do not encode
+    /// themselves.
     func encode(_ value: some Encodable) throws {
         if let text = try text(of: value) {
             slot.component = .string(text)
@@ -91,7 +94,7 @@ private struct UnkeyedFormContainer: UnkeyedEncodingContainer {
         next().unkeyedContainer()
     }
 
-    // Nothing of this container's own is there yet: what a superclass encodes is what it holds.
+    // Before the first element, the superclass encodes into this container itself.
     mutating func superEncoder() -> any Encoder { count == 0 ? encoding : next() }
 }
 
@@ -103,7 +106,7 @@ private struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
         encoding.nested(encoding.slot.member(key.stringValue), key)
     }
 
-    /// What was encoded under the key before stays, as long as it is of the same kind.
+    /// Keeps what was encoded for the key before, if the new container is of the same kind.
     private func opened(_ key: any CodingKey) -> FormEncoding {
         encoding.nested(encoding.slot.opened(key.stringValue), key)
     }
@@ -124,11 +127,11 @@ private struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
         opened(key).unkeyedContainer()
     }
 
-    // A form has no place for a superclass: its members stand beside those of the class.
+    // A form has no key for a superclass: its members are written next to those of the class.
     mutating func superEncoder() -> any Encoder { encoding }
     mutating func superEncoder(forKey key: Key) -> any Encoder { opened(key) }
 
-    // The default of these leaves nil out before the nil encoding is asked.
+    // The default implementations skip `nil` and would ignore `nilEncoding`.
 
     private func encodeOrNil(_ value: (some Encodable)?, _ key: Key) throws {
         if let value {
@@ -190,7 +193,7 @@ private struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
     }
 }
 
-/// The key of an array's element, or of a superclass.
+/// The coding key of an array element.
 private struct FormKey: CodingKey {
     let stringValue: String
     let intValue: Int?

@@ -1,9 +1,10 @@
 package import FoundationEssentials
 
 extension URL {
-    /// This URL with an encoded query behind the one it has, joined by `&`; the fragment stays last.
+    /// Returns the URL with a query appended to its own, joined with `&`; keeps the fragment.
     ///
-    /// - Returns: `nil` when the result is no URL.
+    /// - Parameter encodedQuery: The query, percent-encoded; if empty, the URL is not changed.
+    /// - Returns: `nil` if the result is not a valid URL.
     package func appending(encodedQuery: String) -> URL? {
         guard !encodedQuery.isEmpty else { return self }
         let text = absoluteString

@@ -1,7 +1,7 @@
 extension URLEncodedFormEncoder {
-    /// How each key is changed, those of nested members one by one.
+    /// How keys are changed; each key of a nested member is changed on its own.
     public enum KeyEncoding: Sendable {
-        /// Not at all.
+        /// Keeps keys as they are.
         case useDefaultKeys
         /// `oneTwoURLThree` becomes `one_two_url_three`.
         case convertToSnakeCase
@@ -13,7 +13,7 @@ extension URLEncodedFormEncoder {
         case uppercased
         /// `oneTwo` becomes `onetwo`.
         case lowercased
-        /// As the closure says.
+        /// The result of the closure, called with the key.
         case custom(@Sendable (String) -> String)
 
         func encode(_ key: String) -> String {
@@ -30,7 +30,8 @@ extension URLEncodedFormEncoder {
     }
 }
 
-/// A camel-case name in lower case, words apart; a run of capitals is one word.
+/// Returns a camel-case name in lower case with a separator between words; consecutive capitals
+/// are one word.
 private func separatingWords(of key: String, by separator: Character) -> String {
     var words = ""
     var previous: Character?

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 extension URLEncodedFormEncoder {
-    /// How the keys of array elements are spelt.
+    /// How the keys of array elements are written.
     public enum ArrayEncoding: Sendable {
         /// `key[]`.
         case brackets
@@ -9,7 +9,7 @@ extension URLEncodedFormEncoder {
         case noBrackets
         /// `key[0]`.
         case indexInBrackets
-        /// What the closure makes of key and index.
+        /// The result of the closure, called with the array's key and the element's index from 0.
         case custom(@Sendable (_ key: String, _ index: Int) -> String)
 
         package func encode(_ key: String, atIndex index: Int) -> String {
@@ -22,7 +22,7 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How truth values are spelt.
+    /// How `Bool` is written.
     public enum BoolEncoding: Sendable {
         /// `1` and `0`.
         case numeric
@@ -37,16 +37,16 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How `Data` is spelt.
+    /// How `Data` is written.
     public enum DataEncoding: Sendable {
         /// As `Data` encodes itself: an array of bytes.
         case deferredToData
         /// As Base64 (RFC 4648 §4).
         case base64
-        /// As the closure says.
+        /// The result of the closure; encoding fails with the error that it throws.
         case custom(@Sendable (Data) throws -> String)
 
-        /// The text, or `nil` when the data is to encode itself.
+        /// Returns the text; `nil` if the data encodes itself.
         func encode(_ data: Data) throws -> String? {
             switch self {
             case .deferredToData: nil
@@ -56,26 +56,26 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How `Date` is spelt.
+    /// How `Date` is written.
     public enum DateEncoding: Sendable {
-        /// As `Date` encodes itself: seconds since the beginning of 2001, UTC.
+        /// As `Date` encodes itself: seconds since 2001-01-01 00:00 UTC, with a fraction.
         case deferredToDate
-        /// As seconds since the beginning of 1970, UTC, with a fraction.
+        /// As seconds since 1970-01-01 00:00 UTC, with a fraction.
         case secondsSince1970
-        /// As milliseconds since the beginning of 1970, UTC, with a fraction.
+        /// As milliseconds since 1970-01-01 00:00 UTC, with a fraction.
         case millisecondsSince1970
-        /// As RFC 3339 has it, in whole seconds, UTC.
+        /// In the format of RFC 3339, in UTC and whole seconds, such as `2026-01-31T08:49:37Z`.
         case iso8601
-        /// As the closure says.
+        /// The result of the closure; encoding fails with the error that it throws.
         case custom(@Sendable (Date) throws -> String)
 
-        /// As a format style says.
+        /// Formats dates with a format style.
         public static func formatted<Style: FormatStyle & Sendable>(_ style: Style) -> DateEncoding
         where Style.FormatInput == Date, Style.FormatOutput == String {
             .custom { style.format($0) }
         }
 
-        /// The text, or `nil` when the date is to encode itself.
+        /// Returns the text; `nil` if the date encodes itself.
         func encode(_ date: Date) throws -> String? {
             switch self {
             case .deferredToDate: nil
@@ -87,7 +87,7 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How the key of a nested member is joined to its parent's.
+    /// How the key of a nested member is appended to its parent's key.
     public struct KeyPathEncoding: Sendable {
         /// `parent[child]`.
         public static let brackets = KeyPathEncoding { "[\($0)]" }
@@ -98,7 +98,8 @@ extension URLEncodedFormEncoder {
 
         /// Makes an encoding from a closure.
         ///
-        /// - Parameter encoding: Returns what is appended to the parent's key, such as `[name]` for `name`.
+        /// - Parameter encoding: Returns the text to append to the parent's key for the key of a
+        ///   member, such as `[name]` for `name`.
         public init(encoding: @escaping @Sendable (_ subkey: String) -> String) {
             self.encoding = encoding
         }
@@ -106,16 +107,16 @@ extension URLEncodedFormEncoder {
         func encodeKeyPath(_ subkey: String) -> String { encoding(subkey) }
     }
 
-    /// What stands for `nil`.
+    /// How `nil` is written.
     public struct NilEncoding: Sendable {
-        /// Nothing: the pair is left out.
+        /// Leaves the pair out.
         public static let dropKey = NilEncoding { nil }
-        /// An empty value: `key=`.
+        /// Writes an empty value: `key=`.
         public static let dropValue = NilEncoding { "" }
-        /// The word: `key=null`.
+        /// Writes the word `null`: `key=null`.
         public static let null = NilEncoding { "null" }
-        /// The word where a type encodes `nil`, nothing where it encodes what is there only, as the
-        /// compiler's own encoding of optional members does.
+        /// Writes `null` if a type calls `encodeNil` or encodes an optional with `encode`; leaves
+        /// the pair out if it calls `encodeIfPresent`, as synthesised `Encodable` does.
         public static let intentionalOnly = NilEncoding(
             encode: { "null" }, encodeIfPresent: { nil })
 
@@ -124,16 +125,18 @@ extension URLEncodedFormEncoder {
 
         /// Makes an encoding from a closure.
         ///
-        /// - Parameter encoding: Returns the value; `nil` leaves the pair out.
+        /// - Parameter encoding: Returns the value to write; `nil` leaves the pair out.
         public init(encoding: @escaping @Sendable () -> String?) {
             self.init(encode: encoding, encodeIfPresent: encoding)
         }
 
-        /// Makes an encoding that tells why there is `nil`.
+        /// Makes an encoding that distinguishes how the type encodes `nil`.
         ///
         /// - Parameters:
-        ///   - encode: The value where `nil` is encoded; `nil` leaves the pair out.
-        ///   - encodeIfPresent: The value where one is encoded only if it is there, and is not.
+        ///   - encode: Returns the value to write if the type encodes `nil` itself; `nil` leaves
+        ///     the pair out.
+        ///   - encodeIfPresent: Returns the value to write if the type calls `encodeIfPresent` with
+        ///     `nil`; `nil` leaves the pair out.
         public init(
             encode: @escaping @Sendable () -> String?,
             encodeIfPresent: @escaping @Sendable () -> String?
@@ -145,11 +148,11 @@ extension URLEncodedFormEncoder {
         func encodeNil(isAbsent: Bool) -> String? { isAbsent ? absent() : encoded() }
     }
 
-    /// What stands for a space.
+    /// How a space is written.
     public enum SpaceEncoding: Sendable {
         /// `%20`.
         case percentEscaped
-        /// `+`, as browsers' forms have it.
+        /// `+`, as browsers write forms.
         case plusReplaced
 
         var replacement: StaticString {

@@ -4,37 +4,37 @@ public import FoundationEssentials
 ///
 /// The value must encode as an object: a keyed type or a dictionary. Arrays keep their order.
 public final class URLEncodedFormEncoder: Sendable {
-    /// Why a value cannot be a form.
+    /// The error of a value that cannot be encoded as a form.
     public enum Error: Swift.Error, Equatable {
-        /// The value of this type has no keys of its own: it is an array or a scalar.
+        /// A value of this type encodes without keys: as an array or a scalar.
         case invalidRootObject(String)
     }
 
     /// Whether the pairs of each object are sorted as text, so that equal values give equal forms.
     ///
-    /// When off, pairs come in the order in which the value encodes them; a dictionary's order
+    /// If `false`, pairs have the order in which the value encodes them; the order of a dictionary
     /// changes from run to run.
     public let alphabetizeKeyValuePairs: Bool
-    /// How the keys of array elements are spelt.
+    /// How the keys of array elements are written.
     public let arrayEncoding: ArrayEncoding
-    /// How truth values are spelt.
+    /// How `Bool` is written.
     public let boolEncoding: BoolEncoding
-    /// How `Data` is spelt.
+    /// How `Data` is written.
     public let dataEncoding: DataEncoding
-    /// How `Date` is spelt.
+    /// How `Date` is written.
     public let dateEncoding: DateEncoding
     /// How each key is changed.
     public let keyEncoding: KeyEncoding
-    /// How the key of a nested member is joined to its parent's.
+    /// How the key of a nested member is appended to its parent's key.
     public let keyPathEncoding: KeyPathEncoding
-    /// What stands for `nil`.
+    /// How `nil` is written.
     public let nilEncoding: NilEncoding
-    /// What stands for a space.
+    /// How a space is written.
     public let spaceEncoding: SpaceEncoding
-    /// What is not percent-encoded.
+    /// The characters that are not percent-encoded.
     public let allowedCharacters: AllowedCharacters
 
-    /// Makes an encoder.
+    /// Makes an encoder; each option is described at the property of the same name.
     public init(
         alphabetizeKeyValuePairs: Bool = true,
         arrayEncoding: ArrayEncoding = .brackets,
@@ -59,9 +59,12 @@ public final class URLEncodedFormEncoder: Sendable {
         self.allowedCharacters = allowedCharacters
     }
 
-    /// The form of a value.
+    /// Encodes a value as a form.
     ///
-    /// - Throws: ``Error``, what a custom option throws, what the value's own `encode(to:)` throws.
+    /// - Parameter value: A value that encodes with keys, such as a dictionary.
+    /// - Returns: The pairs, percent-encoded; an empty string if there are none.
+    /// - Throws: ``Error/invalidRootObject(_:)`` if the value encodes without keys; any error of a
+    ///   custom option or of the value's `encode(to:)`.
     public func encode(_ value: any Encodable) throws -> String {
         let root = FormSlot()
         try value.encode(to: FormEncoding(slot: root, codingPath: [], options: self))
@@ -71,9 +74,12 @@ public final class URLEncodedFormEncoder: Sendable {
         return FormSerializer(options: self).serialize(members)
     }
 
-    /// The form of a value, in UTF-8.
+    /// Encodes a value as a form in UTF-8.
     ///
-    /// - Throws: As `encode(_:)-(any_Encodable)`.
+    /// - Parameter value: A value that encodes with keys, such as a dictionary.
+    /// - Returns: The pairs, percent-encoded; empty if there are none.
+    /// - Throws: ``Error/invalidRootObject(_:)`` if the value encodes without keys; any error of a
+    ///   custom option or of the value's `encode(to:)`.
     public func encode(_ value: any Encodable) throws -> Data {
         let form: String = try encode(value)
         return Data(form.utf8)
@@ -81,7 +87,7 @@ public final class URLEncodedFormEncoder: Sendable {
 }
 
 extension URLEncodedFormEncoder.Error: CustomStringConvertible {
-    /// What was given, and what a form needs.
+    /// The type of the value, and what a form requires.
     public var description: String {
         switch self {
         case .invalidRootObject(let type):

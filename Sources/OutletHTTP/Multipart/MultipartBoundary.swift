@@ -1,13 +1,13 @@
 package import FoundationEssentials
 
-/// The text between the parts of a multipart body (RFC 2046 §5.1.1).
+/// The boundary between the parts of a multipart body (RFC 2046 §5.1.1).
 package struct MultipartBoundary: Sendable, Equatable {
-    /// The boundary itself, without the hyphens around it.
+    /// The boundary without the hyphens before and after it.
     package let value: String
 
-    /// A boundary of one's own; `nil` unless it is 1 to 70 of the characters allowed.
+    /// Makes a boundary from text; `nil` unless it has 1 to 70 allowed characters.
     ///
-    /// The space, which is allowed within, is refused: it would need quotes in `Content-Type`.
+    /// RFC 2046 also allows spaces; this refuses them.
     package init?(_ value: String) {
         guard (1...70).contains(value.utf8.count), value.utf8.allSatisfy(Self.allows) else {
             return nil
@@ -15,7 +15,7 @@ package struct MultipartBoundary: Sendable, Equatable {
         self.value = value
     }
 
-    /// A boundary that no part holds by chance: 35 characters, the last 19 random.
+    /// Makes a boundary of 35 characters, the last 19 of them random, so that no part contains it.
     package init(using generator: inout some RandomNumberGenerator) {
         let random = (0..<19).map { _ in Self.alphabet.randomElement(using: &generator) ?? "0" }
         value = "outlet.boundary." + String(random)
@@ -32,12 +32,12 @@ package struct MultipartBoundary: Sendable, Equatable {
         }
     }
 
-    /// The value of the body's `Content-Type`; quoted where the boundary is no token.
+    /// The value of the body's `Content-Type`; the boundary is quoted if it is not a token.
     package var contentType: String {
         "multipart/form-data; boundary=\(isToken(value) ? value : "\"\(value)\"")"
     }
 
-    /// What stands before the first part, before each further one, and at the end.
+    // The delimiters before the first part, before each further part, and after the last one.
     package var initial: Data { Data("--\(value)\r\n".utf8) }
     package var encapsulated: Data { Data("\r\n--\(value)\r\n".utf8) }
     package var final: Data { Data("\r\n--\(value)--\r\n".utf8) }

@@ -1,8 +1,8 @@
 package import FoundationEssentials
 
-/// The head of one part of a multipart body.
+/// The header fields of one part of a multipart body.
 package enum MultipartHead {
-    /// The fields of a form's part (RFC 7578 §4.2).
+    /// Returns the fields of a part of a form (RFC 7578 §4.2).
     package static func fields(
         name: String, fileName: String?, mimeType: String?
     ) -> HTTPHeaders {
@@ -13,15 +13,15 @@ package enum MultipartHead {
         return headers
     }
 
-    /// The fields as they stand before the part's bytes, empty line included.
+    /// Returns the fields as sent before the part's bytes, empty line included.
     package static func encoded(_ headers: HTTPHeaders) -> Data {
         Data((headers.map { "\($0)\r\n" }.joined() + "\r\n").utf8)
     }
 
-    /// A name as browsers write it: quotes and line breaks percent-encoded, all else as it is.
+    /// Returns a name as browsers send it: with quotes and line breaks percent-encoded.
     ///
-    /// That is HTML's "multipart/form-data encoding algorithm"; NUL, which no server takes, is
-    /// encoded too.
+    /// That is HTML's "multipart/form-data encoding algorithm". NUL, which servers reject, is
+    /// encoded as well.
     static func escaped(_ name: String) -> String {
         var escaped = ""
         for scalar in name.unicodeScalars {

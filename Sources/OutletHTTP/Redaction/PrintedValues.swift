@@ -1,12 +1,14 @@
 import FoundationEssentials
 
 extension HTTPRequest: CustomStringConvertible, CustomDebugStringConvertible {
-    /// Method and address, secrets left out by ``Redaction/standard``.
+    /// Method and URL; ``Redaction/standard`` replaces secrets.
     public var description: String {
         "\(method.rawValue) \(url.map { Redaction.standard.url($0) } ?? "without an address")"
     }
 
-    /// Method and address, a line for each field, and the size of the body; secrets left out.
+    /// Method and URL, one line for each field, and the kind and size of the body.
+    ///
+    /// ``Redaction/standard`` replaces secrets; the content of the body is not shown.
     public var debugDescription: String {
         let body: [String] =
             switch body {
@@ -21,20 +23,20 @@ extension HTTPRequest: CustomStringConvertible, CustomDebugStringConvertible {
 }
 
 extension HTTPResponse: CustomStringConvertible, CustomDebugStringConvertible {
-    /// Protocol, status and address, secrets left out by ``Redaction/standard``.
+    /// Protocol, status and URL; ``Redaction/standard`` replaces secrets.
     public var description: String {
         let address = url.map { " from \(Redaction.standard.url($0))" } ?? ""
         return "\(httpVersion) \(statusCode)\(address)"
     }
 
-    /// The same, and a line for each field.
+    /// The ``description``, and one line for each field; ``Redaction/standard`` replaces secrets.
     public var debugDescription: String {
         headers.isEmpty ? description : "\(description)\n\(headers)"
     }
 }
 
 extension HTTPHeaders: CustomStringConvertible {
-    /// One `Name: value` a line, secrets left out by ``Redaction/standard``.
+    /// One line `Name: value` for each field; ``Redaction/standard`` replaces secrets.
     public var description: String {
         Redaction.standard.headers(self).map(\.description).joined(separator: "\n")
     }

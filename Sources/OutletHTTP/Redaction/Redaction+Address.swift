@@ -1,22 +1,27 @@
 public import FoundationEssentials
 
 extension Redaction {
-    /// How many addresses within addresses are looked into; what lies deeper is hidden.
+    /// How deep URLs inside URLs are searched for secrets; deeper ones are replaced as a whole.
     private static let maximumDepth = 8
 
-    /// An address without name, password and the values of secret parameters.
+    /// Returns a URL with user name, password and the values of secret parameters replaced.
     ///
-    /// Parameters are those of the query, of the fragment and of path segments; addresses within
-    /// them are looked into, and hidden as a whole where they are encoded and hold a secret.
+    /// Parameters are those of the query, the fragment and the path segments. URLs inside of them
+    /// are treated in the same way; a percent-encoded one is replaced as a whole if it contains a
+    /// secret.
     public func url(_ url: URL) -> String { address(url.absoluteString) }
 
-    /// As ``url(_:)``, for a text that may be no valid address.
+    /// Returns a URL with its secrets replaced, as ``url(_:)``.
+    ///
+    /// - Parameter text: A URL, a relative reference, or any text that need not be a valid URL.
     public func address(_ text: String) -> String {
         guard !showsEverything else { return text }
         return String(decoding: address(Array(text.utf8)[...], 0), as: UTF8.self)
     }
 
-    /// Parameters as in a query or a form, the values of secret ones replaced.
+    /// Returns the parameters of a query or form with the values of secret ones replaced.
+    ///
+    /// - Parameter text: `name=value` pairs, separated by `&` or `;`.
     public func parameters(_ text: some StringProtocol) -> String {
         guard !showsEverything else { return String(text) }
         return String(decoding: parameters(Array(text.utf8)[...], 0), as: UTF8.self)
@@ -35,7 +40,8 @@ extension Redaction {
         let start = authority ?? text.startIndex
         var shown = Array(text[..<start])
         var rest = text[start...]
-        // 'http:///user:password@host/' has no host, and is meant to have one.
+        // Skips further slashes: the user info of 'http:///user:password@host/' is a secret too,
+        // although it is not in the authority.
         if authority != nil, !text.prefix(5).map(\.lowercased).elementsEqual("file:".utf8) {
             let slashes = rest.prefix { $0 == UInt8(ascii: "/") }
             shown += slashes
@@ -65,7 +71,7 @@ extension Redaction {
 
     private static let slashes = Array("//".utf8)
 
-    /// The first scheme of a text with the `://` behind it, before a query or fragment.
+    /// Returns the range of the first scheme and its `://`, if they are before a query or fragment.
     private func scheme(_ text: ArraySlice<UInt8>) -> Range<Int>? {
         let head = text.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         guard let delimiter = head.firstRange(of: Array("://".utf8)) else { return nil }
@@ -79,7 +85,13 @@ extension Redaction {
             || byte == UInt8(ascii: ".")
     }
 
-    /// An address behind something else; the whole of it is a secret when it is the value of one.
+    /// Returns a text that contains a URL, with secrets replaced in both.
+    ///
+    /// - Parameters:
+    ///   - lead: The text before the URL. If it ends with `name=` of a secret parameter, the URL is
+    ///     left out, because `lead` then ends with the mark.
+    ///   - address: The URL.
+    ///   - depth: How many URLs contain this one.
     private func inner(
         _ lead: ArraySlice<UInt8>, _ address: ArraySlice<UInt8>, _ depth: Int
     ) -> [UInt8] {
@@ -94,11 +106,15 @@ extension Redaction {
         return shown + self.address(address, depth + 1)
     }
 
-    /// Where name and password end, at the `@`; `nil` when there are none.
+    /// Returns the index of the `@` after user name and password; `nil` if there are none.
     ///
-    /// A password with an unencoded `/`, `?` or `#` makes no valid address, and is one all the same.
+    /// A password with an unencoded `/`, `?` or `#` makes the URL invalid, but is still a secret:
+    /// the search goes on behind the authority if what follows the colon is not a port.
     ///
-    /// - Parameter isAuthority: Whether `text` begins with an authority, or only may do so.
+    /// - Parameters:
+    ///   - text: The text from the possible authority on.
+    ///   - isAuthority: Whether `text` follows `//`, so that it begins with an authority; otherwise
+    ///     an `@` needs a colon before it.
     private func userInfoEnd(_ text: ArraySlice<UInt8>, isAuthority: Bool) -> Int? {
         let colon = UInt8(ascii: ":")
         let authority = text.prefix {
@@ -113,16 +129,16 @@ extension Redaction {
         return text[authority.endIndex...].lastIndex(of: UInt8(ascii: "@"))
     }
 
-    /// A path: each segment may have parameters, behind `;` or alone.
+    /// Returns a path with secrets replaced; each segment may contain parameters.
     private func segments(_ path: ArraySlice<UInt8>, _ depth: Int) -> [UInt8] {
         Array(
             path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
                 .map { parameters($0, depth) }.joined(separator: [UInt8(ascii: "/")]))
     }
 
-    /// Parameters with `&` between them, or `;`.
+    /// Returns parameters separated by `&` or `;` with secrets replaced.
     ///
-    /// A value may hold `;`, so a secret ends at the next `&` only.
+    /// A value may contain `;`, so that a secret ends only at the next `&`.
     func parameters(_ text: ArraySlice<UInt8>, _ depth: Int) -> [UInt8] {
         Array(
             text.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
@@ -148,7 +164,9 @@ extension Redaction {
         return shown
     }
 
-    /// What may be an address, or parameters, within another.
+    /// Returns a value that may be a URL or parameters, with secrets replaced.
+    ///
+    /// A percent-encoded value is replaced as a whole if its decoded form contains a secret.
     private func nested(
         _ value: ArraySlice<UInt8>, isAddress: Bool, _ depth: Int
     ) -> [UInt8] {

@@ -1,37 +1,38 @@
 public import FoundationEssentials
 
 extension Redaction {
-    /// The text of a body with secrets replaced, as far as its kind is known.
+    /// Returns the text of a body with secrets replaced.
     ///
-    /// Members of JSON, parameters of forms and parts of multipart forms are looked at by name;
-    /// other text is kept.
+    /// Replaces the values of JSON members, form parameters and parts of multipart forms whose names
+    /// say that they are secrets. Other text is kept.
     ///
     /// - Parameters:
-    ///   - data: The body, without a content coding.
-    ///   - contentType: The `Content-Type` field's value, if there is one.
-    /// - Returns: `nil` when the bytes are not text in UTF-8.
+    ///   - data: The body, with its content coding removed.
+    ///   - contentType: The value of `Content-Type`; without one, or for plain text, a body that
+    ///     begins like JSON is treated as JSON.
+    /// - Returns: `nil` if the bytes are not UTF-8 or contain NUL.
     public func body(_ data: Data, contentType: String?) -> String? {
         let shown = bodyBytes(data, contentType: contentType)
         guard !shown.contains(0) else { return nil }
         return String(validating: shown, as: UTF8.self)
     }
 
-    /// As ``body(_:contentType:)``, for bytes of which some may be no text.
+    /// As ``body(_:contentType:)``, for bytes that need not be text.
     package func bodyBytes(_ data: Data, contentType: String?) -> [UInt8] {
         guard !showsEverything else { return Array(data) }
         return body(Array(data)[...], type: Array((contentType ?? "").utf8)[...], 0)
     }
 
-    /// The bytes of a request's body with secrets replaced.
+    /// Returns the bytes of a request's body with secrets replaced.
     ///
-    /// - Returns: `nil` when the body has a content coding, so that nothing can be looked for.
+    /// - Returns: `nil` if the body has a content coding, so that it cannot be searched.
     package func requestBody(_ data: Data, of headers: HTTPHeaders) -> Data? {
         let coding = headers["Content-Encoding"] ?? "identity"
         guard showsEverything || coding.equalsIgnoringCase("identity") else { return nil }
         return Data(bodyBytes(data, contentType: headers["Content-Type"]))
     }
 
-    /// A JSON value, members with secret names replaced at every depth.
+    /// Returns a JSON value with the values of secret members replaced, at every depth.
     public func json(_ value: JSONValue) -> JSONValue {
         switch value {
         case .array(let elements): .array(elements.map { json($0) })
@@ -59,7 +60,8 @@ extension Redaction {
         }
         if name == "application/x-www-form-urlencoded" { return parameters(bytes, 0) }
         let start = bytes.first { !$0.isBlank && $0 != 0x0A && $0 != 0x0D }
-        // What a server calls plain text, or does not name, is often JSON.
+        // Whatever its type, a body that begins like JSON is redacted as JSON: servers often send
+        // it as plain text or without a type.
         let isJSON =
             name.utf8.firstRange(of: "json".utf8) != nil || name == "text/event-stream"
             || start == UInt8(ascii: "{") || start == UInt8(ascii: "[")
@@ -72,7 +74,7 @@ extension Redaction {
 
     // MARK: JSON
 
-    /// JSON text, as it is but for the secrets: it may be cut off, or be several values.
+    /// Redacts JSON text and keeps its layout; it may be cut off or contain several values.
     private func json(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var shown: [UInt8] = []
         var index = bytes.startIndex
@@ -106,7 +108,7 @@ extension Redaction {
         byte.isBlank || byte == 0x0A || byte == 0x0D
     }
 
-    /// The index behind the value that a text begins with; the text's end when it is cut off.
+    /// Returns the index after the JSON value that a text begins with; `endIndex` if it is cut off.
     private func jsonValueEnd(_ text: ArraySlice<UInt8>) -> Int {
         var index = text.startIndex
         var level = 0
@@ -125,7 +127,8 @@ extension Redaction {
                 return index
             default: index += 1
             }
-            // A scalar goes on to a delimiter; anything else has just ended.
+            // A number or literal ends at a delimiter, which the next round finds. A string, array
+            // or object has ended with this byte.
             let wasScalar = ![UInt8(ascii: "\""), UInt8(ascii: "}"), UInt8(ascii: "]")].contains(
                 byte)
             if level == 0, !wasScalar { return index }
@@ -133,7 +136,7 @@ extension Redaction {
         return index
     }
 
-    /// A string of JSON: an address in it is shown without its secrets.
+    /// Returns the content of a JSON string; if it contains a URL, with its secrets replaced.
     private func jsonString(_ text: [UInt8]) -> [UInt8] {
         let isAddress =
             text.first == UInt8(ascii: "/") || text.first == UInt8(ascii: "?")
@@ -142,7 +145,7 @@ extension Redaction {
         return self.text(text[...])
     }
 
-    /// The text of a string with quotes around it, escapes undone.
+    /// Returns the content of a JSON string in quotes, with escapes decoded.
     private func unescaped(_ string: ArraySlice<UInt8>) -> [UInt8] {
         let content = string.dropFirst()
         guard content.contains(UInt8(ascii: "\\")) else {
@@ -160,12 +163,13 @@ extension Redaction {
 
     // MARK: Multipart forms
 
-    /// A multipart body: parts with secret names are hidden, the others looked into by their types.
+    /// Redacts a multipart body: replaces parts with secret names, and redacts other parts according
+    /// to their types.
     private func multipart(
         _ bytes: ArraySlice<UInt8>, _ type: ArraySlice<UInt8>, _ depth: Int
     ) -> [UInt8] {
         let dashes = Array("--".utf8)
-        // Without a parameter the body itself says what delimits it.
+        // Without the parameter, the boundary is taken from the first line of the body.
         guard
             let boundary = fieldParameter("boundary", of: type)
                 ?? (bytes.starts(with: dashes)
@@ -182,14 +186,14 @@ extension Redaction {
         return shown + part(rest, depth)
     }
 
-    /// What stands between two delimiters: the end of a line, a head, an empty line, a body.
+    /// Redacts the text between two delimiters: the end of a line, a head, an empty line, a body.
     private func part(_ bytes: ArraySlice<UInt8>, _ depth: Int) -> [UInt8] {
         let empty = ["\r\n\r\n", "\n\n"].compactMap { bytes.firstRange(of: Array($0.utf8)) }
             .min { $0.lowerBound < $1.lowerBound }
         guard let empty else { return Array(bytes) }
         let head = bytes[..<empty.lowerBound]
         var body = bytes[empty.upperBound...]
-        // The line break before the delimiter belongs to it.
+        // The line break before a delimiter belongs to the delimiter.
         var end: [UInt8] = []
         for byte: UInt8 in [0x0A, 0x0D] where body.last == byte {
             end.insert(byte, at: 0)
@@ -212,7 +216,8 @@ extension Redaction {
             + (isSecret ? Array(mark.utf8) : self.body(body, type: type, depth + 1)) + end
     }
 
-    /// The fields of a part's head; a line that begins with a blank goes on with the one before.
+    /// Returns the fields of a part's head; a line that begins with a blank continues the previous
+    /// one.
     private func fields(_ head: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         var fields: [ArraySlice<UInt8>] = []
         for line in head.split(separator: 0x0A) {
@@ -225,7 +230,7 @@ extension Redaction {
         return fields
     }
 
-    /// A parameter behind a field's value: `value; name=token; name="quoted"`.
+    /// Returns a parameter of a field's value, such as `value; name=token; name="quoted"`.
     private func fieldParameter(_ wanted: String, of value: ArraySlice<UInt8>) -> [UInt8]? {
         var rest = value
         while !rest.isEmpty {

@@ -1,13 +1,15 @@
 extension Redaction {
-    /// What may be shown of a field's value: of a credential its scheme, of cookies their names, of
-    /// a challenge all but nonces, of addresses all but their secrets.
+    /// Returns a field's value with its secrets replaced.
+    ///
+    /// Keeps the scheme of a credential, the names and attributes of cookies, the parameters of a
+    /// challenge except nonces, and the parts of URLs that are not secrets.
     public func value(of header: HTTPHeader) -> String {
         guard !showsEverything else { return header.value }
         let shown = value(Array(header.value.utf8)[...], named: Array(header.name.utf8)[...])
         return String(decoding: shown, as: UTF8.self)
     }
 
-    /// The fields with secrets replaced, order and repeats kept.
+    /// Returns the fields with secrets replaced, in the same order, repeated ones included.
     public func headers(_ headers: HTTPHeaders) -> HTTPHeaders {
         guard !showsEverything else { return headers }
         var shown = HTTPHeaders()
@@ -34,7 +36,8 @@ extension Redaction {
         }
     }
 
-    /// The scheme, if there is one: a token and something behind it.
+    /// Returns the scheme, which is a token followed by a blank, and the mark; only the mark without
+    /// a scheme.
     private func credential(_ value: ArraySlice<UInt8>) -> [UInt8] {
         let value = trimmed(value)
         let scheme = value.prefix(while: \.isToken)
@@ -56,7 +59,8 @@ extension Redaction {
         return Array(pair[...equals]) + Array(mark.utf8)
     }
 
-    /// The attributes of a cookie (RFC 6265 §4.1); another one may be a part of the value.
+    /// The known attributes of a cookie (RFC 6265 §4.1); any other text after `;` is replaced,
+    /// because it may belong to the value.
     private static let attributes: Set<String> = [
         "expires", "max-age", "domain", "path", "secure", "httponly", "samesite", "priority",
         "partitioned",
@@ -76,12 +80,12 @@ extension Redaction {
         return shown
     }
 
-    /// Parameters of challenges that let others guess a password, or answer in its owner's name.
+    /// The parameters of challenges that help to guess a password or to forge an answer.
     private static let challengeSecrets: Set<String> = [
         "nonce", "nextnonce", "cnonce", "opaque", "response", "rspauth",
     ]
 
-    /// Challenges without nonces, and without what a scheme has in place of parameters.
+    /// Returns challenges with nonces replaced, and tokens that a scheme has instead of parameters.
     private func challenges(_ value: ArraySlice<UInt8>) -> [UInt8] {
         var shown: [UInt8] = []
         var rest = value
@@ -94,7 +98,7 @@ extension Redaction {
         return shown
     }
 
-    /// Up to the next comma that is not in quotes.
+    /// Returns the text up to the next comma outside of quotes.
     private func challengePiece(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var index = text.startIndex
         while index < text.endIndex, text[index] != UInt8(ascii: ",") {
@@ -103,7 +107,7 @@ extension Redaction {
         return text[..<index]
     }
 
-    /// `name=value`, `Scheme name=value`, `Scheme` or `Scheme token68`.
+    /// Redacts `name=value`, `Scheme name=value`, `Scheme` or `Scheme token68`.
     private func challengeParameter(_ piece: ArraySlice<UInt8>) -> [UInt8] {
         let trimmed = trimmed(piece)
         let lead = piece[..<trimmed.startIndex]
@@ -128,7 +132,7 @@ extension Redaction {
         guard equals.first == UInt8(ascii: "="), let first = value.first,
             first != UInt8(ascii: "=")
         else {
-            // A scheme alone, or one with a token.
+            // A scheme alone is kept; a token68 after a scheme is replaced.
             let isAlone = scheme.isEmpty && rest.allSatisfy(\.isToken)
             return Array(lead) + Array(scheme) + (isAlone ? Array(rest) : Array(mark.utf8))
         }
@@ -141,14 +145,15 @@ extension Redaction {
     }
 }
 
-/// A text without the blanks around it.
+/// Returns a text without the blanks at its ends.
 func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var text = text.drop(while: \.isBlank)
     while let last = text.last, last.isBlank { text.removeLast() }
     return text
 }
 
-/// The index behind the quoted string that a text begins with; its end when the string has none.
+/// Returns the index after the quoted string that a text begins with; `endIndex` if the closing
+/// quotation mark is missing.
 func quotedEnd(_ text: ArraySlice<UInt8>) -> Int {
     var index = text.startIndex + 1
     while index < text.endIndex {

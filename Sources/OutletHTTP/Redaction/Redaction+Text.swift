@@ -1,6 +1,6 @@
 extension Redaction {
-    /// A text for people, such as the reason of an error: of the addresses and parameters in it all
-    /// but their secrets.
+    /// Returns a text, such as an error message, with secrets replaced in the URLs and parameters
+    /// that it contains.
     public func text(_ text: String) -> String {
         guard !showsEverything else { return text }
         return String(decoding: self.text(Array(text.utf8)[...]), as: UTF8.self)
@@ -34,9 +34,12 @@ extension Redaction {
             || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "`")
     }
 
-    /// The name in `name="a secret"` or `name='a secret'`, which blanks do not end.
+    /// Returns the name and `=` of a secret in quotes, `name="…"` or `name='…'`, which may contain
+    /// blanks; `nil` if the word does not begin one.
     ///
-    /// - Parameter rest: What lies behind the word; behind the secret afterwards.
+    /// - Parameters:
+    ///   - word: The text up to the next blank or double quote.
+    ///   - rest: The text after the word; if a secret was found, set to the text after it.
     private func secretBeforeQuotes(
         _ word: ArraySlice<UInt8>, _ rest: inout ArraySlice<UInt8>
     ) -> ArraySlice<UInt8>? {
@@ -56,9 +59,11 @@ extension Redaction {
 
     // MARK: Lines of the wire log
 
-    /// A line of a head: a request line, a status line or a field, without secrets.
+    /// Returns a line of a head, which is a request line, a status line or a field, with secrets
+    /// replaced.
     ///
-    /// A line that begins with a blank continues a value that nobody knows any more, and is hidden.
+    /// A line that begins with a blank is replaced as a whole: it continues a field whose name is
+    /// not known here.
     package func headLine(_ line: ArraySlice<UInt8>) -> String {
         guard !showsEverything else { return String(decoding: line, as: UTF8.self) }
         if let first = line.first, first.isBlank { return mark }
@@ -68,13 +73,14 @@ extension Redaction {
         return String(decoding: shown ?? text(line), as: UTF8.self)
     }
 
-    /// A remark of libcurl's, without secrets: it names users and repeats fields of HTTP/2.
+    /// Returns a line of libcurl's debug output with secrets replaced: it contains user names and
+    /// fields of HTTP/2.
     package func remark(_ line: ArraySlice<UInt8>) -> String {
         guard !showsEverything else { return String(decoding: line, as: UTF8.self) }
         return String(decoding: bracketed(line) ?? user(line) ?? text(line), as: UTF8.self)
     }
 
-    /// `GET target HTTP/1.1`; `nil` for a line of another kind.
+    /// Redacts a line such as `GET target HTTP/1.1`; `nil` for other lines.
     private func requestLine(_ line: ArraySlice<UInt8>) -> [UInt8]? {
         guard let first = line.firstIndex(of: 0x20), let last = line.lastIndex(of: 0x20),
             first < last, line[(last + 1)...].starts(with: "HTTP/".utf8)
@@ -82,10 +88,11 @@ extension Redaction {
         return line[...first] + address(line[(first + 1)..<last], 0) + line[last...]
     }
 
-    /// `name: value`; `nil` for a line of another kind.
+    /// Redacts a line such as `name: value`; `nil` for other lines.
     ///
-    /// - Parameter isStrict: Whether the name has to be a token, or that of a field of HTTP/2 that
-    ///   begins with a colon.
+    /// - Parameters:
+    ///   - line: The line without its line break.
+    ///   - isStrict: Whether the name must be a token, which may follow a colon as in HTTP/2.
     private func field(_ line: ArraySlice<UInt8>, isStrict: Bool) -> [UInt8]? {
         guard let colon = line.dropFirst().firstIndex(of: UInt8(ascii: ":")) else { return nil }
         let name = trimmed(line[..<colon])
@@ -99,9 +106,10 @@ extension Redaction {
         return line[..<start] + shown
     }
 
-    /// `h2h3 [name: value]`, and `[HTTP/2] [1] [name: value]` of later versions.
+    /// Redacts a line such as `h2h3 [name: value]`, or `[HTTP/2] [1] [name: value]` of later
+    /// versions of libcurl; `nil` for other lines.
     private func bracketed(_ line: ArraySlice<UInt8>) -> [UInt8]? {
-        // A long remark is cut off, and has no closing bracket then.
+        // libcurl cuts off long lines, which then have no closing bracket.
         let isWhole = line.last == UInt8(ascii: "]")
         let content = isWhole ? line.dropLast() : line
         for open in content.indices where content[open] == UInt8(ascii: "[") {
@@ -112,7 +120,7 @@ extension Redaction {
         return nil
     }
 
-    /// `Server auth using Basic with user 'name'`.
+    /// Redacts a line such as `Server auth using Basic with user 'name'`; `nil` for other lines.
     private func user(_ line: ArraySlice<UInt8>) -> [UInt8]? {
         let phrase = Array(" with user '".utf8)
         guard let start = line.firstRange(of: phrase) else { return nil }

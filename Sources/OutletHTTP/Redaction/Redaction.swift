@@ -1,47 +1,51 @@
-/// Which parts of requests and responses are secrets, and what is shown in their place.
+/// The rules by which secrets in requests and responses are replaced before they are shown.
 ///
-/// One set of rules for logs, recordings, cURL commands, error texts and the wire log. Names are
-/// compared without regard to case, with their percent-encoding undone. Texts are scanned as bytes:
-/// what a peer sends cannot hide a delimiter behind a combining character.
+/// Logs, recordings, cURL commands, error texts and the wire log use the same rules. Names are
+/// compared case-insensitively, after percent-decoding. Texts are scanned as bytes, so that a
+/// server cannot hide a delimiter by a combining character after it.
 ///
 /// Thread: any; a value.
 public struct Redaction: Sendable, Equatable {
-    /// What stands for a secret.
+    /// The text that replaces a secret.
     public var mark = "•••"
 
-    /// Header fields whose values are secrets, in lower case.
+    /// The header fields whose values are secrets; names in lower case.
     public var headerNames: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key",
         "x-goog-api-key", "x-auth-token", "x-csrf-token", "x-xsrf-token", "x-amz-security-token",
         "dpop", "x-amzn-oidc-data",
     ]
-    /// Header fields whose values are shown although a word of their names says otherwise, in lower
-    /// case; ``headerNames`` goes before.
+    /// The header fields whose values are shown although ``nameParts`` or ``nameWords`` match; names
+    /// in lower case.
+    ///
+    /// A field that is also in ``headerNames`` is a secret.
     public var openHeaderNames: Set<String> = [
         "access-control-allow-credentials", "cache-key", "idempotency-key", "public-key-pins",
         "public-key-pins-report-only", "sec-websocket-key", "signature-input", "surrogate-key",
         "x-cache-key", "x-idempotency-key",
     ]
-    /// Parts of names, in lower case: a field, parameter or member with one of them is a secret.
+    /// The substrings, in lower case, that make a field, parameter or JSON member a secret if its
+    /// name contains one of them.
     public var nameParts = [
         "token", "secret", "password", "passwd", "passw", "passphrase", "passcode", "pwd", "apikey",
         "api_key", "api-key", "accesskey", "privatekey", "signature", "credential", "authorization",
         "bearer", "cookie", "sessionid", "session-id", "session_id", "sessid", "samlresponse",
     ]
-    /// Words of names, in lower case: a field, parameter or member with one of them is a secret.
+    /// The words, in lower case, that make a field, parameter or JSON member a secret if one of them
+    /// is a whole word of its name.
     ///
-    /// `accessKey`, `access_key` and `access-key` are two words each; digits are no part of a word.
-    /// Of a field `code` and `session` alone say nothing.
+    /// `accessKey`, `access_key` and `access-key` have two words each; digits also end a word. The
+    /// words `code` and `session` have no effect on header fields.
     public var nameWords: Set<String> = [
         "key", "sig", "code", "auth", "oauth", "pass", "pw", "pin", "otp", "jwt", "sid", "session",
         "csrf", "xsrf", "hmac", "assertion", "ticket", "hdnts", "hdnea", "hdntl",
     ]
-    /// Whether name and password of an address are secrets.
+    /// Whether the user name and password of a URL are secrets.
     public var hidesUserInfo = true
 
-    /// The usual rules.
+    /// The default rules.
     public static let standard = Redaction()
-    /// Shows everything.
+    /// Rules without secrets: everything is shown.
     public static let none: Redaction = {
         var none = Redaction()
         none.headerNames = []
@@ -51,10 +55,10 @@ public struct Redaction: Sendable, Equatable {
         return none
     }()
 
-    /// Makes the usual rules.
+    /// Makes the default rules.
     public init() {}
 
-    /// Whether no rule is left.
+    /// Whether there is no rule, so that nothing is replaced.
     package var showsEverything: Bool {
         headerNames.isEmpty && nameParts.isEmpty && nameWords.isEmpty && !hidesUserInfo
     }
@@ -63,14 +67,14 @@ public struct Redaction: Sendable, Equatable {
 
     /// Whether the value of a header field is a secret.
     ///
-    /// - Parameter name: The field's name, in any case.
+    /// - Parameter name: The field's name; compared case-insensitively.
     public func hidesHeader(named name: String) -> Bool {
         hidesHeader(Array(name.utf8)[...])
     }
 
     /// Whether the value of a query or form parameter or of a JSON member is a secret.
     ///
-    /// - Parameter name: The name, percent-encoded or not.
+    /// - Parameter name: The name, percent-encoded or not; compared case-insensitively.
     public func hidesParameter(named name: String) -> Bool {
         hidesParameter(Array(name.utf8)[...])
     }
@@ -86,7 +90,7 @@ public struct Redaction: Sendable, Equatable {
 
     func hidesParameter(_ name: ArraySlice<UInt8>) -> Bool {
         var name = name
-        // Twice encoded, because an address within an address is.
+        // Decoded up to three times: a URL inside the query of a URL is encoded twice.
         for _ in 0..<3 where name.contains(UInt8(ascii: "%")) {
             name = percentDecoded(name)[...]
         }
@@ -103,12 +107,15 @@ public struct Redaction: Sendable, Equatable {
         }
     }
 
-    /// Whether a word of a name is one of ``nameWords``; words end at capitals and at what is no
+    /// Whether a word of a name is one of ``nameWords``.
+    ///
+    /// A word ends before a capital that follows a lower-case letter, and at any byte that is not a
     /// letter.
     ///
     /// - Parameters:
+    ///   - name: The name as written.
     ///   - lowercase: The same name in lower case.
-    ///   - exceptions: Words that say nothing.
+    ///   - exceptions: Words to ignore.
     private func hasSecretWord(
         _ name: ArraySlice<UInt8>, _ lowercase: [UInt8], but exceptions: [String] = []
     ) -> Bool {
@@ -132,7 +139,7 @@ public struct Redaction: Sendable, Equatable {
     }
 }
 
-/// A text with its percent-encoding undone; what is broken stays as it is.
+/// Returns a percent-decoded text; a `%` without two hexadecimal digits stays as it is.
 func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
     var decoded: [UInt8] = []
     var index = text.startIndex
