@@ -1,7 +1,7 @@
-# Everything that is done with this repository from a shell; `make` alone lists it.
+# The commands for this repository; `make` without a target lists them.
 #
-#   VERBOSE=1  show the output of every step, not only of one that fails
-#   STRICT=1   warnings are errors, in the one build folder (CI: nothing is built twice)
+#   VERBOSE=1  shows the output of every step, not only of steps that fail
+#   STRICT=1   makes warnings errors, and lets lint and tests share one build folder (for CI)
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,12 +12,12 @@ SHELL := bash
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
 	--explicit-target-dependency-import-check error
 SWIFT_FLAGS := $(if $(STRICT),$(STRICT_FLAGS))
-# All at once, every test would take as long as the whole run, on a busy machine longer than a
-# time limit or the freshness of a response.
+# Without a limit, all tests run at once and each takes as long as the whole run. On a busy machine
+# that exceeds time limits, and the freshness lifetime of cached responses.
 TEST_FLAGS := --experimental-maximum-parallelization-width 8
 LINT_FLAGS := $(STRICT_FLAGS) $(if $(STRICT),,--scratch-path .build/lint)
 
-# What `swift format` looks at; SamplePlugins' C sources are not its business.
+# The folders for `swift format`, which ignores C sources.
 FORMATTED := Sources Tests PluginsSDK SamplePlugins Benchmarks Package.swift
 
 STEP := .ci/step
@@ -39,7 +39,7 @@ plugins: release ## Fill the folder plugins/ with the sample plugins
 	@$(HERE) samples
 	@$(STEP) "sample plugins to plugins/" .ci/install-plugins .build/release plugins
 
-demo: plugins ## Build, then send a collection through the sample plugins to a server of its own
+demo: plugins ## Build, then send sample requests through the sample plugins to a local server
 	@.build/release/outlet demo --plugins plugins
 
 test: setup ## Build everything in every language and run all tests
@@ -78,7 +78,7 @@ sanitize: setup ## Run all tests, and a stress test of 100,000 requests, under b
 sanitize-quick: setup ## Run a stress test of 10,000 requests under both sanitizers
 	@.ci/sanitize --quick
 
-fuzz: setup ## Give each parser of foreign bytes FUZZ_SECONDS (60) of made-up input
+fuzz: setup ## Run libFuzzer on each parser of external data for FUZZ_SECONDS (60)
 	@.ci/fuzz
 
 lint: setup ## Check format, imports and warnings

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
-/// What hardly any line is; what follows stays out of the way of the others.
+/// Marks a condition as unlikely, so that the compiler moves its branch out of the usual path.
 #define RARELY(condition) __builtin_expect(!!(condition), 0)
 
-/// The bytes that a field's name is made of (RFC 9110 §5.6.2).
+/// The characters of a token (RFC 9110 §5.6.2).
 static const bool is_token[256] = {
     ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1,
     ['-'] = 1, ['.'] = 1, ['^'] = 1, ['_'] = 1, ['`'] = 1, ['|'] = 1, ['~'] = 1,
@@ -17,15 +17,15 @@ static const bool is_token[256] = {
 
 static bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }
 
-/// Notes what is wrong with the line that begins at `start`; the first fault counts.
+/// Records a fault of the line that begins at `start`; only the first fault is kept.
 static void note_fault(ccurl_head *head, ccurl_head_fault fault, size_t start) {
     if (head->fault != CCURL_HEAD_SOUND) return;
     head->fault = fault;
     head->fault_start = start;
 }
 
-/// Notes what the value of a `Content-Length` field says, from its colon to the line's end: one
-/// number, however often it is said (RFC 9110 §8.6).
+/// Checks the value of a `Content-Length` field, from its colon to the end of the line: one number,
+/// which may be repeated (RFC 9110 §8.6).
 static void note_length(ccurl_head *head, const char *at, const char *end) {
     bool is_ambiguous = false;
     while (end > at && (end[-1] == '\r' || end[-1] == '\n')) end--;
@@ -48,8 +48,8 @@ static void note_length(ccurl_head *head, const char *at, const char *end) {
     if (is_ambiguous) note_fault(head, CCURL_HEAD_LENGTH, head->count);
 }
 
-/// Notes what the value of a `Transfer-Encoding` field says: `chunked` once and nothing else, which
-/// is the one coding that libcurl and everybody in between agree about (RFC 9112 §6.1).
+/// Checks the value of a `Transfer-Encoding` field: `chunked`, once. That is the only coding that
+/// libcurl and all intermediaries interpret in the same way (RFC 9112 §6.1).
 static void note_coding(ccurl_head *head, const char *at, const char *end) {
     static const char chunked[] = "chunked";
     while (end > at && (end[-1] == '\r' || end[-1] == '\n' || is_blank(end[-1]))) end--;
@@ -60,7 +60,7 @@ static void note_coding(ccurl_head *head, const char *at, const char *end) {
     head->has_coding = true;
 }
 
-/// Whether a line is a field of this name, in lower case.
+/// Whether a line is a field with this name, which must be in lower case.
 static bool is_field(const char *line, size_t length, const char *name, size_t name_length) {
     return length > name_length && line[name_length] == ':' &&
            strncasecmp(line, name, name_length) == 0;
@@ -69,9 +69,9 @@ static bool is_field(const char *line, size_t length, const char *name, size_t n
 static const char length_name[] = "content-length";
 static const char coding_name[] = "transfer-encoding";
 
-/// Notes a line that does not begin with a name and a colon. One that begins with a blank goes on
-/// with the field before it (RFC 9112 §5.2), which not everybody knows: not where that field says
-/// where the body ends.
+/// Checks a line that does not begin with a name and a colon. A line that begins with a blank
+/// continues the field before it (RFC 9112 §5.2). Implementations differ in that, so it is a fault
+/// if that field determines the length of the body.
 static void note_odd_line(ccurl_head *head, const char *line) {
     if (!is_blank(line[0])) return note_fault(head, CCURL_HEAD_NAME, head->count);
     size_t start = head->count;
@@ -87,7 +87,7 @@ static void note_odd_line(ccurl_head *head, const char *line) {
     }
 }
 
-/// Makes room for `length` more bytes.
+/// Reserves memory for `length` more bytes.
 static bool reserve(ccurl_head *head, size_t length) {
     size_t capacity = head->capacity ? head->capacity * 2 : 512;
     while (capacity < head->count + length) capacity *= 2;
@@ -103,7 +103,7 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
     if (RARELY(head->is_behind)) {
         if (is_end) return true;
         if (length > 5 && memcmp(line, "HTTP/", 5) == 0) {
-            // A further head on the same transfer: the answer to an authentication round.
+            // Another head of the same transfer: the response to an authentication attempt.
             head->is_behind = false;
             head->count = 0;
             head->lines = 0;
@@ -120,7 +120,7 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
         head->fault = CCURL_HEAD_SOUND;
         head->marks = 0;
     }
-    // A loop, because names are short, and a call for each of them is long.
+    // A loop, because names are short and a call per name would cost more.
     size_t colon = 0;
     while (colon < length && is_token[(unsigned char)line[colon]]) colon++;
     if (colon > 0 && colon < length && line[colon] == ':') {
@@ -132,7 +132,7 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
             strncasecmp(line, coding_name, colon) == 0)
             note_coding(head, line + colon + 1, line + length);
     } else if (!is_end && (!is_first || head->is_behind)) {
-        // Not the status line, which is the first one of a head.
+        // The status line, the first line of a head, is not a field.
         note_odd_line(head, line);
     }
     memcpy(head->bytes + head->count, line, length);
@@ -142,7 +142,8 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
 
 size_t ccurl_collect_header(char *lines, size_t size, size_t count, void *client) {
     size_t length = size * count;
-    // One line at a time, but after a pause: libcurl has gathered what came meanwhile.
+    // libcurl passes one line per call, except after a pause, when it passes all lines received
+    // meanwhile.
     for (size_t start = 0; start < length;) {
         const char *end = memchr(lines + start, '\n', length - start);
         size_t next = end ? (size_t)(end - lines) + 1 : length;

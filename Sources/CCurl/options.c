@@ -67,8 +67,8 @@ int64_t ccurl_get_offset(CURL *easy, CURLINFO info) {
 }
 
 ccurl_measures ccurl_measure(CURL *easy, bool was_plainly_sent) {
-    // A table and a loop that stays one: each call in a row of so many would be a surprise to the
-    // processor, at every request.
+    // A table and a loop that is not unrolled: fifteen calls in a row would each cost a
+    // mispredicted branch at every request.
     static const struct {
         CURLINFO info;
         size_t offset;
@@ -80,7 +80,7 @@ ccurl_measures ccurl_measure(CURL *easy, bool was_plainly_sent) {
         {CURLINFO_SIZE_DOWNLOAD_T, offsetof(ccurl_measures, size_download_t)},
         {CURLINFO_REQUEST_SIZE, offsetof(ccurl_measures, request_size)},
         {CURLINFO_HEADER_SIZE, offsetof(ccurl_measures, header_size)},
-        // Nothing without a body and a new connection.
+        // Skipped without a body on a reused connection, see below.
         {CURLINFO_SIZE_UPLOAD_T, offsetof(ccurl_measures, size_upload_t)},
         {CURLINFO_NAMELOOKUP_TIME_T, offsetof(ccurl_measures, namelookup_time_t)},
         {CURLINFO_CONNECT_TIME_T, offsetof(ccurl_measures, connect_time_t)},

@@ -18,16 +18,16 @@
 
 enum { max_events = 256, port_buckets = 1024 };
 
-/// What is known of one file descriptor.
+/// The state of one file descriptor.
 struct slot {
-    uint32_t wanted;  // by libcurl, now
-    uint32_t armed;   // in the kernel's table; 0 when not registered
-    bool ours;        // opened through open_socket, so its close is seen as well
-    bool dirty;       // listed in `dirty`
-    bool suspect;     // let go of by libcurl, and it may have brought something since
-    uint16_t port;    // its own, if it is suspect; 0 for none
+    uint32_t wanted;  // the events that libcurl or the watcher wants
+    uint32_t armed;   // the events registered with epoll; 0 if not registered
+    bool ours;        // opened by open_socket, so close_socket is called for it
+    bool dirty;       // listed in `dirty` below
+    bool suspect;     // idle, and may have received data since
+    uint16_t port;    // the local port if it is suspect; 0 for none
     ccurl_tally *tally;
-    ccurl_ready ready;  // who watches it in libcurl's place
+    ccurl_ready ready;  // set if it is watched by ccurl_poller_watch, not by libcurl
     void *client;
 };
 
@@ -41,9 +41,9 @@ struct ccurl_poller {
     int *dirty;
     size_t dirty_count, dirty_capacity;
     int64_t timer_us;
-    int suspects;                      // so many slots are
-    uint16_t suspect_ports[port_buckets];  // how many by port
-    int sockets;  // open, and on somebody's account
+    int suspects;                      // the number of slots with `suspect`
+    uint16_t suspect_ports[port_buckets];  // the same by local port
+    int sockets;  // open sockets with a tally
     int socket_error;
     int ready;
     struct epoll_event events[max_events];
@@ -60,8 +60,9 @@ void ccurl_prepare_thread(const char *name) {
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     pthread_setname_np(pthread_self(), name);
-    // It serves everybody, but may have been started by a thread with a lower priority than the
-    // program's: libdispatch has such. Without the right to raise it, it stays.
+    // The thread serves all callers, but inherits the priority of the thread that started it, which
+    // may be lower than the program's (libdispatch has such threads). Without the privilege to
+    // raise the priority it stays as it is.
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)getpid()));
 }
 
@@ -85,7 +86,7 @@ ccurl_poller *ccurl_poller_create(int *error) {
     sem_init(&poller->unpark, 0, 0);
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
     poller->event = poller->epoll < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    // Every write is an edge, so that nobody has to read the counter down.
+    // Edge-triggered: each write wakes, and the counter never has to be read.
     struct epoll_event wake = {.events = EPOLLIN | EPOLLET, .data.fd = -1};
     if (poller->event < 0 || epoll_ctl(poller->epoll, EPOLL_CTL_ADD, poller->event, &wake) < 0) {
         *error = errno;
@@ -96,7 +97,7 @@ ccurl_poller *ccurl_poller_create(int *error) {
     return poller;
 }
 
-/// Changes a number that this thread alone changes, and others may read.
+/// Changes a number that only this thread changes and other threads may read.
 static int change(int *number, int by) {
     int changed = *number + by;
     __atomic_store_n(number, changed, __ATOMIC_RELAXED);
@@ -111,7 +112,7 @@ int ccurl_poller_sockets(const ccurl_poller *poller) {
     return __atomic_load_n(&poller->sockets, __ATOMIC_RELAXED);
 }
 
-/// Takes a socket that is closed off the account it was opened on.
+/// Removes a closed socket from its tally.
 static void settle(ccurl_poller *poller, struct slot *slot) {
     ccurl_tally *tally = slot->tally;
     slot->tally = NULL;
@@ -130,7 +131,7 @@ void ccurl_poller_destroy(ccurl_poller *poller) {
     free(poller);
 }
 
-/// The slot of a descriptor; NULL only when memory is short.
+/// Returns the slot of a descriptor; NULL for a negative one, or if memory cannot be allocated.
 static struct slot *slot_of(ccurl_poller *poller, int fd) {
     if (fd < 0) return NULL;
     if ((size_t)fd >= poller->slot_count) {
@@ -179,13 +180,13 @@ static void acquit(ccurl_poller *poller, struct slot *slot) {
     poller->suspect_ports[slot->port % port_buckets]--;
 }
 
-/// Notes what a socket is watched for from now on.
+/// Sets the events that a socket is watched for.
 static int want(ccurl_poller *poller, int fd, struct slot *slot, uint32_t events) {
     slot->wanted = events;
     if (!slot->wanted) {
-        // The resolver's own sockets are closed behind our back: those do not stay registered.
+        // The resolver closes its own sockets without a callback, so they must not stay registered.
         if (!slot->ours) take_out(poller, fd, slot);
-        // What is not registered brings things unseen.
+        // Without EPOLLIN, data may arrive unnoticed.
         else if (!(slot->armed & EPOLLIN)) accuse(poller, fd, slot);
         return 0;
     }
@@ -209,7 +210,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *client, void 
     ccurl_poller *poller = client;
     struct slot *slot = slot_of(poller, fd);
     if (!slot) return -1;
-    if (slot->ready) return 0;  // libcurl lets go of it once more when it closes it
+    if (slot->ready) return 0;  // watched: ignore that libcurl removes it on close
     return want(poller, fd, slot,
                 (what & CURL_POLL_IN && what != CURL_POLL_REMOVE ? EPOLLIN : 0) |
                     (what & CURL_POLL_OUT && what != CURL_POLL_REMOVE ? EPOLLOUT : 0));
@@ -237,11 +238,11 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
     (void)purpose;
     ccurl_opener *opener = client;
     ccurl_poller *poller = opener->poller;
-    // libcurl then tries the host's next address.
+    // libcurl then tries the next address of the host.
     if (!opener->may_connect(opener->client, &address->addr)) return CURL_SOCKET_BAD;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     if (fd < 0) {
-        // Only what is short is worth telling: a machine without IPv6 fails here all day.
+        // Only exhausted resources are reported: without IPv6 this fails for every IPv6 address.
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             poller->socket_error = errno;
         return CURL_SOCKET_BAD;
@@ -253,8 +254,8 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
         acquit(poller, slot);
         slot->ours = true;
         slot->ready = NULL;
-        // libcurl closes a socket that never got connected without a word to us; this one has its
-        // number.
+        // libcurl closes a socket that was never connected without calling close_socket. The new
+        // socket has its number, so the slot may still have its tally.
         settle(poller, slot);
         slot->tally = opener->tally;
         if (slot->tally) {
@@ -269,7 +270,7 @@ static int close_socket(void *client, curl_socket_t fd) {
     ccurl_poller *poller = client;
     struct slot *slot = slot_of(poller, fd);
     if (slot) {
-        slot->wanted = slot->armed = 0;  // the kernel forgets a closed descriptor by itself
+        slot->wanted = slot->armed = 0;  // closing a descriptor unregisters it
         acquit(poller, slot);
         slot->ours = false;
         slot->ready = NULL;
@@ -290,7 +291,7 @@ void ccurl_opener_adopt(ccurl_opener *opener, CURL *easy) {
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, opener);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
-    // The connection remembers this and may outlive the handle.
+    // The connection keeps this pointer and may outlive the handle.
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, opener->poller);
 }
 
@@ -304,7 +305,7 @@ void ccurl_tally_release(ccurl_tally *tally) {
         tally->is_abandoned = true;
 }
 
-/// Brings the kernel's table up to date with what libcurl asked for since the last wait.
+/// Registers with epoll the events that were requested since the last wait.
 static void flush(ccurl_poller *poller) {
     for (size_t index = 0; index < poller->dirty_count; index++) {
         int fd = poller->dirty[index];
@@ -332,8 +333,8 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
         if (fd < 0) continue;
         struct slot *slot = &poller->slots[fd];
         if (!slot->wanted) {
-            // An idle connection that the server closed, or data nobody asked for; or a paused
-            // transfer's, which is wanted again before anybody looks.
+            // The server has closed an idle connection or sent data on it; or the socket belongs to
+            // a paused transfer, and will be wanted again before it is checked.
             take_out(poller, fd, slot);
             if (slot->ours && !slot->ready) accuse(poller, fd, slot);
             continue;
@@ -343,7 +344,7 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
     return poller->ready;
 }
 
-/// Whether there is something to read, be it the end.
+/// Whether there is data to read, or the end of file.
 static bool brings(int fd) {
     char byte;
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
@@ -354,7 +355,7 @@ bool ccurl_poller_brings_uncalled(const ccurl_poller *poller, CURL *easy, int po
     if (poller->suspects == 0 || port < 0 || !poller->suspect_ports[port % port_buckets])
         return false;
     if (curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made) != CURLE_OK || made > 0) return false;
-    // libcurl names the socket of a handle only once a transfer has ended on it.
+    // libcurl reports the socket of a handle only after a transfer has ended on it.
     for (size_t fd = 0; fd < poller->slot_count; fd++) {
         const struct slot *slot = &poller->slots[fd];
         if (slot->suspect && slot->port == port && brings((int)fd)) return true;
@@ -367,7 +368,7 @@ void ccurl_poller_dispatch(ccurl_poller *poller) {
     for (int index = 0; index < poller->ready; index++) {
         uint32_t events = poller->events[index].events;
         int fd = poller->events[index].data.fd;
-        // An earlier action of this round may have closed it or lost interest.
+        // A previous call in this loop may have closed the socket, or may not want it any more.
         struct slot slot = poller->slots[fd];
         if (!slot.wanted) continue;
         if (slot.ready) {
@@ -394,7 +395,7 @@ int64_t ccurl_poller_timer(const ccurl_poller *poller) { return poller->timer_us
 
 void ccurl_poller_wake(ccurl_poller *poller) {
     uint64_t one = 1;
-    // A full counter wakes as well, so the result says nothing of use.
+    // The write fails only if the counter is full, which wakes as well, so ignore the result.
     if (write(poller->event, &one, sizeof one) < 0) return;
 }
 

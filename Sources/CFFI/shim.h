@@ -1,7 +1,7 @@
 #include <ffi.h>
 
-/* libffi's type descriptions are global variables, which Swift 6 does not let out as such; they
- * are never written by calls, so their addresses may be used from any thread. */
+/* libffi's type descriptions are mutable global variables, which Swift 6 rejects as not concurrency-safe.
+ * Calls never write to them, so their addresses may be used on any thread. */
 static inline ffi_type *outlet_ffi_void(void) { return &ffi_type_void; }
 static inline ffi_type *outlet_ffi_uint8(void) { return &ffi_type_uint8; }
 static inline ffi_type *outlet_ffi_sint32(void) { return &ffi_type_sint32; }

@@ -25,9 +25,10 @@
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
 
-// valijson's parser turns a schema into constraints. Its own validator is not used: it matches patterns
-// with std::regex, whose recursion and backtracking a schema can drive as far as it likes, follows schemas
-// that contain themselves without end, divides by a 'multipleOf' of 0, and does not say what it expected.
+// valijson's parser converts a schema to constraints. Its own validator is not used. It matches
+// patterns with std::regex, whose recursion and backtracking are unbounded, recurses without end in
+// schemas that contain themselves, divides by a 'multipleOf' of 0, and does not say what it
+// expected.
 
 namespace {
 
@@ -35,27 +36,28 @@ using json = nlohmann::json;
 using Adapter = valijson::adapters::NlohmannJsonAdapter;
 using valijson::Subschema;
 
-// How many objects a schema may consist of, how deep a text may be nested, and how deep a value and
-// the schemas for it may lie.
+// The maximum number of objects in a schema, the maximum nesting of a JSON text, and the maximum
+// recursion depth of a check.
 constexpr size_t largest_schema = 2000;
 constexpr int deepest_text = 128;
 constexpr size_t deepest_check = 400;
-// How many schemas are applied to values and elements in all.
+// The maximum number of steps of a check: a step applies one schema to one value or element.
 constexpr uint64_t most_steps = 1000000;
 constexpr size_t most_violations = 100;
 constexpr size_t longest_path = 1024;
 constexpr size_t longest_pattern = 4096;
 constexpr size_t most_patterns = 100;
-// How many bytes times instructions of a pattern are a step.
+// Matching costs one step per this many bytes of text times instructions of the pattern.
 constexpr uint64_t matching_per_step = 1000;
 constexpr size_t most_choices = 1000;
-// How many values are searched for those that an 'enum' allows, and names for what may be meant.
+// An error lists the values that an 'enum' allows only if the schema names no more values than this
+// in all; it also limits the keys that a violation suggests.
 constexpr size_t most_searched = 200;
 constexpr size_t longest_name = 64;
 constexpr size_t longest_reference = 1024;
 constexpr int most_hops = 64;
-// valijson's parser recurses from schema to schema, through references too: largest_schema levels of it,
-// unoptimized, fit.
+// valijson's parser recurses from schema to schema, also through references. This is enough for
+// largest_schema levels without compiler optimization.
 constexpr size_t stack_size = size_t{64} << 20;
 
 struct BadSchema : std::runtime_error {
@@ -106,7 +108,7 @@ size_t characters(const std::string &text) {
     return count;
 }
 
-// The patterns of a schema; RE2 takes time linear in text and pattern, and memory up to a limit.
+// The compiled patterns of a schema. RE2 needs time linear in text and pattern, and limited memory.
 class Patterns {
   public:
     void add(const std::string &pattern) {
@@ -126,18 +128,19 @@ class Patterns {
         patterns_.emplace(pattern, std::move(compiled));
     }
 
-    // The expression of a pattern that was added.
+    // Returns the compiled form of a pattern that was added.
     const RE2 &operator[](const std::string &pattern) const { return *patterns_.at(pattern); }
 
   private:
     std::map<std::string, std::unique_ptr<RE2>> patterns_;
 };
 
-// What of a schema is looked at before valijson reads it, and kept for the texts of violations.
+// Checks limits of a schema before valijson parses it, and keeps its patterns and allowed values.
 class Survey {
   public:
     explicit Survey(const json &schema) : root_(schema) {
-        // Not recursive; also looks into what is no schema, such as a default, where a keyword is none.
+        // Not recursive. Also visits objects that are not schemas, such as a default, in which the
+        // keywords have no meaning.
         std::vector<const json *> rest{&schema};
         size_t objects = 0;
         while (!rest.empty()) {
@@ -156,7 +159,7 @@ class Survey {
 
     const Patterns &patterns() const { return patterns_; }
 
-    // The values that 'enum' and 'const' name, as JSON; the schema's, not secret.
+    // Returns values of 'enum' and 'const' as JSON. They are the schema's, so errors may show them.
     std::vector<std::string> choices(
         const std::function<bool(const Adapter &)> &is_choice) const {
         std::vector<std::string> texts;
@@ -202,7 +205,7 @@ class Survey {
         if (member("$ref")) follow(Adapter(node));
     }
 
-    // Refuses references to elsewhere, and such that only lead to each other.
+    // Throws for references to other documents, and for references that only lead to each other.
     void follow(const Adapter &node, int hops = 0) const {
         if (!node.isObject()) return;
         const auto object = node.getObject();
@@ -224,7 +227,7 @@ class Survey {
     }
 };
 
-// Applies the constraints of a schema to a value, and words what it breaks.
+// Applies the constraints of a schema to a value, and describes the violations.
 class Checker : public valijson::constraints::ConstraintVisitor {
   public:
     explicit Checker(const Survey &survey) : survey_(survey), patterns_(survey.patterns()) {}
@@ -317,7 +320,7 @@ class Checker : public valijson::constraints::ConstraintVisitor {
         return is_valid || report("expected " + choices(is_choice));
     }
 
-    // Drafts leave it to the reader whether 'format' says more than what a text is for.
+    // The drafts do not require 'format' to be checked.
     bool visit(const FormatConstraint &) override { return true; }
 
     bool visit(const TypeConstraint &constraint) override {
@@ -538,7 +541,7 @@ class Checker : public valijson::constraints::ConstraintVisitor {
         return true;
     }
 
-    // Constraints of an application's own; there are none.
+    // Constraints that an application defines; there are none.
     bool visit(const PolyConstraint &) override { return true; }
 
   private:
@@ -557,7 +560,7 @@ class Checker : public valijson::constraints::ConstraintVisitor {
 
     bool matches(const std::string &text, const std::string &pattern) {
         const RE2 &expression = patterns_[pattern];
-        // Without room for its automaton, RE2 goes through the pattern for each byte.
+        // If its DFA exceeds the memory limit, RE2 runs the whole program for each byte.
         step(1 + text.size() * uint64_t(expression.ProgramSize()) / matching_per_step);
         return RE2::PartialMatch(text, expression);
     }
@@ -582,7 +585,7 @@ class Checker : public valijson::constraints::ConstraintVisitor {
         return is_valid;
     }
 
-    // What a value breaks of a schema that it need not fit.
+    // Returns the violations of a schema that the value need not match.
     std::vector<Violation> tried(const Subschema &schema, const json &value) {
         std::vector<Violation> outer;
         outer.swap(violations);
@@ -701,8 +704,8 @@ valijson::SchemaParser::Version version(const json &schema) {
 }
 
 json parsed(cjsonschema_text text) {
-    // Copies and comparisons of values recurse. A callback of the parser's would cost time quadratic in
-    // the members of an object.
+    // Copying and comparing values recurses, so the nesting is limited. Checking it in a callback
+    // of the parser would take time quadratic in the members of an object.
     int depth = 0;
     bool is_string = false;
     for (const char *byte = text.bytes, *end = byte + text.count; byte < end; ++byte) {
@@ -716,7 +719,7 @@ json parsed(cjsonschema_text text) {
     return json::parse(text.bytes, text.bytes + text.count);
 }
 
-// One check, on a thread of its own.
+// One call of cjsonschema_check; run() runs on a thread of its own.
 struct Check {
     const cjsonschema_text schema;
     const cjsonschema_text *const value;
@@ -757,7 +760,7 @@ struct Check {
     }
 };
 
-// Nothing may be thrown out of a thread's function.
+// A thread's function must not throw.
 void *run(void *context) noexcept {
     auto &check = *static_cast<Check *>(context);
     try {
@@ -768,7 +771,7 @@ void *run(void *context) noexcept {
         } catch (const std::bad_alloc &) {
             check.outcome = CJSONSCHEMA_NO_RESOURCES;
         } catch (const std::exception &error) {
-            // valijson's own reasons among them.
+            // Includes the errors of valijson's parser.
             check.fail(CJSONSCHEMA_BAD_SCHEMA, error.what());
         }
     } catch (...) {

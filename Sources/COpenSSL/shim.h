@@ -8,19 +8,21 @@
 #include <openssl/x509v3.h>
 #include <stdbool.h>
 
-// Macros that Swift cannot read.
+// Macros that Swift cannot import.
 
-/// One-line names as RFC 2253 writes them, UTF-8 unescaped.
+/// Flags that print names in one line as in RFC 2253, with unescaped UTF-8.
 static const unsigned long copenssl_name_flags = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
 
-/// `SSL_CTX_set_tlsext_status_type` and `SSL_CTX_set_tlsext_status_cb`: asks servers for a stapled OCSP
-/// response, and calls `came` when it has come or will not; whether that is so from now on.
+/// `SSL_CTX_set_tlsext_status_type` and `SSL_CTX_set_tlsext_status_cb`: requests a stapled OCSP
+/// response, and sets `came` to be called in the handshake, with or without a response. Returns
+/// whether both succeeded.
 static inline bool copenssl_ask_for_staple(SSL_CTX *context, int (*came)(SSL *, void *)) {
     return SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp) == 1 &&
            SSL_CTX_set_tlsext_status_cb(context, came) == 1;
 }
 
-/// `SSL_get_tlsext_status_ocsp_resp`: the stapled response, DER; its length is -1 without one.
+/// `SSL_get_tlsext_status_ocsp_resp`: the stapled response as DER; returns its length, or -1 if
+/// there is none.
 static inline long copenssl_staple(SSL *connection, const unsigned char **bytes) {
     return SSL_get_tlsext_status_ocsp_resp(connection, bytes);
 }

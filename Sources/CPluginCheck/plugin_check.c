@@ -41,7 +41,7 @@ cplugincheck_thread cplugincheck_thread_state(void) {
         memcpy(&state.blocked_signals, &blocked, sizeof state.blocked_signals);
     }
 #if defined(__x86_64__)
-    /* Without the flags of what has happened, which any computation sets. */
+    /* Without the exception flags, which any computation may set. */
     state.floating_point = _mm_getcsr() & ~0x3fu;
 #else
     state.floating_point = (uint32_t)fegetround();
@@ -65,7 +65,7 @@ static atomic_int forks;
 
 static void count_fork(void) { atomic_fetch_add(&forks, 1); }
 
-/* The copy would go on with what the original does. */
+/* Without this the child would continue with the checks. */
 static void end_copy(void) { _exit(0); }
 
 void cplugincheck_watch_forks(void) { pthread_atfork(count_fork, NULL, end_copy); }
@@ -94,7 +94,7 @@ int cplugincheck_end_with(int descriptor) {
 bool cplugincheck_has_ended(pid_t child) {
     siginfo_t info;
     memset(&info, 0, sizeof info);
-    /* One that is no child, or was waited for, is no longer there. */
+    /* waitid() fails if it is not a child, or was waited for already. */
     if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return true;
     return info.si_pid != 0;
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Since Linux 6.3; libraries are mapped, not executed. */
+/* Since Linux 6.3. A library is mapped, not executed, so its file need not be executable. */
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
@@ -29,9 +29,9 @@ unsigned long long cpluginload_count(void) {
 
 struct search {
     uintptr_t address;
-    unsigned long long loads; /* as counted during the walk */
-    size_t objects;           /* seen so far */
-    size_t place;             /* of the one that holds the address, from 1 on; 0 for none */
+    unsigned long long loads; /* dlpi_adds during the iteration */
+    size_t objects;           /* the number of objects so far */
+    size_t place;             /* number of the object with the address, from 1; 0 for none */
 };
 
 static int look(struct dl_phdr_info *info, size_t size, void *data) {
@@ -52,7 +52,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *data) {
 bool cpluginload_is_new(uintptr_t address, unsigned long long before) {
     struct search search = {.address = address};
     dl_iterate_phdr(look, &search);
-    /* The linker appends what it loads: the last ones are the new ones. */
+    /* The linker appends loaded objects to its list, so the last ones are new. */
     return search.place != 0 && search.objects - search.place < search.loads - before;
 }
 

@@ -12,12 +12,12 @@
 
 enum { depth_limit = 4, line_size = 512, stack_size = 65536 };
 
-/* What a thread is in, the innermost last; deeper calls are counted only. */
+/* The plugin calls that a thread is in, the innermost last; those beyond depth_limit are only counted. */
 struct inside {
     int depth;
-    /* Whether the thread can run signal handlers, whatever a plugin does on it. */
+    /* Whether make_ready() was called for the thread. */
     bool is_ready;
-    /* Whether this is the copy of a process that a plugin has made by fork(). */
+    /* Whether this process is a child that a plugin has made by fork(). */
     bool is_copy;
     struct {
         char plugin[96], hook[32], subject[256];
@@ -40,7 +40,7 @@ static const struct {
     {SIGFPE, "SIGFPE"},   {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},
 };
 
-/* All that follows may run in a signal handler: no allocation, no stdio, no lock. */
+/* The following functions may run in a signal handler: no allocation, no stdio, no locks. */
 
 static void append(char *line, const char *text) {
     size_t end = strlen(line);
@@ -48,7 +48,7 @@ static void append(char *line, const char *text) {
     line[end] = 0;
 }
 
-/* Writes one line: who, what happened, where. */
+/* Writes one line: the plugin, what happened, and the hook. */
 static void report(const char *what, const char *name) {
     char line[line_size] = "outlet: ";
     int depth = inside.depth < depth_limit ? inside.depth : depth_limit;
@@ -82,11 +82,12 @@ static void on_signal(int number, siginfo_t *info, void *context) {
         if (signals[i].number == number) name = signals[i].name;
     }
     report("has crashed with ", name);
-    /* The handler is gone (SA_RESETHAND): a fault comes again, a signal that somebody has sent does not. */
+    /* The default action is set again (SA_RESETHAND). A fault repeats when this returns; a signal that was
+     * sent (si_code <= 0), and SIGTRAP, must be raised again. */
     if (info->si_code <= 0 || number == SIGTRAP) raise(number);
 }
 
-/* exit_group itself: no handler of anybody's runs. */
+/* Calls exit_group directly, so that no exit handlers run. */
 static void end_process(int exit_code) { syscall(SYS_exit_group, exit_code); }
 
 static void on_exit_call(void) {
@@ -103,15 +104,15 @@ void cpluginwatch_exit(int exit_code) {
     end_process(exit_code);
 }
 
-/* fork() by a plugin: said by the process, and the copy does not come back into the program. */
+/* Runs in the parent after fork(). The child ends in cpluginwatch_leave(). */
 static void on_fork(void) {
     if (inside.depth > 0) report("has copied the process with fork()", "");
 }
 
 static void on_fork_in_copy(void) { inside.is_copy = inside.depth > 0; }
 
-/* Lets the thread run handlers of faults: with a stack of their own, because a plugin may have used up
- * the thread's, and not blocked, as a thread that waits for events may have all signals. */
+/* Prepares the thread for the signal handler: an alternate stack, because the crash may be a stack
+ * overflow, and unblocked signals, because the event loop's threads block all. */
 static void make_ready(void) {
     inside.is_ready = true;
     sigset_t faults;
@@ -129,7 +130,7 @@ static void make_ready(void) {
     }
 }
 
-/* The thread ends. */
+/* Called when the thread ends. */
 static void free_stack(void *memory) {
     stack_t none = {.ss_flags = SS_DISABLE};
     sigaltstack(&none, NULL);

@@ -2,8 +2,8 @@
 
 #include "CPluginWatch.h"
 
-/* In a program, these stand before the C library's for all that it loads: a plugin that ends the process
- * is named. What the C library itself calls, and raw system calls, do not pass here. */
+/* Symbols of the executable take precedence over the C library's, so a plugin that calls these is
+ * reported. Calls within the C library and raw system calls do not come here. */
 
 __attribute__((noreturn)) void _exit(int status) {
     for (;;) cpluginwatch_exit(status);

@@ -50,7 +50,7 @@ static int spawn_with(
 int spawn_program(
     pid_t *pid, const char *path, char *const *arguments, char *const *environment,
     const char *directory, const int *descriptors, int count) {
-    // Copies out of the way, so that no number is overwritten before it has been used.
+    // Copies with high numbers, so that no descriptor is overwritten before it was used.
     int copies[16];
     if (count > 16) return EMFILE;
     for (int i = 0; i < count; i++) {

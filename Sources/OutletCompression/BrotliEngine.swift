@@ -1,6 +1,6 @@
 internal import CBrotli
 
-/// Undoes `br` (RFC 7932) with libbrotlidec.
+/// Decodes `br` (RFC 7932) with libbrotlidec.
 final class BrotliEngine: ContentDecoder.Engine {
     private let state: OpaquePointer
     private(set) var isAtEnd = false
@@ -30,7 +30,7 @@ final class BrotliEngine: ContentDecoder.Engine {
         input = UnsafeRawBufferPointer(rebasing: input[(input.count - available)...])
         if result == BROTLI_DECODER_RESULT_SUCCESS {
             isAtEnd = true
-            // Bytes that were decoded are handed over first; the next call tells what follows them.
+            // If this call decoded bytes, it returns them, and the next call checks the end.
             if room == output.count { try checkEnd(input) }
         } else if result == BROTLI_DECODER_RESULT_ERROR {
             let code = BrotliDecoderGetErrorCode(state)
@@ -41,7 +41,7 @@ final class BrotliEngine: ContentDecoder.Engine {
         return output.count - room
     }
 
-    /// Refuses what follows the end of the coding.
+    /// Throws if there is input after the end of the coded stream.
     private func checkEnd(_ input: UnsafeRawBufferPointer) throws(ContentDecoder.Failure) {
         guard !input.isEmpty else { return }
         throw ContentDecoder.Failure(

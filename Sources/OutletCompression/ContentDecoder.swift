@@ -1,51 +1,55 @@
 import OutletHTTP
 
-/// Undoes the codings of a body (RFC 9110 §8.4.1) piece by piece, and knows whether it saw their end.
+/// Decodes the content codings of a body (RFC 9110 §8.4.1) piece by piece, and detects their end.
 ///
-/// libcurl decodes as well, but tells nobody whether a coded stream had come to its end, so that half
-/// of one counts as whole.
+/// libcurl can decode as well, but does not report whether a coded stream was complete, so that a
+/// truncated one would be accepted.
 ///
 /// Thread: one at a time.
 package final class ContentDecoder {
-    /// Why a body cannot be decoded.
+    /// The error of a body that cannot be decoded.
     package struct Failure: Error, Equatable, CustomStringConvertible {
         /// The coding, and what is wrong with it.
         package let description: String
     }
 
-    /// One coding, as a library undoes it.
+    /// The decoder of one coding, implemented with a C library.
     protocol Engine: AnyObject {
-        /// The coded stream has ended; more bytes may begin another one where the coding allows it.
+        /// Whether the coded stream has ended; for some codings another one may follow.
         var isAtEnd: Bool { get }
-        /// Decodes as much as fits.
+        /// Decodes until the output is full or the input is consumed.
         ///
-        /// - Parameter input: Coded bytes; those that were used up are taken off its front.
-        /// - Returns: How many bytes were written; less than there is room for when the input is
-        ///   used up.
+        /// - Parameters:
+        ///   - input: Coded bytes; consumed ones are removed from its start.
+        ///   - output: Filled from its start.
+        /// - Returns: The number of bytes written; fewer than the output's size only if more input
+        ///   is needed or the stream has ended.
         func decode(
             _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
         ) throws(Failure) -> Int
     }
 
-    /// More codings on top of each other than this are an attack.
+    /// The largest number of codings of one body; more are refused as an attack.
     package static let maximumCodings = 5
-    /// How many bytes come out at once, at most.
+    /// The largest size of a decoded piece, in bytes.
     package static let pieceSize = 32 * 1024
 
-    /// The codings that can be undone.
+    /// The supported codings.
     package static let codings = ["gzip", "x-gzip", "deflate", "br", "zstd"]
 
     private let engine: any Engine
     private let output: UnsafeMutableRawBufferPointer
-    /// Undoes the coding that was put on top of this one.
+    /// The decoder of the coding that was applied after this one, whose output is this one's input.
     private let outer: ContentDecoder?
-    /// What the outer one has decoded and this one not.
+    /// The bytes that ``outer`` has decoded and this decoder has not consumed.
     private var between = UnsafeRawBufferPointer(start: nil, count: 0)
 
-    /// Makes a decoder for the lines of a `Content-Encoding` field.
+    /// Makes a decoder for the values of a `Content-Encoding` field.
     ///
-    /// - Returns: `nil` when they name nothing that changes the body.
-    /// - Throws: ``Failure`` for a coding that is not known, for too many, and for lack of memory.
+    /// - Parameter fields: The values of all `Content-Encoding` fields, in order.
+    /// - Returns: `nil` if they name no coding that changes the body.
+    /// - Throws: ``Failure`` if a coding is not supported, if there are more than
+    ///   ``maximumCodings``, or if there is not enough memory.
     package static func make(_ fields: [String]) throws(Failure) -> ContentDecoder? {
         var names: [String] = []
         for field in fields {
@@ -59,7 +63,7 @@ package final class ContentDecoder {
                 description: "\(names.count) codings on top of each other; "
                     + "at most \(maximumCodings) are undone")
         }
-        // The last one named was put on last (RFC 9110 §8.4).
+        // Codings are listed in the order in which they were applied (RFC 9110 §8.4).
         var decoder: ContentDecoder?
         for name in names.reversed() {
             decoder = ContentDecoder(try engine(name), outer: decoder)
@@ -88,17 +92,18 @@ package final class ContentDecoder {
 
     deinit { output.deallocate() }
 
-    /// Whether all codings have come to their end.
+    /// Whether the coded streams of all codings have ended.
     package var isAtEnd: Bool {
         engine.isAtEnd && between.isEmpty && outer?.isAtEnd ?? true
     }
 
-    /// Decodes until a piece is full or the input is used up.
+    /// Decodes until a piece is full or the input is consumed.
     ///
-    /// - Parameter input: Coded bytes; those that were used up are taken off its front. They must
-    ///   stay where they are until the decoder returns an empty piece.
-    /// - Returns: Decoded bytes, valid until the next call; none when all input is used up and
-    ///   nothing more can be made of it.
+    /// - Parameter input: Coded bytes; consumed ones are removed from its start. The memory must
+    ///   stay valid until the decoder returns an empty piece.
+    /// - Returns: Decoded bytes, valid until the next call; empty if all input is consumed and all
+    ///   output was returned.
+    /// - Throws: ``Failure`` if the input is not valid for its coding, or continues after its end.
     package func decode(
         _ input: inout UnsafeRawBufferPointer
     ) throws(Failure) -> UnsafeRawBufferPointer {

@@ -1,26 +1,27 @@
 internal import CZlib
 package import FoundationEssentials
 
-/// Compresses bytes as HTTP's `deflate` coding has them (RFC 9110 §8.4.1.2): zlib's format.
+/// Compresses bytes for HTTP's `deflate` coding (RFC 9110 §8.4.1.2), which is the zlib format.
 package enum Deflate {
-    /// What zlib answered when it refused, such as `Z_MEM_ERROR` (-4).
+    /// An error of zlib, such as `Z_MEM_ERROR` (-4).
     package struct Failure: Error, Equatable, CustomStringConvertible {
         /// zlib's code.
         package let code: Int32
 
-        /// The code, in words where zlib has them.
+        /// zlib's message for the code, and the code.
         package var description: String {
             "deflate: \(zError(code).map { String(cString: $0) } ?? "failed") (\(code))"
         }
     }
 
-    /// The bytes in zlib's format (RFC 1950): `78 5E`, deflate, Adler-32.
+    /// Returns the bytes in zlib format (RFC 1950): the header `78 5E`, deflate, Adler-32.
     ///
-    /// The level is 5, the highest whose header is `78 5E`: fewer cycles than zlib's usual 6.
+    /// Uses level 5, the highest one with the header `78 5E`; it takes less time than zlib's
+    /// default 6.
     ///
-    /// - Throws: ``Failure``, which is lack of memory.
+    /// - Throws: ``Failure`` if there is not enough memory.
     ///
-    /// Thread: any. Blocks for as long as compressing takes.
+    /// Thread: any. Blocks while it compresses.
     package static func zlib(_ data: Data) throws(Failure) -> Data {
         var compressed = Data(count: Int(compressBound(uLong(data.count))))
         var count = uLong(compressed.count)

@@ -1,9 +1,10 @@
 internal import CZlib
 
-/// Undoes `gzip` (RFC 1952, any number of members) and `deflate` (RFC 1950, and RFC 1951 from servers
-/// that send that) with zlib.
+/// Decodes `gzip` (RFC 1952, with any number of members) and `deflate` with zlib.
+///
+/// `deflate` is the zlib format (RFC 1950), but some servers send raw deflate (RFC 1951).
 final class Inflater: ContentDecoder.Engine {
-    /// What the deflated bytes are wrapped in.
+    /// The format around the deflated data.
     enum Wrapping {
         case gzip, deflate
     }
@@ -42,7 +43,7 @@ final class Inflater: ContentDecoder.Engine {
             switch code {
             case Z_OK: continue
             case Z_STREAM_END: isAtEnd = true
-            // There is nothing to be made of the input that is left, which is none.
+            // No progress is possible: the input is consumed.
             case Z_BUF_ERROR: return written
             default: throw failure(code)
             }
@@ -66,9 +67,9 @@ final class Inflater: ContentDecoder.Engine {
         return code
     }
 
-    /// Finds out whether there is zlib's wrapping, which some servers leave out.
+    /// Switches to raw deflate if the first byte is not that of a zlib header.
     ///
-    /// It begins with a byte whose lower half is 8, which no bare block that an encoder makes does.
+    /// The lower four bits of that byte are 8; no encoder makes a raw block that begins so.
     private func begin(_ input: UnsafeRawBufferPointer) throws(ContentDecoder.Failure) {
         hasBegun = true
         guard wrapping == .deflate, let first = input.first, first & 0x0F != 8 else { return }

@@ -1,6 +1,6 @@
 internal import CZstd
 
-/// Undoes `zstd` (RFC 8878, any number of frames) with libzstd.
+/// Decodes `zstd` (RFC 8878, with any number of frames) with libzstd.
 final class ZstdEngine: ContentDecoder.Engine {
     private let stream: OpaquePointer
     private(set) var isAtEnd = false
@@ -10,7 +10,7 @@ final class ZstdEngine: ContentDecoder.Engine {
             throw ContentDecoder.Failure(description: "zstd: no memory left")
         }
         self.stream = stream
-        // A server must not ask for more memory than this, 8 MiB (RFC 9659 §3).
+        // Limits the window, and so the memory, to 8 MiB: servers must not use more (RFC 9659 §3).
         ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, 23)
     }
 

@@ -2,16 +2,19 @@ package import FoundationEssentials
 import Glibc
 
 extension Data {
-    /// Reads a whole plain file.
+    /// Reads a whole regular file.
     ///
-    /// Not by `init(contentsOf:)`, which waits for ever for somebody who writes to a pipe, and that of
-    /// Swift 6.3 loses 4 KiB of memory with every file that has nothing in it.
+    /// Used instead of `init(contentsOf:)`, which blocks on a named pipe until it has a writer, and
+    /// in Swift 6.3 leaks 4 KiB for every empty file.
     ///
-    /// - Throws: ``NotPlainFile``, or what `init(contentsOf:)` throws.
+    /// - Throws: ``NotPlainFile``; the error of `init(contentsOf:)` if the file cannot be opened;
+    ///   `CocoaError` with `fileReadUnknown` if it cannot be read.
+    ///
+    /// Thread: any that may block on a disk.
     package init(contentOf file: URL) throws {
         let path = file.path(percentEncoded: false)
         let descriptor = file.isFileURL ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1
-        // It says why in the words that callers know.
+        // `init(contentsOf:)` throws the error that callers expect.
         guard descriptor >= 0 else {
             if let fault = NotPlainFile(path) { throw fault }
             self = try Data(contentsOf: file)
@@ -21,7 +24,7 @@ extension Data {
         var facts = stat()
         guard fstat(descriptor, &facts) == 0 else { throw CocoaError(.fileReadUnknown) }
         if let fault = NotPlainFile(path, facts) { throw fault }
-        // The kernel's own files have no size and a content all the same.
+        // Reads on to the end: files in `/proc` and `/sys` report a wrong size.
         self.init(count: Int(facts.st_size))
         var done = 0
         while true {
@@ -37,7 +40,12 @@ extension Data {
         count = done
     }
 
-    /// Reads a whole plain file, if it can be read and has no more bytes than that.
+    /// Reads a whole regular file; `nil` if it cannot be read, is a symbolic link, or is longer
+    /// than the limit.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - limit: The largest length to read, in bytes.
     package init?(contentOf path: String, limit: Int) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -49,7 +57,8 @@ extension Data {
         self.init(from: descriptor, count: facts.st_size)
     }
 
-    /// Reads so many bytes; `nil` if there are fewer.
+    /// Reads exactly `count` bytes from the descriptor's position; `nil` if there are fewer or
+    /// reading fails.
     package init?(from descriptor: Int32, count: Int) {
         self.init(count: count)
         let done = withUnsafeMutableBytes { buffer -> Int in
@@ -67,15 +76,17 @@ extension Data {
     }
 }
 
-/// A path names something other than a regular file where one is required: reading a pipe blocks until
-/// it has a writer, and a device may never end.
+/// The error of a path that does not name a regular file.
+///
+/// Reading a named pipe blocks until it has a writer, and a device may have no end.
 package struct NotPlainFile: Error, Equatable, CustomStringConvertible {
-    /// Where it lies.
+    /// The path.
     package let path: String
-    /// What it is.
+    /// The kind of the file, such as `a directory`.
     package let kind: String
 
-    /// `nil` for a plain file, links to one included, and where there is nothing.
+    /// Makes an error for a path; `nil` if it names a regular file, follows a link to one, or names
+    /// nothing.
     package init?(_ path: String) {
         var facts = stat()
         guard stat(path, &facts) == 0 else { return nil }
@@ -93,6 +104,6 @@ package struct NotPlainFile: Error, Equatable, CustomStringConvertible {
         self.path = path
     }
 
-    /// What lies where.
+    /// The path and the kind of the file.
     package var description: String { "\(path) is \(kind), not a plain file" }
 }

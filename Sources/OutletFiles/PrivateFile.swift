@@ -1,9 +1,9 @@
 package import FoundationEssentials
 import Glibc
 
-/// A file for its owner's eyes only (mode 0600), seen whole or not at all.
+/// Writes files that only their owner can access (mode 0600), and replaces them atomically.
 package enum PrivateFile {
-    /// What could not be done, and the system's number for it (`errno`).
+    /// An operation that failed, and its `errno`.
     package struct Failure: Error {
         package let path: String
         package let what: String
@@ -16,20 +16,24 @@ package enum PrivateFile {
         }
     }
 
-    /// Puts bytes in a file's place.
+    /// Writes a file atomically: readers see the old content or the whole new one.
+    ///
+    /// Writes to a new file in the same directory, with a random name that ends with `.tmp`, and
+    /// renames it. A process that is killed meanwhile leaves that file behind.
     ///
     /// - Parameters:
-    ///   - data: What the file shall hold.
-    ///   - path: Where; what is there is replaced. The bytes are written beside it first, to a file
-    ///     with `.tmp` at the end whose name nobody else has, and a process that was killed has left.
+    ///   - data: The new content.
+    ///   - path: The path of the file. An existing file or symbolic link is replaced.
+    /// - Throws: ``Failure`` if the path names a directory, a device or a pipe, or the file cannot
+    ///   be created, written or renamed.
     ///
-    /// Thread: any that may wait for a disk.
+    /// Thread: any that may block on a disk.
     package static func write(_ data: Data, to path: String) throws(Failure) {
         try checkKind(of: path)
         let temporary = temporaryName(beside: path)
         let descriptor = try create(temporary)
         let written = data.withUnsafeBytes { write($0, to: descriptor) }
-        // Some file systems tell of a full disk only now.
+        // Some file systems report a full disk only here.
         let closed = close(descriptor) == 0 ? 0 : errno
         let failure = written == 0 ? closed : written
         guard failure == 0 else {
@@ -43,17 +47,19 @@ package enum PrivateFile {
         }
     }
 
-    /// A file that is written bit by bit beside its place, and put there when it is whole.
+    /// A file that is written in pieces under a temporary name, and renamed once it is complete.
     package struct Draft: Sendable {
-        /// For writing; the caller's to close.
+        /// The descriptor for writing; the caller must close it.
         package let descriptor: Int32
         private let temporary: String
         private let path: String
 
-        /// Makes an empty file.
+        /// Creates an empty file under a temporary name.
         ///
-        /// - Parameter path: Its place; anything but a plain file or a link there is refused. What is
-        ///   there stays until ``publish()``, and what a link there leads to is kept.
+        /// - Parameter path: The final path. An existing file or symbolic link is replaced by
+        ///   ``publish()``; the target of a link is kept.
+        /// - Throws: ``Failure`` if the path names a directory, a device or a pipe, or the file
+        ///   cannot be created.
         package init(of path: String) throws(Failure) {
             try checkKind(of: path)
             self.path = path
@@ -61,23 +67,27 @@ package enum PrivateFile {
             descriptor = try create(temporary)
         }
 
-        /// Puts the file into its place; it may be written further.
+        /// Renames the file to its final path; the descriptor stays usable.
+        ///
+        /// - Throws: ``Failure`` if it cannot be renamed; call ``discard()`` to remove the file.
         package func publish() throws(Failure) {
             guard rename(temporary, path) == 0 else {
                 throw Failure(path: path, what: "cannot be put into its place", number: errno)
             }
         }
 
-        /// Removes the file, which was not put into its place.
+        /// Removes the file; only for a draft that was not published.
         package func discard() { unlink(temporary) }
     }
 
-    /// Opens a file to add to its end, made if it is not there; from then on nobody else may read it.
+    /// Opens a file for appending, or creates it; sets its mode to 0600.
     ///
-    /// - Parameter path: Where; anything but a plain file is refused, a symbolic link as well.
-    /// - Returns: A descriptor for writing, which is the caller's to close.
+    /// - Parameter path: The path of a regular file; a symbolic link is refused.
+    /// - Returns: A descriptor for writing, which the caller must close.
+    /// - Throws: ``Failure`` if the file cannot be opened, is not a regular one, or its mode cannot
+    ///   be changed.
     package static func extend(_ path: String) throws(Failure) -> Int32 {
-        // A pipe that nobody reads would be waited for otherwise.
+        // With O_NONBLOCK, opening a pipe without a reader fails instead of blocking.
         let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
         let descriptor = open(path, flags, 0o600)
         guard descriptor >= 0 else {
@@ -94,7 +104,7 @@ package enum PrivateFile {
         return descriptor
     }
 
-    /// Refuses to put a file in the place of a device, a pipe or a directory.
+    /// Throws if the path names anything but a regular file or a symbolic link.
     private static func checkKind(of path: String) throws(Failure) {
         var facts = stat()
         guard lstat(path, &facts) == 0 else { return }

@@ -193,7 +193,7 @@ public struct HeaderBlock: @unchecked Sendable {
 
     /// Calls `body` with the index of each field with a name until it returns `false`.
     ///
-    /// - Parameter name: The bytes of the name; need not be UTF-8.
+    /// The bytes of the name need not be UTF-8.
     func forEachIndex(named name: UnsafeBufferPointer<UInt8>, _ body: (Int) -> Bool) {
         section.withBytes { block in
             for (index, field) in fields.enumerated() {

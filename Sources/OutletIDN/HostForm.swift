@@ -1,25 +1,26 @@
 internal import CIDN2
 internal import Glibc
 
-/// The forms of host names and IPv6 addresses that need the system's libraries.
+/// The conversions of host names and IPv6 addresses that need libidn2 or glibc.
 ///
 /// Thread: any; no state.
 package enum HostForm {
-    /// Why a name has no form in ASCII.
+    /// The error of a name that has no ASCII form.
     package struct Failure: Error, Sendable, Equatable {
-        /// libidn2's reason.
+        /// The message of libidn2.
         package let reason: String
     }
 
     /// Converts a name to the form that DNS uses: labels outside ASCII become A-labels (`xn--…`).
     ///
-    /// As libcurl converts it (`idn_decode` in `lib/idn.c`): Unicode TR46 without transitional
-    /// processing, then with it. libcurl reads the name in the locale's encoding, which in a program
-    /// that does not call `setlocale` is ASCII; this reads UTF-8.
+    /// Converts as libcurl does (`idn_decode` in `lib/idn.c`): with non-transitional processing of
+    /// Unicode TR46, and if that fails, with transitional processing. libcurl reads the name in the
+    /// locale's encoding, which is ASCII in a program that does not call `setlocale`; this function
+    /// reads UTF-8.
     ///
     /// - Parameter name: The name in UTF-8, without NUL.
     /// - Returns: The name in ASCII.
-    /// - Throws: ``Failure`` if libidn2 refuses the name.
+    /// - Throws: ``Failure`` if libidn2 rejects the name.
     package static func ascii(_ name: String) throws(Failure) -> String {
         var output: UnsafeMutablePointer<UInt8>?
         var code = lookUp(
@@ -40,7 +41,7 @@ package enum HostForm {
         idn2_lookup_u8(name, &output, flags)
     }
 
-    /// The shortest form of an IPv6 address, in lower case (RFC 5952).
+    /// Returns the canonical form of an IPv6 address: the shortest one, in lower case (RFC 5952).
     ///
     /// - Parameter text: An address without brackets and zone.
     /// - Returns: `nil` if the text is not an IPv6 address.

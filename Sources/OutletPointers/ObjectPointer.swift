@@ -1,38 +1,44 @@
-/// A Swift object as C code keeps it: the `void *` that callbacks are given back.
+/// Converts Swift objects to and from the `void *` that C code stores and passes to callbacks.
 ///
-/// The one place where references are passed by hand, because C does not count them. Each pointer is
-/// one of two kinds, which the function that makes it says: ``unretained(_:)`` or ``retained(_:)``.
+/// All manual reference counting is here. A pointer either owns no reference, as from
+/// ``unretained(_:)``, or owns one, as from ``retained(_:)``.
 package enum ObjectPointer {
-    /// A pointer to an object that its Swift owner keeps for as long as C may call back.
+    /// Returns a pointer that owns no reference; a Swift owner must keep the object alive for as
+    /// long as C may use the pointer.
     @inlinable package static func unretained(_ object: AnyObject) -> UnsafeMutableRawPointer {
         Unmanaged.passUnretained(object).toOpaque()
     }
 
-    /// A pointer that keeps the object, until ``release(_:)`` or ``takeRetained(_:as:)``.
+    /// Returns a pointer that owns a reference, until ``release(_:)`` or ``takeRetained(_:as:)``.
     @inlinable package static func retained(_ object: AnyObject) -> UnsafeMutableRawPointer {
         Unmanaged.passRetained(object).toOpaque()
     }
 
-    /// The object of a pointer that is lent or kept; of the type that it was made of.
+    /// Returns the object of a pointer of either kind; a reference that the pointer owns stays its
+    /// own.
+    ///
+    /// `Object` must be the class of the object or a superclass; this is not checked.
     @inlinable package static func object<Object: AnyObject>(
         at pointer: UnsafeMutableRawPointer, as type: Object.Type = Object.self
     ) -> Object {
         Unmanaged<Object>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Lets a kept object go, and returns it; the pointer is not used again.
+    /// Returns the object of a pointer that owns a reference, and takes over that reference.
+    ///
+    /// The pointer must not be used again.
     @inlinable package static func takeRetained<Object: AnyObject>(
         _ pointer: UnsafeMutableRawPointer, as type: Object.Type = Object.self
     ) -> Object {
         Unmanaged<Object>.fromOpaque(pointer).takeRetainedValue()
     }
 
-    /// Lets a kept object go; the pointer is not used again.
+    /// Releases the reference that a pointer owns; the pointer must not be used again.
     @inlinable package static func release(_ pointer: UnsafeMutableRawPointer) {
         Unmanaged<AnyObject>.fromOpaque(pointer).release()
     }
 
-    /// Makes one more kept pointer of one, as where C has copied it.
+    /// Retains the object once more, for a copy of the pointer that C has made.
     @inlinable package static func retain(_ pointer: UnsafeMutableRawPointer) {
         _ = Unmanaged<AnyObject>.fromOpaque(pointer).retain()
     }

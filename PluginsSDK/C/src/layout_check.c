@@ -1,6 +1,6 @@
-/* layout_check.c - the ABI in numbers: a change here breaks plugins that exist.
+/* layout_check.c - assertions of the ABI's layout. To change an assertion breaks existing plugins.
  *
- * An appended field adds a line and changes its table's size; raise OUTLET_ABI_MINOR with it. */
+ * If a field is appended, add its line, adjust its table's size, and increase OUTLET_ABI_MINOR. */
 #include <outlet/outlet.h>
 
 #if UINTPTR_MAX != UINT64_MAX
@@ -220,7 +220,7 @@ AT(outlet_timers, reserved, 4);
 AT(outlet_timers, start, 8);
 AT(outlet_timers, cancel, 16);
 
-/* Statuses and verdicts are part of it too. */
+/* The values of statuses and verdicts are part of the ABI, too. */
 _Static_assert(sizeof(outlet_status) == 4, "outlet_status changed its size");
 _Static_assert(OUTLET_OK == 0 && OUTLET_PENDING == 1, "a status changed its value");
 _Static_assert(OUTLET_E_FAILED == -1 && OUTLET_E_STALE == -2 && OUTLET_E_DENIED == -3 &&

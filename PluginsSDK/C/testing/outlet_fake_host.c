@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* Bytes of its own, with a NUL behind them. */
+/* Owned bytes, followed by a NUL. */
 struct bytes {
     char *ptr;
     size_t len;
@@ -185,7 +185,7 @@ static outlet_status request_header(const outlet_host *host, outlet_request requ
     return header(self, name, nth, out);
 }
 
-/* All headers, for as long as none is changed. */
+/* All headers; valid until one of them changes. */
 static const outlet_field *lent(struct message *self) {
     self->lent = checked(realloc(self->lent, (self->headers.count + 1) * sizeof *self->lent));
     for (size_t i = 0; i < self->headers.count; i++) {

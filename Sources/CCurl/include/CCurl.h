@@ -1,5 +1,5 @@
 #pragma once
-/// What Swift cannot reach of libcurl and Linux by itself: mechanism only, no decisions.
+/// The parts of libcurl and Linux that Swift cannot call directly: mechanism only, no policy.
 #include "ccurl_head.h"
 #include "ccurl_options.h"
 #include "ccurl_poller.h"

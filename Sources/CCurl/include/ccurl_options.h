@@ -1,5 +1,5 @@
 #pragma once
-/// Typed doors to libcurl's variadic calls, which Swift cannot make.
+/// Typed wrappers of libcurl's variadic functions, which Swift cannot call.
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,13 +8,14 @@
 #error "libcurl 7.87.0 or later is needed (Debian 12: libcurl4-openssl-dev)"
 #endif
 
-// curl_easy_setopt, one door per type of its third argument.
+// curl_easy_setopt, one wrapper per type of its third argument.
 
 CURLcode ccurl_set_long(CURL *_Nonnull easy, CURLoption option, long value);
 CURLcode ccurl_set_offset(CURL *_Nonnull easy, CURLoption option, int64_t value);
 /// libcurl copies the string; `NULL` unsets the option.
 CURLcode ccurl_set_string(CURL *_Nonnull easy, CURLoption option, const char *_Nullable value);
-/// libcurl keeps the pointer: lists, parsed URLs, shares, buffers, callback data.
+/// libcurl stores the pointer, which must stay valid: lists, parsed URLs, shares, buffers, callback
+/// data.
 CURLcode ccurl_set_pointer(CURL *_Nonnull easy, CURLoption option, const void *_Nullable value);
 /// `CURLOPT_WRITEFUNCTION`, `CURLOPT_HEADERFUNCTION`.
 CURLcode ccurl_set_write(CURL *_Nonnull easy, CURLoption option, curl_write_callback _Nullable call);
@@ -26,7 +27,7 @@ CURLcode ccurl_set_seek(CURL *_Nonnull easy, curl_seek_callback _Nullable call);
 CURLcode ccurl_set_progress(CURL *_Nonnull easy, curl_xferinfo_callback _Nullable call);
 /// `CURLOPT_PREREQFUNCTION`.
 CURLcode ccurl_set_prereq(CURL *_Nonnull easy, curl_prereq_callback _Nullable call);
-/// Bytes that libcurl copies; `NULL` unsets the option.
+/// libcurl copies the bytes; `NULL` unsets the option.
 CURLcode ccurl_set_blob(
     CURL *_Nonnull easy, CURLoption option, const void *_Nullable bytes, size_t count);
 /// `CURLOPT_SSL_CTX_FUNCTION`.
@@ -34,37 +35,40 @@ CURLcode ccurl_set_ssl_context(CURL *_Nonnull easy, curl_ssl_ctx_callback _Nulla
 /// `CURLOPT_DEBUGFUNCTION`.
 CURLcode ccurl_set_debug(CURL *_Nonnull easy, curl_debug_callback _Nullable call);
 
-// curl_easy_getinfo; 0 or NULL when libcurl has no answer.
+// curl_easy_getinfo; 0 or NULL if libcurl has no value.
 
 int64_t ccurl_get_offset(CURL *_Nonnull easy, CURLINFO info);
-/// What a handle has measured of its transfer: the answers to the `CURLINFO_` of the same names, 0
-/// or NULL where libcurl has none, and where it need not be asked.
+/// The measurements of a transfer: the values of the `CURLINFO_` constants of the same names. 0 or
+/// NULL if libcurl has no value, or if the value was not queried.
 typedef struct ccurl_measures {
     int64_t namelookup_time_t, connect_time_t, appconnect_time_t, pretransfer_time_t,
         starttransfer_time_t, total_time_t;
     int64_t size_upload_t, size_download_t;
     long request_size, header_size;
     long num_connects, primary_port, local_port;
-    /// libcurl's own, until the handle's next transfer.
+    /// Owned by libcurl; valid until the handle's next transfer.
     const char *_Nullable primary_ip, *_Nullable local_ip;
 } ccurl_measures;
 
-/// - `was_plainly_sent`: whether a request without a body was given to a connection; of one that was
-///   used again, the times of its making and its ends are not asked for then.
+/// Reads the measurements of a handle.
+///
+/// - `was_plainly_sent`: whether a request without a body was sent. If its connection was reused,
+///   the upload size and the times and addresses of the connection are then not queried.
 ccurl_measures ccurl_measure(CURL *_Nonnull easy, bool was_plainly_sent);
-/// `CURLINFO_ACTIVESOCKET`; -1 without a connection.
+/// `CURLINFO_ACTIVESOCKET`; -1 if there is no connection.
 int ccurl_get_socket(CURL *_Nonnull easy);
-/// `CURLINFO_TLS_SSL_PTR`: the connection's `SSL *` when OpenSSL runs it, else NULL.
+/// `CURLINFO_TLS_SSL_PTR`: the connection's `SSL *`; NULL without TLS or with another library than
+/// OpenSSL.
 void *_Nullable ccurl_get_ssl(CURL *_Nonnull easy);
 
-// Constants whose macros Swift cannot read.
+// Constants whose macros Swift cannot import.
 
-/// `CURLAUTH_DIGEST`, `_NTLM` and `_BASIC`: what a name and a password are good for.
+/// `CURLAUTH_DIGEST`, `_NTLM` and `_BASIC`: the schemes that need a user name and a password.
 extern const long ccurl_auth_password;
 /// `CURLAUTH_BASIC` and so on.
 extern const long ccurl_auth_basic, ccurl_auth_digest, ccurl_auth_negotiate, ccurl_auth_ntlm,
     ccurl_auth_bearer;
-/// `CURLAUTH_ONLY`: with one of the others, wait until the server asks for it.
+/// `CURLAUTH_ONLY`: combined with a scheme, sends no credentials until the server asks for them.
 extern const long ccurl_auth_only;
 /// `CURLPAUSE_ALL`.
 extern const int ccurl_pause_all;
@@ -73,6 +77,6 @@ extern const int ccurl_pause_all;
 
 CURLMcode ccurl_multi_set_long(CURLM *_Nonnull multi, CURLMoption option, long value);
 
-/// What the next finished handle has for `CURLOPT_PRIVATE`, and its result; NULL when none is left
-/// (`curl_multi_info_read`).
+/// Returns the `CURLOPT_PRIVATE` pointer of the next finished handle, and its result; NULL if there
+/// is none (`curl_multi_info_read`).
 void *_Nullable ccurl_multi_next_done(CURLM *_Nonnull multi, CURLcode *_Nonnull result);

@@ -1,4 +1,4 @@
-/* JSON Schema, drafts 4, 6 and 7, checked by valijson's model of a schema. */
+/* Validates JSON values with JSON Schema, drafts 4, 6 and 7; schemas are parsed by valijson. */
 #ifndef CJSONSCHEMA_JSON_SCHEMA_H
 #define CJSONSCHEMA_JSON_SCHEMA_H
 
@@ -8,18 +8,19 @@
 extern "C" {
 #endif
 
-/* UTF-8, without a NUL at its end. */
+/* UTF-8 text without a final NUL. */
 typedef struct cjsonschema_text {
     const char *_Nonnull bytes;
     size_t count;
 } cjsonschema_text;
 
-/* What a value breaks; all texts live until the report returns. */
+/* A rule that a value violates; all texts are valid until the report function returns. */
 typedef struct cjsonschema_violation {
-    cjsonschema_text path; /* a JSON pointer to where in the value; empty for all of it */
-    cjsonschema_text fact; /* without anything of the value; empty when there is a key */
-    cjsonschema_text key;  /* of an object, and not in the schema; else empty */
-    const cjsonschema_text *_Nullable names; /* what the schema has in its place */
+    cjsonschema_text path; /* JSON pointer to the place in the value; empty for the whole */
+    cjsonschema_text fact; /* what is wrong; may name keys, but no values; empty with a key */
+    cjsonschema_text key;  /* an object's key that the schema does not allow; or empty */
+    const cjsonschema_text *_Nullable names; /* with a key, keys of the schema that the object lacks,
+                                            * one of which may be meant; at most 200 */
     size_t name_count;
 } cjsonschema_violation;
 
@@ -28,18 +29,18 @@ typedef void (*cjsonschema_report)(
 
 typedef enum cjsonschema_outcome {
     CJSONSCHEMA_VALID = 0,
-    CJSONSCHEMA_INVALID,       /* reported: each violation, a hundred at most */
-    CJSONSCHEMA_BAD_SCHEMA,    /* reported: the one reason */
-    CJSONSCHEMA_BAD_VALUE,     /* reported: why the value cannot be read */
-    CJSONSCHEMA_NO_RESOURCES   /* no memory, or no thread with a stack that is large enough */
+    CJSONSCHEMA_INVALID,       /* reports each violation, at most a hundred */
+    CJSONSCHEMA_BAD_SCHEMA,    /* reports one violation: what is wrong with the schema */
+    CJSONSCHEMA_BAD_VALUE,     /* reports one violation: why the value cannot be parsed */
+    CJSONSCHEMA_NO_RESOURCES   /* no memory, or no thread with a large enough stack */
 } cjsonschema_outcome;
 
-/* Checks a value against a schema; both are texts of JSON. A null value checks the schema alone.
+/* Validates a value with a schema; both are JSON texts. A null value only checks the schema.
  *
- * Nothing is fetched: references lead into the schema itself. Work, recursion and memory are bounded
- * whatever the schema holds; patterns are RE2's, which take time linear in the text.
+ * Nothing is fetched: references can only point into the schema itself. Work, recursion and memory are
+ * bounded for any schema. Patterns are RE2's, which need time linear in the text.
  *
- * Thread: any; waits for one of its own. The report is called on the caller's. */
+ * Thread: any; blocks while it works on a thread of its own. `report` is called on the calling thread. */
 cjsonschema_outcome cjsonschema_check(
     cjsonschema_text schema, const cjsonschema_text *_Nullable value,
     cjsonschema_report _Nonnull report, void *_Nullable context);

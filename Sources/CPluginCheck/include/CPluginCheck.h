@@ -1,5 +1,6 @@
 /*
- * CPluginCheck.h - what the checker measures of its own process, and Swift's Glibc module leaves out.
+ * CPluginCheck.h - Measurements of the plugin checker's own process that Swift's Glibc module does not
+ * offer.
  */
 #ifndef CPLUGINCHECK_H
 #define CPLUGINCHECK_H
@@ -8,18 +9,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How many bytes malloc() has given out, and were not freed. Thread: any. */
+/* Returns the number of bytes that were allocated with malloc() and not freed. Thread: any. */
 uint64_t cplugincheck_allocated(void);
 
-/* What the calling thread has used so far. */
+/* What the calling thread has used since it started. */
 typedef struct cplugincheck_usage {
-    uint64_t cpu_ns; /* processor time */
-    uint64_t waits;  /* how often it gave the processor up to wait for something */
+    uint64_t cpu_ns; /* processor time in nanoseconds */
+    uint64_t waits;  /* voluntary context switches: how often it waited */
 } cplugincheck_usage;
 
 cplugincheck_usage cplugincheck_thread_usage(void);
 
-/* What the calling thread should be left with: its blocked signals, and how it rounds and traps. */
+/* Thread state that a plugin must not change: the blocked signals, and the floating-point rounding and
+ * exception modes. */
 typedef struct cplugincheck_thread {
     uint64_t blocked_signals;
     uint32_t floating_point;
@@ -27,25 +29,24 @@ typedef struct cplugincheck_thread {
 
 cplugincheck_thread cplugincheck_thread_state(void);
 
-/* Gives the calling thread that state back. */
+/* Restores that state in the calling thread. */
 void cplugincheck_restore_thread(cplugincheck_thread state);
 
 /*
- * Counts calls of fork() from now on; a copy of the process that one makes ends at once. Thread: any,
- * once.
+ * Counts calls of fork() from now on, and ends each child at once. Thread: any; call it once.
  */
 void cplugincheck_watch_forks(void);
 
-/* How often fork() was called. Thread: any. */
+/* Returns how often fork() was called. Thread: any. */
 int cplugincheck_forks(void);
 
 /*
- * Ends the process group of the caller as soon as a descriptor is at its end; a thread of its own reads it.
- * Returns 0 or an errno value. Thread: any, once.
+ * Kills the caller's process group, itself included, when a descriptor reaches its end of file. Starts a
+ * thread that reads the descriptor. Returns 0 or an errno value. Thread: any; call it once.
  */
 int cplugincheck_end_with(int descriptor);
 
-/* Whether a child has ended; it can be waited for all the same. Thread: any. */
+/* Whether a child process has ended; it can still be waited for. Thread: any. */
 bool cplugincheck_has_ended(pid_t child);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * CPluginLoad.h - what the dynamic linker knows of the objects in this process, and files for it to load.
+ * CPluginLoad.h - Information from the dynamic linker about the loaded objects (the program and its
+ * shared libraries), and copies of files for it to load.
  */
 #ifndef CPLUGINLOAD_H
 #define CPLUGINLOAD_H
@@ -7,20 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many objects have been loaded since the process began, those that are gone included. Thread: any. */
+/* Returns how many objects were loaded since the process started, including unloaded ones. Thread: any. */
 unsigned long long cpluginload_count(void);
 
 /*
- * Whether an address lies in an object that was loaded since the count was `before`, by any thread.
- * Where objects have been unloaded meanwhile, a few older ones may pass for new. Thread: any.
+ * Whether an address is in an object that any thread has loaded since cpluginload_count() returned
+ * `before`. If objects were unloaded meanwhile, a few older ones may be reported as new. Thread: any.
  */
 bool cpluginload_is_new(uintptr_t address, unsigned long long before);
 
 /*
- * Copies a file from its beginning into memory (memfd_create(2)), where nobody can change it any more; the
- * file is called name there, cut if it is long.
+ * Copies a file from its beginning into a sealed memory file (memfd_create(2)), which cannot be changed
+ * any more. `name`, truncated if it is long, is the name of the memory file.
  *
- * Returns a descriptor, or -1 with errno: EFBIG when there is more than limit. Thread: any.
+ * Returns a descriptor, or -1 with errno: EFBIG if the file has more than `limit` bytes. Thread: any.
  */
 int cpluginload_copy(int source, unsigned long long limit, const char *name);
 

@@ -1,7 +1,9 @@
 /*
- * CPluginWatch.h - which plugin a thread is in, for the one line that a crash or an exit() leaves.
+ * CPluginWatch.h - Records which plugin a thread is running, and prints one line that names it when
+ * the process crashes or a plugin ends the process.
  *
- * Off until cpluginwatch_report() is called; cpluginwatch_enter() is to be asked for only while it is on.
+ * Off until cpluginwatch_report() is called. Call cpluginwatch_enter() and cpluginwatch_leave() only
+ * while it is on.
  */
 #ifndef CPLUGINWATCH_H
 #define CPLUGINWATCH_H
@@ -10,32 +12,39 @@
 #include <stddef.h>
 
 /*
- * Reports from now on, to a descriptor: a fault or abort() by its signal, after which the process ends by that
- * signal as it would have; exit() and quick_exit(), after which it ends with exit_code; fork(), whose copy
- * ends when it comes back. Signals that have a handler keep it. Thread: one at a time; further calls set the
- * code only.
+ * Turns reports on; they are written to a descriptor.
+ *
+ * Reported are: crashes and abort(), after which the process ends by the same signal; exit() and
+ * quick_exit(), after which the process ends with exit_code; fork() within a plugin, whose child ends
+ * when it returns from the plugin. Signals that already have a handler keep it.
+ *
+ * Further calls set the descriptor and exit_code, and let exit() be reported again. Thread: one at a
+ * time.
  */
 void cpluginwatch_report(int exit_code, int descriptor);
 
-/* Whether ends are reported. Thread: any. */
+/* Whether reports are on. Thread: any. */
 bool cpluginwatch_is_on(void);
 
 /*
- * Ends the process as _exit() does, and reports it where a plugin asks: for a program that has _exit() call
- * this. Thread: any.
+ * Ends the process as _exit() does. If a plugin calls it while reports are on, reports that, and the
+ * process ends with the exit_code of cpluginwatch_report(). For a program whose _exit() calls this.
+ * Thread: any.
  */
 void cpluginwatch_exit(int exit_code);
 
-/* The process is about to end as it should: exit() is no plugin's any more. Thread: any. */
+/* The program itself is about to call exit(), which is not reported then. Thread: any. */
 void cpluginwatch_expect_exit(void);
 
 /*
- * The calling thread goes into a plugin's code: its id, the hook, and what it is about ("" for nothing).
- * They are copied, cut to what a line holds, bytes that are no printable ASCII replaced. Calls nest.
+ * Records that the calling thread enters a plugin's code: the plugin's id, the hook, and the hook's
+ * subject ("" for none). The texts are copied and truncated; bytes other than printable ASCII become
+ * "?". Calls nest.
  */
 void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject);
 
-/* The calling thread has come back. */
+/* Records that the calling thread has returned from the plugin's code. In a child that the plugin has made
+ * by fork(), ends the process. */
 void cpluginwatch_leave(void);
 
 #endif

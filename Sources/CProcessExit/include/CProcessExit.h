@@ -1,7 +1,7 @@
 /*
- * CProcessExit.h - _exit() and _Exit() of a program whose plugins are not to end it unnamed.
+ * CProcessExit.h - Replaces _exit() and _Exit() in a program, to report plugins that call them.
  *
- * For executables only: whatever links it has them in the place of the C library's.
+ * Has no declarations: linking this module replaces the functions. For executables only.
  */
 #ifndef CPROCESSEXIT_H
 #define CPROCESSEXIT_H

@@ -71,11 +71,9 @@ extension EventLoop {
         assertOnLoop()
         // libcurl delivers the data it has kept within this call, so it may fail as any callback
         // may.
+        let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
         // CURLE_BAD_FUNCTION_ARGUMENT means that the handle has no connection: libcurl reports the
         // transfer's end next, or tries another connection.
-        let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
-        // A bad argument is a handle without a connection: libcurl has the transfer's end ready,
-        // or tries again with another connection.
         if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT {
             complete(transfer, easy, code)
         }

@@ -3,24 +3,25 @@ import Glibc
 import OutletHTTP
 import OutletTransport
 
-/// The two ends of a connection, as `CURLOPT_PREREQFUNCTION` tells them.
+/// The local and remote address of a connection, as passed to `CURLOPT_PREREQFUNCTION`.
 struct ConnectionEnds {
-    /// Addresses as text, ended by NUL; libcurl's, for the time of the call.
+    /// IP addresses as C strings that are valid during the callback only; this one is the peer's.
     let remote: UnsafePointer<CChar>
     let local: UnsafePointer<CChar>
     let remotePort: Int32
     let localPort: Int32
 }
 
-/// The texts of metrics about connections, made once for each connection.
+/// A cache of the strings that metrics contain about connections.
 ///
-/// A table by the own port: a connection that is used again finds its texts, others replace them. To
-/// make them each time would cost 4 % of a transfer's instructions (`Benchmarks/count transport`).
+/// Indexed by the local port: a reused connection finds its strings, other connections replace
+/// them. Making them for each transfer would cost 4 % of its instructions (`Benchmarks/count
+/// transport`).
 struct ConnectionTexts {
     fileprivate struct Entry {
         var remotePort: Int32 = -1
         var localPort: Int32 = -1
-        /// As libcurl writes them, ended by NUL.
+        /// The addresses as libcurl passes them, with the final NUL.
         var remote: ContiguousArray<CChar> = [0]
         var local: ContiguousArray<CChar> = [0]
         var texts = Boxed(TransferMetrics.Connection())
@@ -29,7 +30,7 @@ struct ConnectionTexts {
     private static let size = 128
     private var entries = ContiguousArray(repeating: Entry(), count: size)
 
-    /// What is known of a connection that a request is about to be sent on.
+    /// Returns the strings for a connection that a request is about to be sent on.
     mutating func texts(of ends: ConnectionEnds) -> Boxed<TransferMetrics.Connection> {
         let index = Self.index(ends.localPort)
         guard !entries[index].isOf(ends) else { return entries[index].texts }
@@ -42,7 +43,7 @@ struct ConnectionTexts {
         return entries[index].texts
     }
 
-    /// The texts of a transfer that has been sent on a connection, once it is over.
+    /// Returns the strings for a transfer that has ended; `nil` if it was never sent.
     mutating func texts(of transfer: CurlTransfer) -> Boxed<TransferMetrics.Connection>? {
         guard let known = transfer.connection else { return nil }
         let version = transfer.response?.httpVersion ?? ""
@@ -51,13 +52,13 @@ struct ConnectionTexts {
         texts.value.httpVersion = version
         texts.value.tls = transfer.tls
         texts.value.proxy = transfer.proxy
-        // The next one on the connection finds them so, if no other has taken their place.
+        // The next transfer on the connection finds these, unless another connection has the entry.
         let index = Self.index(transfer.localPort)
         if entries[index].texts.isIdentical(to: known) { entries[index].texts = texts }
         return texts
     }
 
-    /// The texts of a transfer that has not been sent; the connection may have been begun.
+    /// Makes the strings for a transfer that was not sent; its connection may have been started.
     static func texts(
         _ measures: ccurl_measures, of transfer: CurlTransfer
     ) -> Boxed<TransferMetrics.Connection> {
@@ -72,7 +73,7 @@ struct ConnectionTexts {
         return Boxed(connection)
     }
 
-    /// The kernel gives clients every second port.
+    /// The kernel gives clients only every second port, so the lowest bit is dropped.
     private static func index(_ localPort: Int32) -> Int { (Int(localPort) >> 1) & (size - 1) }
 
     private static func copy(_ text: UnsafePointer<CChar>) -> ContiguousArray<CChar> {
@@ -102,7 +103,7 @@ extension ConnectionTexts.Entry {
 }
 
 extension TransferMetrics.Connection {
-    /// Whether TLS and the proxy are those of a transfer.
+    /// Whether the TLS parameters and the proxy are those of a transfer.
     fileprivate func isSame(as transfer: CurlTransfer) -> Bool {
         guard let extras = transfer.extras else { return tls.isEmpty && proxy.isEmpty }
         return tls == extras.tls && proxy == extras.proxy

@@ -5,17 +5,17 @@ import OutletTLS
 import OutletTransport
 
 extension TransferError {
-    /// What a `CURLcode` means to a person: the one table of them.
+    /// Converts a `CURLcode`; the only place that does.
     ///
     /// - Parameters:
-    ///   - code: How libcurl ended the transfer.
-    ///   - transfer: The transfer, which knows what had happened until then.
-    ///   - easy: Its handle, before it is used again.
-    ///   - socketError: errno of a socket that could not be opened, or 0.
+    ///   - code: The code that libcurl ended the transfer with.
+    ///   - transfer: The transfer, whose state determines the stage and the text.
+    ///   - easy: Its handle, before it is recycled.
+    ///   - socketError: The `errno` of a socket that could not be opened, or 0.
     init(_ code: CURLcode, _ transfer: CurlTransfer, _ easy: EasyHandle, socketError: Int32) {
         let host = transfer.address?.host
         let stage = Stage(transfer)
-        // libcurl repeats a proxy's address in its own words.
+        // libcurl's messages may contain the proxy's URL with its password.
         let text = Redaction.standard.text(String(cString: easy.errorText))
         let meaning = Meaning(code, stage, transfer, easy, text, socketError)
         self.init(
@@ -29,7 +29,7 @@ extension TransferError {
 }
 
 extension TransferError.Stage {
-    /// How far a transfer has come.
+    /// The stage that a transfer has reached.
     init(_ transfer: CurlTransfer) {
         guard let easy = transfer.easy else {
             self = .preparing
@@ -52,7 +52,7 @@ extension TransferError.Stage {
         }
     }
 
-    /// What a transfer was doing, for "timed out while …".
+    /// Describes the stage, for "timed out while …".
     var activity: String {
         switch self {
         case .preparing: "preparing the request"
@@ -127,7 +127,7 @@ private struct Meaning {
             self = Meaning(.networkConnectionLost, "the connection broke while sending: \(fact)")
         case CURLE_RECV_ERROR: self = Meaning.unreceived(fact, transfer)
         case CURLE_BAD_CONTENT_ENCODING:
-            // Content codings are not libcurl's here.
+            // This library decodes content codings itself, so the code is about a transfer coding.
             self = Meaning(
                 .badServerResponse, "the answer has a Transfer-Encoding other than 'chunked'")
         case CURLE_OPERATION_TIMEDOUT:
@@ -219,7 +219,7 @@ private struct Meaning {
             "check that the server runs and the port is right")
     }
 
-    /// One of the three limits that libcurl keeps is passed.
+    /// One of the three time limits that libcurl enforces has passed.
     private static func late(
         _ stage: TransferError.Stage, _ fact: String, _ transfer: CurlTransfer
     ) -> Meaning {
@@ -252,7 +252,7 @@ private struct Meaning {
         return Meaning(.networkConnectionLost, received(transfer) + fact)
     }
 
-    /// Bytes could not be received, or not be understood as chunks (RFC 9112 §7.1).
+    /// Data could not be received, or its chunks are malformed (RFC 9112 §7.1).
     private static func unreceived(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
         if fact.containsBytes(of: "Too large response headers") {
             return Meaning(.headerFieldsExceedMaximum, fact)
@@ -279,7 +279,8 @@ private struct Meaning {
             : "the connection broke after \(transfer.received) bytes of the body: "
     }
 
-    /// What is wrong with our own certificate, found out where it matters: after a failure.
+    /// Finds out what is wrong with the client certificate; only done after a failure, because it
+    /// is slow.
     private static func clientFault(_ transfer: CurlTransfer) -> String? {
         guard let address = transfer.address, let loop = transfer.loop,
             let identity = loop.settings.clientCertificate(for: address)
@@ -342,7 +343,7 @@ private struct Meaning {
         }
     }
 
-    /// The chain is good, so it is the name that does not fit.
+    /// The chain is valid, so the certificate is for another host.
     private static func otherHost(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
         guard let certificate = transfer.verification?.serverCertificate,
             let host = transfer.address?.origin.host, fact.containsBytes(of: "name")

@@ -3,7 +3,7 @@ import OutletHTTP
 import OutletTransport
 
 extension EventLoop {
-    /// What a handle that has finished, or is about to be taken out, has measured.
+    /// Returns the metrics of a transfer that has finished or is about to be removed.
     func metrics(of transfer: CurlTransfer, _ easy: EasyHandle) -> TransferMetrics {
         let measures = ccurl_measure(easy.raw, transfer.sends > 0 && !transfer.mayHaveBody)
         var metrics = TransferMetrics(
@@ -32,7 +32,7 @@ extension EventLoop {
 }
 
 extension TransferMetrics {
-    /// What libcurl cannot know of a WebSocket's bytes.
+    /// Sets the values that libcurl cannot know, because it did not transfer the WebSocket's bytes.
     fileprivate mutating func count(_ link: WebSocketLink, _ transfer: CurlTransfer) {
         guard link.isConnected else { return }
         httpVersion = "HTTP/1.1"

@@ -2,28 +2,29 @@ import CCurl
 import Glibc
 import OutletHTTP
 
-/// Each line on the wire, on stderr, secrets left out (`CURLOPT_DEBUGFUNCTION`).
+/// Logs what is sent and received to stderr, without secrets (`CURLOPT_DEBUGFUNCTION`).
 struct WireLog {
-    /// The start of a line of the request's head of which the rest has not been sent.
+    /// The start of an incomplete line of the request's head.
     private var begun: [UInt8] = []
 
-    /// Writes one piece: header lines with their values, bodies as sizes.
+    /// Logs one piece: header lines with their values, bodies as sizes.
     mutating func write(
         _ kind: curl_infotype, _ bytes: UnsafeRawBufferPointer, of transfer: UInt64
     ) {
         var text = ""
         for line in lines(kind, bytes) { text += "outlet #\(transfer) \(line)\n" }
-        // One call for the whole piece, so that lines of several threads do not mix.
+        // A single `write`, so that lines of several threads do not mix.
         text.withUTF8 { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 
-    /// The lines of one piece, secrets left out, nothing in them that acts on a terminal.
+    /// Returns the log lines of one piece, without secrets and terminal control characters.
     mutating func lines(_ kind: curl_infotype, _ bytes: UnsafeRawBufferPointer) -> [String] {
         let rules = Redaction.standard
         switch kind {
         case CURLINFO_TEXT: return Self.texts(bytes[...], "* ") { rules.remark($0) }
         case CURLINFO_HEADER_OUT:
-            // A large head goes out in pieces that end anywhere, and half a line has no name.
+            // libcurl may split a large head anywhere, and only a whole line shows which field it
+            // is.
             begun += bytes
             let end = begun.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
             defer { begun.removeFirst(end) }

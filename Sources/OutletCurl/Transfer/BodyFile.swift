@@ -7,7 +7,9 @@ struct BodyFile: ~Copyable {
     private let descriptor: Int32
     private var position: Int64
 
-    /// Opens the file, makes it if need be and cuts it off at `offset`.
+    /// Opens or creates the file and truncates it to `offset` bytes, where writing starts.
+    ///
+    /// - Throws: `TransferError` with code `cannotCreateFile` or `cannotWriteToFile`.
     init(path: String, offset: Int64) throws(TransferError) {
         self.path = path
         position = offset
@@ -15,16 +17,16 @@ struct BodyFile: ~Copyable {
         guard descriptor >= 0 else {
             throw Self.error(.cannotCreateFile, path, "cannot be made", errno)
         }
-        // A file that was cut, be it from nothing to nothing, is written back when it is closed
-        // (ext4).
+        // Truncate only if necessary: ext4 writes a truncated file to disk when it is closed, even
+        // if its length did not change.
         guard !Self.has(offset, descriptor) else { return }
         guard ftruncate(descriptor, Int(offset)) == 0 || errno == EINVAL else {
-            // EINVAL: not a regular file, such as a pipe or a device, which has no length.
+            // EINVAL is ignored: a pipe or a device has no length.
             throw Self.error(.cannotWriteToFile, path, "cannot be cut to \(offset) bytes", errno)
         }
     }
 
-    /// Whether the file has that length.
+    /// Whether it is a regular file of that length.
     private static func has(_ length: Int64, _ descriptor: Int32) -> Bool {
         var facts = stat()
         return fstat(descriptor, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
@@ -35,7 +37,9 @@ struct BodyFile: ~Copyable {
         if descriptor >= 0 { _ = Glibc.close(descriptor) }
     }
 
-    /// Writes all bytes behind those written before.
+    /// Appends bytes to those written before.
+    ///
+    /// - Throws: `TransferError` with code `cannotWriteToFile`.
     mutating func write(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {
         var rest = bytes
         while rest.count > 0 {

@@ -1,32 +1,33 @@
 import FoundationEssentials
 import Glibc
 
-/// Bytes in memory of libc's, so that they can be handed over as `Data` without a copy.
+/// A buffer allocated with `malloc`, so that `Data` can take it over without a copy.
 struct ByteBuffer: ~Copyable {
     private var base: UnsafeMutableRawPointer?
     private(set) var count = 0
     private var capacity = 0
 
-    /// Up to this size a copy is cheaper than giving the memory away and asking for new.
+    /// The size in bytes up to which copying is cheaper than passing the memory on and allocating
+    /// new.
     static var copyLimit: Int { 16 * 1024 }
 
     deinit {
         free(base)
     }
 
-    /// The bytes; valid until the buffer changes.
+    /// The bytes, which are valid until the buffer changes.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
-    /// Makes room for `size` bytes in all; a failure shows at the next append.
+    /// Makes the capacity at least `size` bytes; if that fails, the next append fails.
     mutating func reserve(_ size: Int) {
         guard size > capacity, let grown = realloc(base, size) else { return }
         base = grown
         capacity = size
     }
 
-    /// Adds bytes at the end.
+    /// Appends bytes.
     ///
-    /// - Returns: False when memory is short.
+    /// - Returns: False if memory cannot be allocated.
     mutating func append(_ more: UnsafeRawBufferPointer) -> Bool {
         guard let source = more.baseAddress else { return true }
         if more.count > capacity - count {
@@ -39,12 +40,12 @@ struct ByteBuffer: ~Copyable {
         return true
     }
 
-    /// Forgets the bytes and keeps the memory.
+    /// Removes the bytes and keeps the memory.
     mutating func clear() {
         count = 0
     }
 
-    /// Hands the bytes over and leaves the buffer empty.
+    /// Returns the bytes and leaves the buffer empty.
     mutating func takeData() -> Data {
         defer { count = 0 }
         guard let base else { return Data() }
@@ -60,7 +61,7 @@ struct ByteBuffer: ~Copyable {
         return data
     }
 
-    /// Gives the memory back.
+    /// Frees the memory.
     mutating func release() {
         free(base)
         base = nil
@@ -68,7 +69,7 @@ struct ByteBuffer: ~Copyable {
         count = 0
     }
 
-    /// Gives the memory back when it is more than a small response needs.
+    /// Removes the bytes, and frees the memory if it is more than a small response needs.
     mutating func trim() {
         count = 0
         if capacity > Self.copyLimit { release() }

@@ -3,8 +3,8 @@ import Glibc
 import OutletTLS
 import OutletTransport
 
-// libcurl's callbacks: each finds its handle and calls one method. All run on the loop's thread,
-// and only while the handle is in the multi handle, when its loop holds it and its transfer.
+// libcurl's callbacks. Each finds its handle and calls one method. All run on the loop's thread,
+// while the handle is in the multi handle, so the loop keeps the handle and its transfer alive.
 
 func receiveHead(_ client: UnsafeMutableRawPointer?, _ isWhole: Bool) -> Bool {
     EasyHandle.call(client) { easy, transfer, loop in

@@ -26,7 +26,7 @@ final class TransferExtras {
     fileprivate var wireLog = WireLog()
     /// Judges the servers; `nil` if the session has no server trust manager.
     var trust: TransferTrust?
-    /// What a WebSocket has besides.
+    /// The state of a WebSocket; `nil` for other transfers.
     let link: WebSocketLink?
     /// The parts of the job that few jobs have: credentials, server trust, policies, observers.
     let answers: TransferJob.Answers?
@@ -37,7 +37,7 @@ final class TransferExtras {
     }
 }
 
-/// How far who observes a body has come with its end.
+/// How far the end of a body has been shown to its observer.
 enum ObservedEnd {
     /// libcurl has not finished the transfer.
     case ahead
@@ -113,7 +113,7 @@ extension CurlTransfer {
         set { made.isBodyAwaited = newValue }
     }
 
-    /// How far who observes the body has come with its end.
+    /// How far the end of the body has been shown to its observer.
     var observedEnd: ObservedEnd {
         get { extras?.observedEnd ?? .ahead }
         set { made.observedEnd = newValue }

@@ -3,13 +3,13 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What libcurl takes for "stop here" from a write callback; any number but the count given.
+/// What a write callback returns to make libcurl fail the transfer: any number but the given one.
 let refused = 0
 
 extension CurlTransfer {
-    /// The lines of a head are all there.
+    /// Processes a complete head.
     ///
-    /// - Returns: Whether the transfer goes on.
+    /// - Returns: Whether the transfer continues.
     func receiveHead(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         if easy.isTunnelled, sends == 0 || easy.opener.pointee.opened != easy.socketsAtSend {
@@ -22,7 +22,7 @@ extension CurlTransfer {
         return receive(head, easy, loop)
     }
 
-    /// The answer is something else than HTTP, of which the beginning is shown.
+    /// The error of a response that does not begin with a status line; shows its first bytes.
     private func notHTTP(_ bytes: UnsafeRawBufferPointer) -> TransferError {
         TransferError(
             code: .badServerResponse, stage: .receiving, host: address?.host,
@@ -31,8 +31,12 @@ extension CurlTransfer {
             advice: TransferError.notHTTPAdvice)
     }
 
-    /// A proxy has answered `CONNECT`, on a connection that the request has not been sent on: what it
-    /// wants to know is kept, all else is libcurl's.
+    /// Processes a proxy's response to `CONNECT`, on a connection that the request was not sent on
+    /// yet.
+    ///
+    /// Keeps the head of a challenge (407); libcurl handles everything else.
+    ///
+    /// - Returns: Whether the transfer continues.
     private func receiveTunnelHead(_ easy: EasyHandle) -> Bool {
         loop?.assertOnLoop()
         lastProgress = loop?.now ?? lastProgress
@@ -51,14 +55,14 @@ extension CurlTransfer {
             reason: fault.reason(in: place))
     }
 
-    /// Why the trailers make the answer useless, if they do.
+    /// The error of a response with malformed trailers; `nil` if they are well-formed.
     func malformedTrailers(_ easy: EasyHandle) -> TransferError? {
         easy.head.trailerFault.map { malformed($0, in: "the trailer section") }
     }
 
-    /// The lines of a head are too many.
+    /// Fails the transfer because a head has too many fields or bytes.
     ///
-    /// - Returns: False: the transfer does not go on.
+    /// - Returns: False: the transfer does not continue.
     func refuseHead() -> Bool {
         loop?.assertOnLoop()
         guard let easy, let configuration = loop?.settings.configuration else { return false }
@@ -76,8 +80,8 @@ extension CurlTransfer {
 
     private func receive(_ head: HTTPResponse, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
-        // An intermediary may parse it differently: response splitting (RFC 9112 §6.3, RFC 9110
-        // §5.1).
+        // An intermediary may parse such a head differently, which allows response splitting (RFC
+        // 9112 §6.3, RFC 9110 §5.1).
         if let fault = easy.head.fault { return fail(malformed(fault)) }
         if easy.head.isInterim { return receiveInterim(head, loop) }
         lastProgress = loop.now
@@ -89,8 +93,9 @@ extension CurlTransfer {
                     reason: "the answer is a part (206), but the request asked for no Range"))
         }
         loop.learn(from: self, easy)
-        // libcurl keeps a challenge in the handle, even without a credential, and would answer it in
-        // the handle's next transfer, which may be another request's.
+        // libcurl keeps a challenge in the handle, even without a credential, and would answer it
+        // in the handle's next transfer, which may be another request's. So the handle is reset
+        // before that.
         if easy.head.statusCode == 401 || easy.head.statusCode == 407 { easy.isMarked = true }
         if mayBeChallenge(easy.head.statusCode) {
             guard canAnswer(head) else { return false }
@@ -101,13 +106,13 @@ extension CurlTransfer {
         return accept(head, loop)
     }
 
-    /// How many informational heads (1xx) a final one may come behind.
+    /// The maximum number of informational heads (1xx) before a final one.
     private static var mostInterimHeads: Int { 100 }
-    /// How many of those count as progress.
+    /// The number of informational heads that count as progress.
     private static var progressingInterimHeads: Int { 10 }
 
-    /// An informational head has come: without bounds a server could hold the request with them for
-    /// ever.
+    /// Processes an informational head, within limits: otherwise a server could keep a request
+    /// alive with them forever.
     private func receiveInterim(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         interimHeads += 1
@@ -122,8 +127,10 @@ extension CurlTransfer {
         return notify(head, loop)
     }
 
-    /// libcurl answers a challenge itself when it has a credential, and says so to nobody: the head
-    /// is the final one only when a body or the end follows.
+    /// Whether a head may be a challenge that libcurl answers by itself.
+    ///
+    /// libcurl does not report that. Such a head is the final one only if a body or the end of the
+    /// transfer follows.
     private func mayBeChallenge(_ statusCode: Int) -> Bool {
         switch statusCode {
         case 401:
@@ -133,8 +140,10 @@ extension CurlTransfer {
         }
     }
 
-    /// Whether the challenges of a head, if it has any, can be answered: realm, nonce and opaque value
-    /// of a Digest challenge go out again, and libcurl sends them as they came.
+    /// Whether libcurl may answer the challenges of a head.
+    ///
+    /// libcurl sends `realm`, `nonce` and `opaque` of a Digest challenge back as received, so they
+    /// must not contain control characters.
     private func canAnswer(_ head: HTTPResponse) -> Bool {
         let name = ["WWW-Authenticate", "Proxy-Authenticate"].first { name in
             !head.headers.areAsReceived(name)
@@ -147,20 +156,21 @@ extension CurlTransfer {
                 reason: "the answer's \(name) holds a control character, and would be sent back"))
     }
 
-    /// Takes the head for the final one.
+    /// Accepts a head as the final one and reports it to the handler.
     ///
-    /// - Returns: Whether the transfer goes on.
+    /// - Returns: Whether the transfer continues.
     func accept(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         response = head
         hasResponse = true
-        // libcurl gives up a body that is refused before its end, but not while it is paused.
+        // A server may respond before it has read the whole body. libcurl notices that it should
+        // stop sending only if the upload is not paused.
         if extras != nil, isBodyAwaited { loop.post(.bodyReady(self)) }
         return notify(head, loop)
     }
 
-    /// How many bytes the body will have, as announced; -1 when that is not known, which it is not
-    /// of a body that is decoded.
+    /// The announced length of the body in bytes; -1 if it is not known, as for a body that is
+    /// decoded.
     private func announcedLength(_ easy: EasyHandle) -> Int64 {
         decoder != nil ? -1 : ccurl_get_offset(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
     }
@@ -171,22 +181,22 @@ extension CurlTransfer {
         return follow(handler.transfer(self, didReceive: head, turn: loop.turn), loop)
     }
 
-    /// A piece of the body has come.
+    /// Processes a piece of the body.
     ///
-    /// - Returns: What the callback has to return.
+    /// - Returns: What the write callback returns to libcurl.
     func receive(
         bodyBytes bytes: UnsafeRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop
     ) -> Int {
         loop.assertOnLoop()
-        // A pause stops the reading, and not what libcurl has read: it is to keep that, one piece at a time
-        // is looked at.
+        // After a pause libcurl still delivers data that it has already read. It has to keep that
+        // data, because the observer checks one piece at a time.
         if pauses.contains(.observer) { return Int(CURL_WRITEFUNC_PAUSE) }
         lastProgress = loop.now
         if let head = heldHead {
             heldHead = nil
             guard accept(head, loop) else { return refused }
         }
-        // libcurl takes what begins without a status line for the body of HTTP/0.9.
+        // libcurl treats a response without a status line as the body of an HTTP/0.9 response.
         guard wasAnswered, hasResponse else { return fail(notHTTP(bytes)) ? bytes.count : refused }
         if received == 0 {
             if easy.headers.facts.acceptsCodings, !findDecoder() { return refused }
@@ -196,9 +206,9 @@ extension CurlTransfer {
         return deliver(bytes, easy, loop) ? bytes.count : refused
     }
 
-    /// Hands over a piece of the body as it is after decoding.
+    /// Delivers a piece of the body, after decoding.
     ///
-    /// - Returns: Whether the transfer goes on.
+    /// - Returns: Whether the transfer continues.
     func deliver(_ bytes: UnsafeRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         received += Int64(bytes.count)
@@ -233,9 +243,9 @@ extension CurlTransfer {
         return true
     }
 
-    /// Shows bytes of the body, or its end, to who observes it.
+    /// Shows a piece of the body, or its end (no bytes), to the observer if there is one.
     ///
-    /// - Returns: Whether the transfer goes on.
+    /// - Returns: Whether the transfer continues.
     private func show(_ bytes: UnsafeRawBufferPointer, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         guard let observer = extras?.answers?.bodyObserver, let response else { return true }
@@ -251,13 +261,14 @@ extension CurlTransfer {
         }
     }
 
-    /// Whether a transfer that libcurl has finished may end: who observes its body has to agree.
+    /// Whether a transfer that libcurl has finished may end now; false while its body observer has
+    /// not decided.
     func mayEnd(_ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         guard failure == nil, extras?.answers?.bodyObserver != nil, observedEnd != .shown else {
             return true
         }
-        // The last piece is still looked at.
+        // The observer has not decided about the last piece.
         guard !pauses.contains(.observer) else {
             observedEnd = .reached
             return false
@@ -267,7 +278,8 @@ extension CurlTransfer {
             || !pauses.contains(.observer)
     }
 
-    /// What a server announces is believed up to here; beyond, the buffer grows as bytes arrive.
+    /// The largest announced length that memory is reserved for at once; beyond it the buffer grows
+    /// as bytes arrive.
     private static var largestReservation: Int64 { 64 << 20 }
 
     private func tooLarge(_ limit: Int64) -> TransferError {
@@ -278,9 +290,9 @@ extension CurlTransfer {
                 + ", or download it to a file")
     }
 
-    /// The file of the delivery, opened on first use.
+    /// Returns the file that the body is written to, and opens it at first.
     ///
-    /// Only a 206 is the rest of what lies there already; any other answer is a whole.
+    /// Only a partial response (206) continues the existing file; any other replaces its content.
     func openFile() throws(TransferError) -> FileSink {
         loop?.assertOnLoop()
         if let file { return file }
@@ -316,7 +328,9 @@ extension CurlTransfer {
         }
     }
 
-    /// - Returns: False: the transfer does not go on.
+    /// Records an error.
+    ///
+    /// - Returns: False: the transfer does not continue.
     func fail(_ error: TransferError) -> Bool {
         failure = error
         return false

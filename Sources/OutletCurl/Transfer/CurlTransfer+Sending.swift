@@ -4,17 +4,18 @@ import OutletTLS
 import OutletTransport
 
 extension CurlTransfer {
-    /// A connection is ready for the request (`CURLOPT_PREREQFUNCTION`).
+    /// Decides whether the request may be sent on the connection that libcurl has picked
+    /// (`CURLOPT_PREREQFUNCTION`).
     ///
-    /// libcurl sends a request again, without asking, when a re-used connection turns out to be
-    /// dead. Only methods that may be repeated are let through (RFC 9110 §9.2.2); an answer in
-    /// between means that it is an authentication round.
+    /// libcurl sends a request again by itself when a reused connection turns out to be closed.
+    /// This is allowed for idempotent methods only (RFC 9110 §9.2.2). If a response was received in
+    /// between, it is an authentication attempt, which is allowed for all methods.
     ///
-    /// A kept connection that brought something since its last answer is not used: libcurl asks only
-    /// whether it has ended, and would take what came for the answer (RFC 9112 §9.2).
+    /// An idle connection that has received data since its last response is not used. libcurl only
+    /// checks whether it was closed, and would treat that data as the response (RFC 9112 §9.2).
     ///
-    /// - Parameter ends: The connection's.
-    /// - Returns: Whether to send.
+    /// - Parameter ends: The addresses of the connection.
+    /// - Returns: Whether to send. If not, `failure` is set, or `wantsOtherConnection`.
     func willSend(_ easy: EasyHandle, _ loop: EventLoop, on ends: ConnectionEnds) -> Bool {
         loop.assertOnLoop()
         lastProgress = loop.now
@@ -41,16 +42,16 @@ extension CurlTransfer {
         localPort = ends.localPort
         if link == nil, address?.queue.version == .unknown { loop.learnVersion(from: self, easy) }
         if extras != nil, !noteSend(easy, loop) { return false }
-        // libcurl forgets a pause that came before it had a connection.
+        // libcurl ignores a pause that comes before it has a connection, so apply it now.
         if isPaused { loop.pause(self, ccurl_pause_all, for: pauses) }
         return true
     }
 
-    /// How many challenges of one transfer libcurl answers: two steps of NTLM each for a proxy and
-    /// for a server, and nonces that were too old.
+    /// The maximum number of challenges that libcurl answers in one transfer: two steps of NTLM
+    /// each for a proxy and a server, and stale nonces.
     private static var mostAnsweredChallenges: Int { 8 }
 
-    /// What is special about the request goes out with it.
+    /// Records that the request is sent, for transfers with extras.
     ///
     /// - Returns: Whether to send.
     private func noteSend(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
@@ -64,14 +65,15 @@ extension CurlTransfer {
             handler?.transfer(self, didUse: challenge, turn: loop.turn)
         }
         if easy.isTunnelled { easy.socketsAtSend = easy.opener.pointee.opened }
-        // Of a connection that it hands over, libcurl tells nothing any more.
+        // libcurl has no TLS data for connections that it hands over (CURLOPT_CONNECT_ONLY) later.
         if link != nil, let connection = ccurl_get_ssl(easy.raw) {
             tls = TLSConnection.agreement(of: connection)
         }
         return true
     }
 
-    /// A server can call every answer too late (`stale=true`), for ever.
+    /// The error of a transfer with too many challenges: a server can declare every nonce stale
+    /// (`stale=true`).
     private func endlessChallenges(_ challenge: HTTPResponse) -> TransferError {
         let isProxy = challenge.statusCode == 407
         return TransferError(
@@ -81,7 +83,9 @@ extension CurlTransfer {
                 + "refused none of them")
     }
 
-    /// Whether nobody may speak on a kept connection but who is asked, which streams of HTTP/2 do.
+    /// Whether the connection uses HTTP/1, where a server must not send anything without a request.
+    ///
+    /// With HTTP/2 it may, for example a ping.
     private func speaksHTTP1(_ loop: EventLoop) -> Bool {
         guard let address else { return false }
         switch address.queue.version {
@@ -93,9 +97,10 @@ extension CurlTransfer {
         }
     }
 
-    /// libcurl wants more of the body (`CURLOPT_READFUNCTION`).
+    /// Reads more of the request's body (`CURLOPT_READFUNCTION`).
     ///
-    /// - Returns: How many bytes there are now, or `CURL_READFUNC_PAUSE`; `nil` to end the transfer.
+    /// - Returns: The number of bytes read, 0 at the end, or `CURL_READFUNC_PAUSE`; `nil` to fail
+    ///   the transfer.
     func fillBody(
         _ buffer: UnsafeMutableRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop
     ) -> Int? {
@@ -115,7 +120,9 @@ extension CurlTransfer {
         }
     }
 
-    /// libcurl wants the body from its start once more (`CURLOPT_SEEKFUNCTION`).
+    /// Rewinds the request's body (`CURLOPT_SEEKFUNCTION`).
+    ///
+    /// - Returns: Whether it could be rewound.
     func rewindBody(_ easy: EasyHandle) -> Bool {
         loop?.assertOnLoop()
         guard case .reader(let reader) = easy.source else { return false }
@@ -128,7 +135,9 @@ extension CurlTransfer {
         }
     }
 
-    /// Bytes have passed (`CURLOPT_XFERINFOFUNCTION`).
+    /// Records progress (`CURLOPT_XFERINFOFUNCTION`), and reports it to the handler.
+    ///
+    /// - Parameter count: The number of bytes of the body sent so far.
     func noteSent(_ count: Int64, _ loop: EventLoop) {
         loop.assertOnLoop()
         guard count != sent else { return }

@@ -3,10 +3,10 @@ import OutletTLS
 import OutletTransport
 
 extension CurlTransfer {
-    /// A handshake is about to begin on a new connection (`CURLOPT_SSL_CTX_FUNCTION`).
+    /// Prepares the TLS handshake of a new connection (`CURLOPT_SSL_CTX_FUNCTION`).
     ///
     /// - Parameter context: The `SSL_CTX *` of the connection.
-    /// - Returns: Whether it may.
+    /// - Returns: Whether the handshake may start.
     func willSecure(_ easy: EasyHandle, _ context: UnsafeMutableRawPointer) -> Bool {
         loop?.assertOnLoop()
         KeyLog.watch(context: context, loop?.shared.keyLog)
@@ -20,10 +20,9 @@ extension CurlTransfer {
         return judge == nil || verification != nil
     }
 
-    /// Looks what was decided about the server of a connection, new or kept, that is to carry the
-    /// request.
+    /// Checks what the judge has decided about the server of a connection, new or reused.
     ///
-    /// - Returns: Whether the request may be sent.
+    /// - Returns: Whether the request may be sent on it.
     func isServerAccepted(_ easy: EasyHandle, _ judge: ServerJudge) -> Bool {
         loop?.assertOnLoop()
         guard let connection = ccurl_get_ssl(easy.raw),

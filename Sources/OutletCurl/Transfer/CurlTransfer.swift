@@ -31,7 +31,7 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
 
     let request: HTTPRequest
     let priority: TransferPriority
-    /// Whether the request may have a body, or its method is not one of the plainest.
+    /// Whether the method is not `GET`, or the request has a body.
     let mayHaveBody: Bool
     private let visible = VisibleState()
     #if !DEBUG

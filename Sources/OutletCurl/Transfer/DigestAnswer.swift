@@ -3,24 +3,27 @@ import OutletHTTP
 import OutletTLS
 import OutletTransport
 
-/// The answer to a Digest challenge (RFC 7616 §3.4), as a value.
+/// The response to a Digest challenge (RFC 7616 §3.4).
 struct DigestAnswer {
     /// The value of `Authorization`.
     let field: String
 
-    /// What a challenge may ask for, by its name in lower case.
+    /// The supported algorithms by their names in lower case.
     private static let algorithms: [String: MessageDigest] = [
         "md5": .md5, "sha-256": .sha256, "sha-512-256": .sha512t256,
     ]
 
-    /// `nil` when the challenge wants what is not known here, or the name cannot be written.
+    /// Computes the response.
+    ///
+    /// `nil` if the challenge needs an unsupported algorithm or `qop`, or a value contains
+    /// characters that cannot be sent in a field.
     ///
     /// - Parameters:
-    ///   - challenge: What the server asks.
-    ///   - credential: Name and password.
+    ///   - challenge: The server's challenge.
+    ///   - credential: The user name and the password.
     ///   - method: The request's method.
-    ///   - target: Path and query of its address, as sent.
-    ///   - clientNonce: What nobody can foresee.
+    ///   - target: The path and the query of the request, as sent.
+    ///   - clientNonce: An unpredictable value.
     init?(
         to challenge: AuthenticationChallenge, credential: Credential, method: String,
         target: String, clientNonce: String = randomNonce()
@@ -33,7 +36,7 @@ struct DigestAnswer {
             !credential.user.utf8.contains(where: \.isControl)
         else { return nil }
         let offered = (parameters["qop"] ?? "").lowercasedASCII.listItems()
-        // With a hash of the body alone, which has none, there would be nothing to gain.
+        // `auth-int` alone, which includes a hash of the body, is not supported.
         guard offered.isEmpty || offered.contains(where: { $0.hasSameBytes(as: "auth") }) else {
             return nil
         }
@@ -59,7 +62,7 @@ struct DigestAnswer {
         if !offered.isEmpty { items += ["qop=auth", "nc=\(count)"] }
         if !offered.isEmpty || isSession { items.append("cnonce=\(Self.quoted(clientNonce))") }
         let field = "Digest " + items.joined(separator: ", ")
-        // What the server has made up goes out again.
+        // Values that the server has chosen are sent back, so check them.
         guard isFieldValue(field) else { return nil }
         self.field = field
     }
@@ -80,7 +83,7 @@ struct DigestAnswer {
 }
 
 extension Data {
-    /// Two digits for each byte, in lower case.
+    /// Two hexadecimal digits for each byte, in lower case.
     fileprivate var hex: String {
         var text = ""
         for byte in self {

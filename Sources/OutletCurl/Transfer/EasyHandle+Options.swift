@@ -3,27 +3,27 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// The table from ``HTTPRequest`` and ``TransportConfiguration`` to libcurl's options: one function
-/// for each concern, each line naming its option.
+/// Maps requests and the configuration to libcurl's options: one function for each concern, each
+/// line naming its option.
 ///
-/// What all transfers of a session have in common is set once and stays, as long as a handle
-/// carries plain requests (a `GET` without a body). Whatever else a transfer sets marks the handle,
-/// which is then reset before the next one.
+/// What all transfers of a transport have in common is set once per handle, and stays while the
+/// handle runs plain requests (a `GET` without a body). Any other option marks the handle
+/// (`isMarked`), which is then reset before its next transfer.
 extension EasyHandle {
     // MARK: Once for a handle
 
-    /// How libcurl behaves, whatever is asked for.
+    /// Sets the options that do not depend on the configuration.
     func applyConstants() {
-        // No signals: they belong to the program, and each request would pay three system calls.
+        // Signals belong to the program, and cost three system calls per request.
         set(CURLOPT_NOSIGNAL, 1)
         // A cancel must not wait for getaddrinfo().
         set(CURLOPT_QUICK_EXIT, 1)
-        // Redirects are the session's. That the scheme is http or https has been seen to by
-        // `Address`; CURLOPT_PROTOCOLS_STR would parse its names for each handle anew.
+        // The session follows redirects. `Address` has checked that the scheme is http or https;
+        // CURLOPT_PROTOCOLS_STR would parse its list of names for each handle.
         set(CURLOPT_FOLLOWLOCATION, 0)
-        // An answer without a status line comes as a body then, and is refused with its first bytes.
+        // A response without a status line then arrives as a body, and fails with its first bytes.
         set(CURLOPT_HTTP09_ALLOWED, 1)
-        // The head of a proxy's answer to CONNECT is not the response's.
+        // Do not report the head of a proxy's response to CONNECT as the response's head.
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(CURLOPT_ERRORBUFFER, pointer: errorText)
         set(CURLOPT_PRIVATE, pointer: client)
@@ -41,13 +41,13 @@ extension EasyHandle {
         set(CURLOPT_PREREQDATA, pointer: client)
     }
 
-    /// What the session's configuration says about all transfers.
+    /// Sets the options that the configuration determines for all transfers.
     func applyConfiguration(_ settings: TransportSettings) {
         let configuration = settings.configuration
         head.limit(
             bytes: configuration.maximumHeaderSize, fields: configuration.maximumHeaderFields)
         set(CURLOPT_UNIX_SOCKET_PATH, text: configuration.unixSocketPath)
-        // Both always set: libcurl would ask the environment otherwise.
+        // If these are not set, libcurl reads the environment.
         set(CURLOPT_PROXY, text: "")
         set(CURLOPT_NOPROXY, text: "")
         set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds(configuration.connectTimeout) ?? Int(Int32.max))
@@ -61,10 +61,10 @@ extension EasyHandle {
         }
     }
 
-    /// What few sessions ask for.
+    /// Sets the options that few configurations need.
     private func applyChoices(_ settings: TransportSettings) {
-        // Read by the handle's next transfer, into the cache that all handles of the loop have in common
-        // and that ends with it.
+        // libcurl reads the list in the handle's next transfer, into the DNS cache that all handles
+        // of the loop share and that ends with the loop.
         if let resolve = settings.checked.resolve { set(CURLOPT_RESOLVE, pointer: resolve.head) }
         if let interface = settings.checked.interface { set(CURLOPT_INTERFACE, text: interface) }
         if let timeout = settings.checked.dnsCacheTimeout {
@@ -83,16 +83,19 @@ extension EasyHandle {
 
     // MARK: For each transfer
 
-    /// Where to.
+    /// Sets the URL.
     func applyAddress(_ address: Address) {
         set(CURLOPT_CURLU, pointer: UnsafeRawPointer(address.handle))
         if address.hasCredential { isMarked = true }
     }
 
-    /// By way of which proxy.
+    /// Sets the proxy.
     ///
-    /// - Parameter credentials: The job's, for proxies by their addresses.
-    /// - Returns: The proxy's URL without credentials; empty without one.
+    /// - Parameters:
+    ///   - address: The URL of the request.
+    ///   - settings: The proxies and their credential in the configuration.
+    ///   - credentials: The job's credentials, by the URLs of the proxies.
+    /// - Returns: The proxy's URL without credentials; empty if the connection is direct.
     func applyProxy(
         for address: Address, _ settings: TransportSettings, _ credentials: [String: Credential]
     ) -> String {
@@ -102,11 +105,11 @@ extension EasyHandle {
         isMarked = true
         if address.isSecure {
             isTunnelled = true
-            // What a proxy wants to know before it makes way stands nowhere else.
+            // The challenge of a proxy that refuses the tunnel is only in these heads.
             set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 0)
         }
         let name = ProxyResolver.withoutCredentials(proxy)
-        // What stands in the address goes before what is stored.
+        // Credentials in the proxy's URL take precedence over stored ones.
         let stored = name == proxy ? credentials[name] : nil
         if let credential = settings.configuration.proxyCredential ?? stored {
             set(CURLOPT_PROXYAUTH, credential.schemes)
@@ -117,7 +120,8 @@ extension EasyHandle {
         return name
     }
 
-    /// Why there is no ticket libcurl tells in its log only, and then sends the request without one.
+    /// Listens to libcurl's debug log for Negotiate, because the reason why there is no Kerberos
+    /// ticket is only there; libcurl then sends the request without one.
     private func watchNegotiation(by credential: Credential) {
         guard credential.scheme == .negotiate else { return }
         set(CURLOPT_VERBOSE, 1)
@@ -125,27 +129,29 @@ extension EasyHandle {
         set(CURLOPT_DEBUGDATA, pointer: client)
     }
 
-    /// How long the whole transfer may take; the limit on standing still is the loop's own.
+    /// Sets the time limit of the whole transfer; the loop itself enforces the limit without
+    /// progress.
     ///
-    /// - Parameter remaining: What is left of that time, µs; `nil` for no limit.
+    /// - Parameter remaining: The time left in µs; `nil` for no limit.
     func applyLimit(_ remaining: Int64?) {
         set(CURLOPT_TIMEOUT_MS, remaining.map { Int(max(1, $0 / 1000)) } ?? 0)
     }
 
-    /// Whether to wait for a stream on a connection that is still being made.
+    /// Sets whether to wait for a connection that is still being made, to share it.
     ///
-    /// - Parameter version: What the origin speaks.
+    /// - Parameter version: The HTTP version of the origin.
     func applyMultiplexing(_ version: OriginQueue<CurlTransfer>.Version) {
-        // Worth it only where streams are known to share a connection.
+        // Worth waiting for only if the connection is known to be shared.
         set(CURLOPT_PIPEWAIT, version == .http2 ? 1 : 0)
     }
 
-    /// Whether to look for an idle connection at all, which takes libcurl a walk along all of those
-    /// to the host.
+    /// Sets whether to search for an idle connection, for which libcurl examines all connections to
+    /// the host.
     ///
     /// - Parameters:
-    ///   - version: What the origin speaks.
-    ///   - isDirect: Whether no proxy is in between, whose connections serve several origins.
+    ///   - origin: The origin, which counts its sockets.
+    ///   - version: The HTTP version of the origin.
+    ///   - isDirect: Whether there are no proxies, whose connections serve several origins.
     func applyReuse(
         _ origin: OriginQueue<CurlTransfer>, _ version: OriginQueue<CurlTransfer>.Version,
         isDirect: Bool
@@ -155,23 +161,24 @@ extension EasyHandle {
         set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)
     }
 
-    /// A connection of its own, whatever is there.
+    /// Forces a new connection.
     func applyFreshConnection() {
         set(CURLOPT_FRESH_CONNECT, 1)
     }
 
-    /// How large the pieces are in which a body arrives and leaves.
+    /// Sets the sizes of the pieces in which bodies are received and sent.
     ///
-    /// A large buffer is made anew for each transfer: worth it for files, not for small answers. A
-    /// collected body without others beside it does well with one in between, however long it is.
+    /// libcurl allocates a large buffer for each transfer, which is worth it for files, but not for
+    /// small responses. For a collected body without concurrent transfers a medium size is best,
+    /// whatever the body's length.
     ///
     /// - Parameters:
     ///   - isBulk: Whether there is a file or a stream at either end.
-    ///   - isLone: Whether the body is collected, and no other transfer under way.
+    ///   - isLone: Whether the body is collected, and no other transfer runs.
     func applyBuffers(isBulk: Bool, isLone: Bool) {
         let size = isBulk ? 256 * 1024 : isLone ? 64 * 1024 : Self.usualBufferSize
-        // Refused by a handle that kept its buffer because its last transfer was cancelled before it was
-        // connected; that one serves as well.
+        // Fails on a handle that still has its buffer, because its last transfer was cancelled
+        // before it was connected; the transfer then uses the existing buffer.
         if size != bufferSize, ccurl_set_long(raw, CURLOPT_BUFFERSIZE, size) == CURLE_OK {
             bufferSize = size
         }
@@ -180,9 +187,11 @@ extension EasyHandle {
         set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
     }
 
-    /// Name and password, or a token, answered with when the server asks for them.
+    /// Sets a credential, which is sent when the server asks for it.
     ///
-    /// - Parameter atOnce: Whether to send it without being asked, where the scheme allows that.
+    /// - Parameters:
+    ///   - credential: The user name and password, or the token.
+    ///   - atOnce: Whether to send it with the first request, if the scheme allows that.
     func apply(_ credential: Credential, atOnce: Bool) {
         isMarked = true
         let schemes = credential.schemes
@@ -197,31 +206,31 @@ extension EasyHandle {
         }
     }
 
-    /// libcurl makes the connection and hands it over; the handle is not used for anything else.
+    /// Makes libcurl establish a connection and leave it to the caller, for a WebSocket.
     func applyConnectOnly() {
         isMarked = true
         set(CURLOPT_CONNECT_ONLY, 1)
-        // Its own bytes follow, so neither HTTP/2 nor a proxy that reads them.
+        // WebSocket frames follow, so it cannot use HTTP/2 or a proxy that parses requests.
         set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         set(CURLOPT_HTTPPROXYTUNNEL, 1)
         set(CURLOPT_FRESH_CONNECT, 1)
     }
 
-    /// The fields, and whether the codings of the answer are undone because a field asks for them.
+    /// Sets the request's header fields.
     ///
-    /// - Returns: False when memory is short.
+    /// - Returns: False if memory cannot be allocated.
     func applyHeaders(_ fields: HTTPHeaders, hasBody: Bool) -> Bool {
         guard let list = headers.build(fields, hasBody: hasBody) else { return false }
         set(CURLOPT_HTTPHEADER, pointer: list)
         return true
     }
 
-    /// `GET` without a body.
+    /// Sets the method `GET` without a body.
     func applyPlainMethod() {
         set(CURLOPT_HTTPGET, 1)
     }
 
-    /// Any other method, and how the body is handed over.
+    /// Sets any other method, and the body.
     func applyBody(_ method: HTTPMethod, _ source: RequestBody) {
         isMarked = true
         self.source = source
@@ -230,7 +239,8 @@ extension EasyHandle {
             switch method {
             case .head: set(CURLOPT_NOBODY, 1)
             case .post, .put, .patch:
-                // Methods that usually have a body say that this one is empty (RFC 9110 §8.6).
+                // These methods usually have a body, so `Content-Length: 0` is sent (RFC 9110
+                // §8.6).
                 requestBody.reserve(1)
                 applyBytes(method, requestBody.bytes.baseAddress, 0)
             default:
@@ -243,8 +253,9 @@ extension EasyHandle {
                 _ = data.withUnsafeBytes { requestBody.append($0) }
                 applyBytes(method, requestBody.bytes.baseAddress, data.count)
             } else {
-                // Valid after the closure because data above its inline size keeps its bytes in one
-                // counted piece of memory, and the handle holds the data until it is recycled.
+                // The pointer stays valid after the closure: data above its inline size keeps its
+                // bytes in one reference-counted block, and `source` keeps the data until the
+                // handle is recycled.
                 data.withUnsafeBytes { applyBytes(method, $0.baseAddress, data.count) }
             }
         case .reader(let reader):
@@ -265,7 +276,7 @@ extension EasyHandle {
         set(CURLOPT_POSTFIELDS, pointer: bytes)
     }
 
-    /// Reports of progress; may be set while the transfer is under way.
+    /// Turns on progress reports; may be called while the transfer runs.
     func applyProgress() {
         isMarked = true
         set(CURLOPT_NOPROGRESS, 0)
@@ -275,10 +286,10 @@ extension EasyHandle {
 }
 
 extension Credential {
-    /// For `CURLOPT_HTTPAUTH` and `CURLOPT_PROXYAUTH`.
+    /// The schemes for `CURLOPT_HTTPAUTH` and `CURLOPT_PROXYAUTH`.
     fileprivate var schemes: Int {
         switch scheme {
-        // Not CURLAUTH_ANY: Negotiate would tell who the process's user is, and wait for a KDC.
+        // Not CURLAUTH_ANY: Negotiate would reveal the process's user, and wait for a KDC.
         case nil: ccurl_auth_password
         case .basic: ccurl_auth_basic
         case .digest: ccurl_auth_digest
@@ -290,7 +301,7 @@ extension Credential {
 }
 
 extension HTTPVersionPolicy {
-    /// For `CURLOPT_HTTP_VERSION`.
+    /// The value for `CURLOPT_HTTP_VERSION`.
     fileprivate var curlValue: Int {
         switch self {
         case .automatic: Int(CURL_HTTP_VERSION_2TLS)
@@ -300,7 +311,7 @@ extension HTTPVersionPolicy {
     }
 }
 
-/// Seconds in whole milliseconds, at least one; `nil` for 0 (no limit).
+/// Converts seconds to whole milliseconds, at least one; `nil` for 0 (no limit).
 func milliseconds(_ seconds: TimeInterval) -> Int? {
     guard seconds > 0 else { return nil }
     return Int(max(1, min((seconds * 1000).rounded(.up), Double(Int32.max))))

@@ -3,14 +3,15 @@ import FoundationEssentials
 import OutletTLS
 import OutletTransport
 
-/// The part of the table of options that is about TLS; see `EasyHandle+Options.swift`.
+/// The options about TLS; see `EasyHandle+Options.swift`.
 extension EasyHandle {
     // MARK: Once for a handle
 
-    /// Whom to trust, and who we are.
+    /// Sets the options about certificates and TLS versions that the configuration determines.
     func applyTLS(_ settings: TransportSettings) {
         let configuration = settings.configuration
-        // libcurl copies these for each transfer, one without TLS too.
+        // Without these values libcurl has less to copy for each transfer, also without TLS. They
+        // are set for the first transfer that needs them.
         hasAuthorities = false
         policy = nil
         set(CURLOPT_CAINFO, text: nil)
@@ -27,7 +28,7 @@ extension EasyHandle {
         if let certificate = configuration.clientCertificate { apply(certificate) }
     }
 
-    /// What may be agreed on with servers, and with https proxies.
+    /// Sets the TLS version and ciphers for servers, and for https proxies.
     private func applyAgreement(_ configuration: TransportConfiguration, withProxies: Bool) {
         if let version = configuration.minimumTLSVersion {
             set(CURLOPT_SSLVERSION, version.curlValue)
@@ -43,14 +44,14 @@ extension EasyHandle {
         }
     }
 
-    /// Who we are.
+    /// Sets the client certificate and its key.
     private func apply(_ certificate: ClientCertificate) {
         set(CURLOPT_SSLCERTTYPE, text: certificate.format.rawValue)
         apply(certificate.certificate, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB)
         set(CURLOPT_SSLKEYTYPE, text: certificate.format.rawValue)
         let key = certificate.key ?? certificate.certificate
         apply(key, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB)
-        // Never unset: OpenSSL would ask the terminal.
+        // Always set, because OpenSSL would otherwise ask for a password on the terminal.
         set(CURLOPT_KEYPASSWD, text: certificate.keyPassword ?? "")
     }
 
@@ -71,9 +72,12 @@ extension EasyHandle {
 
     // MARK: For each transfer
 
-    /// Who checks the server: libcurl, by the session's authorities, or a judge.
+    /// Sets who verifies the server: libcurl with the configured authorities, or a judge.
     ///
-    /// What a judge's policy has accepted, libcurl keeps to its cipher list.
+    /// A connection that a judge's policy has accepted is reused only with the same cipher list,
+    /// and each policy has a list of its own.
+    ///
+    /// - Parameter judge: `nil` for libcurl.
     func applyTrust(_ judge: ServerJudge?, _ settings: TransportSettings) {
         guard judge != nil || policy != nil else { return applyAuthorities(settings) }
         changeTrust(judge, settings)
@@ -91,15 +95,18 @@ extension EasyHandle {
             return applyAuthorities(settings)
         }
         set(CURLOPT_SSL_VERIFYPEER, 0)
-        // Else libcurl would overrule the judge, and after a client certificate has been sent.
+        // libcurl would otherwise overrule the judge, after the client certificate has been sent.
         set(CURLOPT_SSL_VERIFYHOST, 0)
-        // The judge has authorities of its own, so these need not be read.
+        // The judge has its own authorities, so libcurl need not read these.
         hasAuthorities = false
         set(CURLOPT_CAINFO, text: nil)
         set(CURLOPT_CAPATH, text: nil)
     }
 
-    /// Who checks an https proxy, as for a server; on a handle that is reset after the transfer.
+    /// Sets who verifies an https proxy, on a handle that is marked, so reset after the transfer.
+    ///
+    /// - Parameter judge: `nil` for libcurl.
+    /// - Throws: `TransferError` if there are no certificate authorities for libcurl.
     func applyProxyTrust(
         _ judge: ServerJudge?, _ settings: TransportSettings, _ proxy: SecureProxy
     ) throws(TransferError) {
@@ -123,18 +130,21 @@ extension EasyHandle {
         }
     }
 
-    /// Where the authorities are; from the handle's first transfer with TLS on.
+    /// Sets the certificate authorities, once, before the handle's first transfer with TLS.
     private func applyAuthorities(_ settings: TransportSettings) {
         guard !hasAuthorities else { return }
         hasAuthorities = true
-        // Without a store no https transfer gets as far as its handle.
+        // `checkTrust(for:)` fails https transfers that would need a missing store.
         let store = (try? settings.trust.get()) ?? TrustStore()
-        // Never both: libcurl's cache of parsed authorities would be off, as it is by Debian's default.
+        // The store never has both. With both set, libcurl would not cache the parsed authorities,
+        // as with Debian's defaults.
         set(CURLOPT_CAINFO, text: store.bundle)
         set(CURLOPT_CAPATH, text: store.directory)
     }
 
-    /// Who we are for this host, where that is not the same for all.
+    /// Checks the client certificate for a server, and sets it if a provider chooses one per host.
+    ///
+    /// - Throws: `TransferError` with code `clientCertificateRejected` if its files cannot be used.
     func applyIdentity(
         _ settings: TransportSettings, _ address: Address
     ) throws(TransferError) {
@@ -149,7 +159,7 @@ extension EasyHandle {
 }
 
 extension TLSVersion {
-    /// For `CURLOPT_SSLVERSION`: this version or a later one.
+    /// The value for `CURLOPT_SSLVERSION`: this version or a later one.
     fileprivate var curlValue: Int {
         switch self {
         case .tls10: Int(CURL_SSLVERSION_TLSv1_0)

@@ -3,28 +3,26 @@ import Glibc
 import OutletPointers
 import OutletTransport
 
-/// A libcurl easy handle with the memory its transfers use, one after another.
-///
-/// Thread: its loop's.
+/// A libcurl easy handle and the buffers that its transfers use one after another.
 final class EasyHandle {
-    // Release builds do not check exclusive access to what each transfer touches, because the loop's driver
-    // alone uses it: the checks of all such properties cost 3 % of a transfer's instructions
-    // (Benchmarks/count transport).
+    // Release builds do not check exclusive access to what each transfer uses, because only the
+    // loop's driver uses it. The checks of all such properties cost 3 % of a transfer's
+    // instructions (Benchmarks/count transport).
 
     let raw: UnsafeMutableRawPointer
-    /// libcurl's own words for a failure (`CURLOPT_ERRORBUFFER`).
+    /// libcurl's message for a failure (`CURLOPT_ERRORBUFFER`).
     let errorText: UnsafeMutablePointer<CChar>
-    /// The transfer that runs on the handle, which holds it.
+    /// The transfer that runs on the handle; `nil` while the handle is idle.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     private(set) var carried: CurlTransfer?
-    /// Where the handle stands in its pool.
+    /// The handle's index in its pool.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     var place = 0
-    /// Opens the sockets on behalf of the transfer's origin.
+    /// The state of the socket callbacks: which poller and which origin's tally get the sockets.
     let opener: UnsafeMutablePointer<ccurl_opener>
     #if !DEBUG
         @exclusivity(unchecked)
@@ -38,35 +36,38 @@ final class EasyHandle {
         @exclusivity(unchecked)
     #endif
     var body = ByteBuffer()
-    /// The request's body; other than `.none` only on a marked handle.
+    /// The request's body; other than `.none` only if `isMarked`.
     var source = RequestBody.none
-    /// A small request body, kept in one place while libcurl sends it.
+    /// A copy of a small request body, at a fixed address while libcurl sends it.
     var requestBody = ByteBuffer()
 
     /// The first option that libcurl refused, and why.
     private(set) var refusal: (option: CURLoption, code: CURLcode)?
-    /// Options are set that the next transfer may not want.
+    /// Whether options are set that must not apply to the next transfer, so that the handle is
+    /// reset before it.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     var isMarked = false
 
-    /// The request goes through a proxy's tunnel, whose heads come as well.
+    /// Whether the request goes through a proxy's tunnel, so that the heads of the proxy's
+    /// responses to `CONNECT` are received as well.
     var isTunnelled = false
-    /// How many sockets were open when the request was last sent.
+    /// The number of sockets that the handle had opened when the request was last sent.
     var socketsAtSend: UInt32 = 0
-    /// `CURLOPT_CAINFO` and `CURLOPT_CAPATH`.
+    /// Whether `CURLOPT_CAINFO` and `CURLOPT_CAPATH` are set.
     var hasAuthorities = false
-    /// `CURLOPT_SSL_CIPHER_LIST`, and with it `CURLOPT_SSL_VERIFYPEER`.
+    /// The policy that `CURLOPT_SSL_CIPHER_LIST`, `CURLOPT_SSL_VERIFYPEER` and
+    /// `CURLOPT_SSL_VERIFYHOST` are set for; `nil` if libcurl verifies the server.
     var policy: ServerTrustPolicy?
-    /// `CURLOPT_BUFFERSIZE`.
+    /// The present value of `CURLOPT_BUFFERSIZE`, in bytes.
     var bufferSize = usualBufferSize
-    /// libcurl's own choice (`CURL_MAX_WRITE_SIZE`).
+    /// libcurl's default (`CURL_MAX_WRITE_SIZE`).
     static let usualBufferSize = Int(CURL_MAX_WRITE_SIZE)
 
     private let setUp: HandleSetUp
 
-    /// `nil` when memory is short.
+    /// Makes a handle; `nil` if memory cannot be allocated.
     init?(_ setUp: HandleSetUp) {
         guard let raw = curl_easy_init() else { return nil }
         self.raw = raw
@@ -76,7 +77,7 @@ final class EasyHandle {
         opener.initialize(
             to: ccurl_opener(
                 poller: setUp.poller, tally: nil, opened: 0, may_connect: mayConnect, client: nil))
-        // Neither this nor connections and TLS sessions are touched by a reset.
+        // `curl_easy_reset` does not change this, nor connections and TLS sessions.
         set(CURLOPT_SHARE, pointer: UnsafeRawPointer(ccurl_share_handle(setUp.share)))
         begin()
     }
@@ -87,12 +88,15 @@ final class EasyHandle {
         opener.deallocate()
     }
 
-    /// Finds the handle in what libcurl keeps for it (`CURLOPT_PRIVATE`).
+    /// Returns the handle for the pointer that libcurl keeps for it (`CURLOPT_PRIVATE`).
     static func from(_ client: UnsafeMutableRawPointer) -> EasyHandle {
         ObjectPointer.object(at: client)
     }
 
-    /// Finds the handle in a callback's pointer, the transfer that runs on it, and their loop.
+    /// Calls `body` with the handle for a callback's pointer, the transfer that runs on it, and
+    /// their loop.
+    ///
+    /// - Returns: What `body` returns; `nil` if no transfer runs on the handle.
     static func call<Result>(
         _ client: UnsafeMutableRawPointer?, _ body: (EasyHandle, CurlTransfer, EventLoop) -> Result
     ) -> Result? {
@@ -102,10 +106,10 @@ final class EasyHandle {
         return body(easy, transfer, loop)
     }
 
-    /// What callbacks are given.
+    /// The pointer that libcurl passes to callbacks.
     var client: UnsafeRawPointer { UnsafeRawPointer(ObjectPointer.unretained(self)) }
 
-    /// Begins to carry a transfer, until the handle is recycled.
+    /// Sets the transfer that runs on the handle, until ``recycle(isClean:)``.
     func carry(_ transfer: CurlTransfer) {
         transfer.loop?.assertOnLoop()
         carried = transfer
@@ -118,9 +122,9 @@ final class EasyHandle {
         applyTLS(setUp.settings)
     }
 
-    /// Makes the handle ready for another transfer.
+    /// Prepares the handle for another transfer.
     ///
-    /// - Parameter isClean: Whether the last one ended as it should.
+    /// - Parameter isClean: Whether the last transfer ended without an error.
     func recycle(isClean: Bool) {
         carried?.loop?.assertOnLoop()
         carried = nil
@@ -158,22 +162,19 @@ final class EasyHandle {
     }
 }
 
-/// What the handles of a loop are made with.
+/// What all handles of a loop have in common.
 struct HandleSetUp {
     let poller: OpaquePointer
     let share: OpaquePointer
     let settings: TransportSettings
 }
 
-/// The handles of a loop, with the transfers that run on them, and those at rest: making one costs
-/// more than a reset.
-///
-/// Thread: its loop's.
+/// The handles of a loop, in use and idle; making a handle costs more than resetting one.
 struct HandlePool {
     private let setUp: HandleSetUp
-    /// Those in use, then those at rest, the last one to come back first.
+    /// The handles in use, followed by the idle ones, the last one returned first.
     private var handles: [EasyHandle] = []
-    /// How many are in use.
+    /// The number of handles in use.
     private(set) var inUse = 0
     private var peak = 0
     private var returns = 0
@@ -182,10 +183,10 @@ struct HandlePool {
         self.setUp = setUp
     }
 
-    /// A transfer that runs; `nil` when there is none.
+    /// One of the running transfers; `nil` if there is none.
     var anyTransfer: CurlTransfer? { inUse > 0 ? handles[inUse - 1].carried : nil }
 
-    /// A handle that is ready, for a transfer; `nil` when memory is short.
+    /// Returns a handle for a transfer; `nil` if memory cannot be allocated.
     mutating func take(for transfer: CurlTransfer) -> EasyHandle? {
         if inUse == handles.count {
             guard let handle = EasyHandle(setUp) else { return nil }
@@ -199,7 +200,7 @@ struct HandlePool {
         return handle
     }
 
-    /// Takes a handle back that no multi handle holds any more.
+    /// Returns a handle to the pool, after it was removed from the multi handle.
     mutating func put(_ handle: EasyHandle, isClean: Bool) {
         handle.recycle(isClean: isClean)
         inUse -= 1
@@ -208,7 +209,8 @@ struct HandlePool {
             handles.swapAt(handle.place, inUse)
         }
         returns += 1
-        // As many as were out at once of late, so that one burst does not keep its handles for ever.
+        // Keeps as many as were in use at once among the last 4096 transfers, so that the handles
+        // of one burst are freed again.
         guard returns >= 4096 else { return }
         let keep = max(64, peak)
         if handles.count > keep { handles.removeLast(handles.count - keep) }

@@ -3,13 +3,13 @@ import FoundationEssentials
 import Glibc
 import OutletHTTP
 
-/// The header lines of a response, as heads and trailers.
+/// Collects the header lines of a response into heads and trailers.
 struct HeadCollector: ~Copyable {
-    /// What libcurl's callback fills (`CURLOPT_HEADERDATA`).
+    /// The state of the C callback that collects the lines (`CURLOPT_HEADERDATA`).
     let lines: UnsafeMutablePointer<ccurl_head>
-    /// What the status line of the last head says.
+    /// The status code of the last head.
     private(set) var statusCode = 0
-    /// Whether the last head came over HTTP/2.
+    /// Whether the last head was received over HTTP/2.
     private(set) var isHTTP2 = false
 
     init() {
@@ -17,19 +17,23 @@ struct HeadCollector: ~Copyable {
         lines.initialize(to: ccurl_head())
     }
 
-    /// Refuses heads and trailers with more bytes or more fields than these.
+    /// Sets the limits of heads and trailers; the callback fails on larger ones.
+    ///
+    /// - Parameters:
+    ///   - bytes: The maximum size in bytes.
+    ///   - fields: The maximum number of fields.
     func limit(bytes: Int, fields: Int) {
         lines.pointee.limit = max(0, bytes)
         lines.pointee.line_limit = max(0, fields)
     }
 
-    /// Whether a head is refused for the number of its fields; its status line counts as one.
+    /// Whether a head or trailers were refused for the number of their fields, not for their size.
     var hasTooManyFields: Bool { lines.pointee.lines > lines.pointee.line_limit }
 
-    /// What is wrong with the last head; `nil` when nothing is.
+    /// What is wrong with the last head; `nil` if it is well-formed.
     private(set) var fault: HeadFault?
 
-    /// What is wrong with the trailers that have come; `nil` when nothing is.
+    /// What is wrong with the trailers received so far; `nil` if they are well-formed.
     var trailerFault: HeadFault? {
         guard lines.pointee.is_behind, lines.pointee.count > 0,
             lines.pointee.fault != CCURL_HEAD_SOUND
@@ -42,18 +46,18 @@ struct HeadCollector: ~Copyable {
         lines.deallocate()
     }
 
-    /// Whether the last head is followed by another one (1xx).
+    /// Whether the last head is an informational one (1xx, except 101), so that another follows.
     var isInterim: Bool { statusCode < 200 && statusCode >= 100 && statusCode != 101 }
 
-    /// Whether a line has come since the last complete head.
+    /// Whether a part of a head has been received.
     var isInsideHead: Bool { !lines.pointee.is_behind && lines.pointee.count > 0 }
 
-    /// The lines that have come.
+    /// The lines received since the last complete head.
     var bytes: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: lines.pointee.bytes, count: lines.pointee.count)
     }
 
-    /// The head that is complete; `nil` when it does not begin as HTTP does.
+    /// Parses and removes the complete head; `nil` if it does not begin with an HTTP status line.
     mutating func takeHead(url: consuming URL?) -> HTTPResponse? {
         guard let response = makeResponse(url: url) else { return nil }
         if lines.pointee.fault != CCURL_HEAD_SOUND {
@@ -67,13 +71,13 @@ struct HeadCollector: ~Copyable {
         return response
     }
 
-    /// The trailer fields, if any came behind the final head.
+    /// The trailer fields after the final head; `nil` if there are none.
     var trailers: HTTPHeaders? {
         guard lines.pointee.is_behind, lines.pointee.count > 0 else { return nil }
         return HTTPHeaders(HeaderBlock(copying: bytes, marks: lines.pointee.marks))
     }
 
-    /// Forgets everything, and keeps the memory unless it was an unusual head.
+    /// Discards all lines, and the memory too if it is larger than usual.
     func reset() {
         lines.pointee.is_behind = false
         lines.pointee.count = 0
@@ -84,7 +88,8 @@ struct HeadCollector: ~Copyable {
         lines.pointee.capacity = 0
     }
 
-    /// `HTTP/1.1 200 OK`: the version up to the first blank, then three digits (RFC 9112 §4).
+    /// Parses the status line, such as `HTTP/1.1 200 OK`: the version up to the first blank, then
+    /// three digits (RFC 9112 §4).
     private mutating func makeResponse(url: consuming URL?) -> HTTPResponse? {
         let block = bytes
         guard block.count > 5, let start = block.baseAddress, memcmp(start, "HTTP/", 5) == 0 else {
@@ -114,9 +119,9 @@ struct HeadCollector: ~Copyable {
     }
 }
 
-/// Why a head, or trailers, mean one thing to one reader and something else to another.
+/// Why a head or trailers are ambiguous, so that two implementations may read them differently.
 struct HeadFault {
-    /// The line that shows it, as far as it may be shown.
+    /// The faulty line, shortened and without secrets.
     private let line: String
     private let kind: ccurl_head_fault
 
@@ -124,14 +129,14 @@ struct HeadFault {
         kind = lines.fault
         let bytes = UnsafeRawBufferPointer(start: lines.bytes, count: lines.count)
         let found = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(lines.fault_start))
-        // What a name has to say may be a secret.
+        // The field's value may be a secret, so only the name is shown.
         let colon = kind == CCURL_HEAD_NAME ? found.firstIndex(of: UInt8(ascii: ":")) : nil
         line = Self.shown(UnsafeRawBufferPointer(rebasing: found[..<(colon ?? found.count)]))
     }
 
-    /// The fact, for an error.
+    /// Describes the fault for an error.
     ///
-    /// - Parameter place: What it is wrong in: "the answer", "the trailers".
+    /// - Parameter place: What has the fault: "the answer", "the trailer section".
     func reason(in place: String) -> String {
         switch kind {
         case CCURL_HEAD_LENGTH: "\(place)'s Content-Length is not one number: '\(line)'"
@@ -141,8 +146,8 @@ struct HeadFault {
         }
     }
 
-    /// The first line of what a server sent, no more than 80 bytes of it, without secrets and
-    /// without what would act on a terminal.
+    /// Returns the first line of what a server sent, at most 80 bytes, without secrets and without
+    /// characters that would control a terminal.
     static func shown(_ bytes: UnsafeRawBufferPointer) -> String {
         let line = bytes.prefix(80).prefix { $0 != 0x0D && $0 != 0x0A }
         let isCut = line.count == 80 && bytes.count > 80

@@ -3,15 +3,17 @@ import Glibc
 import OutletHTTP
 import OutletTransport
 
-/// A request's body in the form that libcurl takes it.
+/// A request's body in the form that libcurl needs.
 enum RequestBody {
     case none
-    /// libcurl sends the bytes where they are (`CURLOPT_POSTFIELDS`).
+    /// libcurl sends the bytes from this memory (`CURLOPT_POSTFIELDS`).
     case bytes(Data)
-    /// libcurl asks for piece after piece (`CURLOPT_READFUNCTION`).
+    /// libcurl reads piece by piece (`CURLOPT_READFUNCTION`).
     case reader(any RequestBodyReader)
 
-    /// Opens what has to be opened.
+    /// Opens the body's file, if it is one.
+    ///
+    /// - Throws: `TransferError` if the file cannot be opened, or a stream's length is wrong.
     init(_ body: HTTPBody) throws(TransferError) {
         switch body {
         case .none: self = .none
@@ -21,7 +23,7 @@ enum RequestBody {
         }
     }
 
-    /// The length in bytes; `nil` when unknown.
+    /// The length in bytes; `nil` if unknown.
     var length: Int64? {
         switch self {
         case .none: 0
@@ -30,30 +32,30 @@ enum RequestBody {
         }
     }
 
-    /// The same bytes, no more than the request's own `Content-Length` says.
+    /// Returns the body limited to the request's own `Content-Length`.
     func declared(_ length: Int64) -> RequestBody {
         guard case .reader(let reader) = self, reader.length != length else { return self }
         return .reader(DeclaredReader(reader, length: length))
     }
 
-    /// Whether there were more bytes than the request's own `Content-Length` let through.
+    /// Whether the body has more bytes than the request's own `Content-Length` announced.
     var isCut: Bool {
         guard case .reader(let reader as DeclaredReader) = self else { return false }
         return reader.isCut
     }
 }
 
-/// A body read while it is sent.
-///
-/// Thread: the loop's.
+/// A body that is read while it is sent.
 protocol RequestBodyReader: AnyObject {
-    /// How many bytes there are; `nil` when unknown.
+    /// The length in bytes; `nil` if unknown.
     var length: Int64? { get }
-    /// Whether there is nothing to read now; `ready` is called once, on any thread, when there is.
+    /// Whether there is no data now; `ready` is then called once, on any thread, when there is.
     func mustWait(ready: @escaping @Sendable () -> Void) -> Bool
-    /// Fills `buffer` from its start; 0 at the end.
+    /// Reads bytes to the start of `buffer`.
+    ///
+    /// - Returns: The number of bytes read; 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int
-    /// Goes back to the first byte.
+    /// Continues reading at the first byte.
     func rewind() throws(TransferError)
 }
 
@@ -61,10 +63,10 @@ extension RequestBodyReader {
     func mustWait(ready: @escaping @Sendable () -> Void) -> Bool { false }
 }
 
-/// A file's content.
+/// The content of a file.
 ///
-/// A file that grows meanwhile is sent as long as it was, one that shrinks fails. A pipe is refused: its
-/// writer would hold up the loop.
+/// If the file grows meanwhile, only its first length is sent; if it shrinks, reading fails. Pipes
+/// are refused, because reading one would block the loop.
 private final class FileReader: RequestBodyReader {
     private let path: String
     private let descriptor: Int32
@@ -73,7 +75,7 @@ private final class FileReader: RequestBodyReader {
 
     init(path: String) throws(TransferError) {
         self.path = path
-        // Without O_NONBLOCK the opening of a named pipe waits for its writer.
+        // Without O_NONBLOCK opening a named pipe waits for its writer.
         descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw Self.error(path, "cannot be opened", errno) }
         var status = stat()
@@ -142,7 +144,7 @@ private final class FileReader: RequestBodyReader {
     }
 }
 
-/// A stream of the user's.
+/// The content of the user's stream.
 private final class StreamReader: RequestBodyReader {
     private let stream: any BodyStream
     private var given: Int64 = 0
@@ -151,7 +153,7 @@ private final class StreamReader: RequestBodyReader {
     init(_ stream: any BodyStream) throws(TransferError) {
         self.stream = stream
         length = stream.length
-        // Of nothing libcurl asks for nothing.
+        // libcurl never reads a body of length 0, so check now that it is empty.
         if length == 0 { try checkEnd() }
         if let length, length < 0 {
             throw TransferError(
@@ -179,12 +181,13 @@ private final class StreamReader: RequestBodyReader {
                 reason: "the request's body stream: ended after \(given) of \(length) bytes")
         }
         given += Int64(count)
-        // Before the last bytes go out, so that no server takes the beginning for the whole.
+        // Checked before the last bytes are sent, so that no server takes a part of the body for
+        // the whole.
         if given == length { try checkEnd() }
         return count
     }
 
-    /// Refuses a stream that has more than it said.
+    /// Throws if the stream has more data than its length says.
     private func checkEnd() throws(TransferError) {
         let count = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) {
             (byte) throws(TransferError) in try next(into: byte)
@@ -231,7 +234,7 @@ private final class StreamReader: RequestBodyReader {
     }
 }
 
-/// A body under a length that the request declares; what comes behind it is left.
+/// A body of which the length that the request declares is sent, and no more.
 private final class DeclaredReader: RequestBodyReader {
     private let reader: any RequestBodyReader
     private let declared: Int64
@@ -244,7 +247,7 @@ private final class DeclaredReader: RequestBodyReader {
 
     var length: Int64? { declared }
 
-    /// Whether bytes are left behind those declared; reads on to see, where only that can tell.
+    /// Whether the body has more bytes than declared; reads on if its length is unknown.
     var isCut: Bool {
         guard given == declared else { return false }
         if let length = reader.length { return length > declared }

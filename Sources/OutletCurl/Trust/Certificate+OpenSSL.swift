@@ -6,7 +6,7 @@ import OutletTLS
 public import OutletTransport
 
 extension OutletTransport.Certificate {
-    /// Why no certificates can be had from a place.
+    /// Why certificates could not be loaded.
     public struct LoadingError: Error, Sendable, Equatable, CustomStringConvertible {
         /// The file or directory; empty for bytes in memory.
         public let path: String
@@ -19,9 +19,10 @@ extension OutletTransport.Certificate {
         }
     }
 
-    /// Reads a certificate, or the first of several, in DER or PEM.
+    /// Parses a certificate in DER or PEM.
     ///
-    /// - Throws: ``LoadingError`` when there is none.
+    /// - Parameter bytes: One DER certificate, or PEM text, of which the first certificate is used.
+    /// - Throws: ``LoadingError`` if there is no certificate.
     public init(_ bytes: Data) throws(LoadingError) {
         guard let first = Self.parse(bytes).first else {
             throw LoadingError(path: "", reason: "\(bytes.count) bytes: neither DER nor PEM")
@@ -29,10 +30,13 @@ extension OutletTransport.Certificate {
         self = first
     }
 
-    /// Reads all certificates of a file, in DER or PEM, or of the files of a directory that end in
-    /// `.cer`, `.crt`, `.der` or `.pem`, by name.
+    /// Loads all certificates of a file or of a directory.
     ///
-    /// - Throws: ``LoadingError`` when it cannot be read, or a file holds no certificate.
+    /// - Parameter path: A file in DER or PEM, or a directory. Of a directory, the files that end
+    ///   in `.cer`, `.crt`, `.der` or `.pem` are read in the order of their names.
+    /// - Returns: The certificates; none if the directory has no such files.
+    /// - Throws: ``LoadingError`` if the file or directory cannot be read, or a file contains no
+    ///   certificate.
     public static func load(_ path: String) throws(LoadingError) -> [OutletTransport.Certificate] {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -80,7 +84,7 @@ extension OutletTransport.Certificate {
         return found.map { OutletTransport.Certificate($0) }
     }
 
-    /// Copies what was read.
+    /// Converts a parsed certificate.
     init(_ parsed: OutletTLS.Certificate) {
         self.init(
             der: Data(parsed.der),

@@ -3,7 +3,8 @@ import OutletTLS
 import OutletTransport
 
 extension ClientCertificate {
-    /// What is wrong with certificate and key, with the file's name; `nil` when they can be used.
+    /// What is wrong with the certificate or its key, including the file's name; `nil` if they are
+    /// usable.
     var fault: String? {
         let format: ClientIdentity.Format =
             switch format {

@@ -2,15 +2,18 @@ import FoundationEssentials
 import OutletTLS
 import OutletTransport
 
-/// Follows chains by OpenSSL, with the authorities of a session.
+/// Verifies certificate chains with OpenSSL and a session's certificate authorities.
+///
+/// Thread: any.
 final class OpenSSLVerifier: Sendable {
     private let trust: Result<TrustStore, TransferError>
-    /// Made when first asked for: reading a bundle takes 20 ms.
+    /// Made at the first use, because reading a bundle takes 20 ms.
     private let made: Lock<ChainVerifier?>
 
-    /// Lists that were read lately, each set under what it was made of; the last used one first.
+    /// Parsed revocation lists with the contents they were parsed from, the most recently used
+    /// first.
     private let lists = Lock<[(contents: [RevocationList.Content], read: RevocationLists)]>([])
-    /// Evaluators with lists of their own, as a session has them; more are read each time.
+    /// The maximum number of entries in `lists`; more sets of lists are parsed each time.
     private static let listLimit = 8
 
     private static let none = ChainVerifier(TrustStore())
@@ -20,13 +23,13 @@ final class OpenSSLVerifier: Sendable {
         made = Lock(nil)
     }
 
-    /// Takes certificates for the only authorities.
+    /// Makes a verifier that trusts only the given certificates as authorities.
     init(anchors: [OutletTransport.Certificate]) {
         trust = .success(TrustStore())
         made = Lock(ChainVerifier(anchors: anchors.bytes))
     }
 
-    /// Knows the authorities, or why there are none.
+    /// The verifier with the session's authorities, or why there are none.
     private var authorities: Result<ChainVerifier, TransferError> {
         trust.map { store in
             made.withLock { made in
@@ -74,7 +77,7 @@ final class OpenSSLVerifier: Sendable {
         let verdict = verifier.verify(chain.bytes, lists: known, securityLevel: securityLevel)
         if let refusal = verdict.refusal, !lists.isEmpty { return .refused(TrustFault(refusal)) }
         guard let ocspResponse else { return verdict.isListed ? .good : .unknown }
-        // One that has signed itself is its own issuer.
+        // A self-signed certificate is its own issuer.
         guard let issuer = verdict.path.dropFirst().first ?? verdict.path.first else {
             return refused("no authority is known that could vouch for it", chain)
         }
@@ -88,8 +91,10 @@ final class OpenSSLVerifier: Sendable {
         }
     }
 
-    /// OpenSSL's form of the lists: reading one with 100,000 certificates takes longer than all the rest
-    /// of a handshake, so it is done once for each content.
+    /// Returns OpenSSL's form of revocation lists, cached by content; `nil` if a list cannot be
+    /// parsed.
+    ///
+    /// Parsing a list with 100,000 certificates takes longer than the rest of a handshake.
     func read(_ lists: [RevocationList]) -> RevocationLists? {
         let contents = lists.map(\.content)
         let known = self.lists.withLock { known -> RevocationLists? in
@@ -120,12 +125,14 @@ final class OpenSSLVerifier: Sendable {
     }
 }
 
-/// Judges by OpenSSL, as strictly as it does in some handshake.
+/// Verifies with OpenSSL at the security level of one connection.
 struct HandshakeVerifier: TrustVerifier {
     private let verifier: OpenSSLVerifier
     private let securityLevel: Int32
 
-    /// - Parameter securityLevel: The connection's (SSL_CTX_set_security_level(3)).
+    /// Makes a verifier.
+    ///
+    /// - Parameter securityLevel: The connection's level (`SSL_CTX_set_security_level(3)`).
     init(_ verifier: OpenSSLVerifier, securityLevel: Int32) {
         self.verifier = verifier
         self.securityLevel = securityLevel
@@ -152,7 +159,7 @@ extension [OutletTransport.Certificate] {
 }
 
 extension ChainVerdict {
-    /// OpenSSL's verdict as a value.
+    /// Converts OpenSSL's verdict.
     fileprivate init(_ verdict: ChainVerifier.Verdict) {
         self.init(
             path: verdict.path.map { OutletTransport.Certificate($0) },
@@ -161,7 +168,7 @@ extension ChainVerdict {
 }
 
 extension TrustFault {
-    /// OpenSSL's refusal as a value.
+    /// Converts OpenSSL's verification error.
     init(_ refusal: Verification.Refusal) {
         self.init(
             code: refusal.code, reason: refusal.description,

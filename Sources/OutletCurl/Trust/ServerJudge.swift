@@ -3,20 +3,22 @@ import OutletHTTP
 import OutletTLS
 import OutletTransport
 
-/// Lets a policy decide about one server, in the handshakes of one transfer.
-///
-/// Thread: the loop's.
+/// Applies a session's server trust policy to one server, in the handshakes of one transfer.
 final class ServerJudge {
     let policy: ServerTrustPolicy
     private let host: String
     private let port: Int
     private let verifier: OpenSSLVerifier
-    /// Why the server was refused.
+    /// The error of the evaluator that has refused the server; `nil` if none has.
     private(set) var refusal: (any Error)?
 
+    /// Makes a judge; `nil` if the manager has no policy for the host, so that libcurl verifies it.
+    ///
     /// - Parameters:
-    ///   - host: The server's, as it is connected to; an IPv6 address may be in brackets.
-    ///   - verifier: Knows the session's authorities.
+    ///   - manager: The session's server trust manager.
+    ///   - host: The host that is connected to; an IPv6 address may be in brackets.
+    ///   - port: The port.
+    ///   - verifier: Verifies chains with the session's authorities.
     init?(
         _ manager: any ServerTrustJudging, host: String, port: Int, verifier: OpenSSLVerifier
     ) {
@@ -28,7 +30,7 @@ final class ServerJudge {
         self.verifier = verifier
     }
 
-    /// Decides about what the server has shown.
+    /// Evaluates what the server has sent in a handshake.
     func judge(_ handshake: Handshake) -> Verification.Judgement {
         let trust = ServerTrust(
             host: host, port: port,
@@ -43,15 +45,18 @@ final class ServerJudge {
         }
     }
 
-    /// The cipher list that keeps connections and TLS sessions of this policy to itself: libcurl
-    /// compares it as it stands, and OpenSSL passes over the name that it does not know.
+    /// A cipher list that is unique to this policy, so that connections and TLS sessions accepted
+    /// by it are not reused under another policy.
     ///
-    /// - Parameter list: The session's own; `nil` for that of OpenSSL's configuration.
+    /// libcurl reuses a connection only if the text of its list is the same. OpenSSL ignores the
+    /// additional, unknown name.
+    ///
+    /// - Parameter list: The configuration's list; `nil` for that of OpenSSL's configuration.
     func cipherList(of list: String?) -> String {
         "\(list ?? TLSLibrary.cipherList):OUTLET-EVAL-\(policy.number)"
     }
 
-    /// What a transfer ends with when the server was refused.
+    /// The error of a transfer whose server was refused.
     var error: TransferError {
         TransferError(
             code: .serverCertificateUntrusted, stage: .securing, host: host,
@@ -59,49 +64,48 @@ final class ServerJudge {
     }
 }
 
-/// Who judges the servers that one transfer talks to over TLS: its own, and an https proxy.
-///
-/// Thread: the loop's.
+/// The judges of the servers that one transfer connects to over TLS: its own, and an https proxy.
 final class TransferTrust {
-    /// Judges the server; `nil` if libcurl does, or without TLS.
+    /// Judges the server; `nil` if libcurl verifies it, or without TLS.
     let server: ServerJudge?
-    /// Judges the proxy; `nil` if libcurl does, or without TLS.
+    /// Judges the proxy; `nil` if libcurl verifies it, or without TLS.
     private(set) var proxy: ServerJudge?
-    /// Whether a connection begins with a handshake with the proxy.
+    /// Whether a connection starts with a handshake with an https proxy.
     private var hasSecureProxy = false
-    /// How many sockets were open when the proxy last began a handshake.
+    /// The number of sockets opened when the last handshake with the proxy started.
     private var socketsAtProxy: UInt32?
 
     init(server: ServerJudge?) {
         self.server = server
     }
 
-    /// The transfer goes by way of an https proxy.
+    /// Records that the transfer goes through an https proxy.
     func goesThroughProxy(judgedBy judge: ServerJudge?) {
         hasSecureProxy = true
         proxy = judge
     }
 
-    /// Who judges the handshake that begins now.
+    /// Returns the judge of the handshake that starts now; `nil` if libcurl verifies the
+    /// certificate.
     ///
-    /// libcurl says for nobody's sake whose it is. Of a new connection the first one is the proxy's; a
-    /// second one inside of it comes without a new socket.
+    /// libcurl does not say whose handshake it is. The first one on a new socket is the proxy's;
+    /// another one on the same socket is the server's, inside the tunnel.
     ///
-    /// - Parameter sockets: How many the transfer's handle has opened so far.
+    /// - Parameter sockets: The number of sockets that the transfer's handle has opened so far.
     func judgeOfNextHandshake(sockets: UInt32) -> ServerJudge? {
         guard hasSecureProxy, socketsAtProxy != sockets else { return server }
         socketsAtProxy = sockets
         return proxy
     }
 
-    /// Who has refused a server of this transfer.
+    /// The judge that has refused a server of this transfer; `nil` if none has.
     var refusing: ServerJudge? {
         [server, proxy].lazy.compactMap(\.self).first { $0.refusal != nil }
     }
 }
 
 extension String {
-    /// An address in a URL's brackets without them.
+    /// The text without the brackets of an IPv6 address in a URL.
     fileprivate func trimmingBrackets() -> String {
         utf8.first == UInt8(ascii: "[") && utf8.last == UInt8(ascii: "]")
             ? String(utf8.dropFirst().dropLast()) ?? self : self

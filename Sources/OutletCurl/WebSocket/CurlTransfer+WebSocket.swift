@@ -23,6 +23,6 @@ extension CurlTransfer: WebSocketConnection {
         }
     }
 
-    /// Receives the messages.
+    /// The handler that receives the messages.
     var webSocketHandler: (any WebSocketHandler)? { handler as? any WebSocketHandler }
 }

@@ -2,9 +2,9 @@ import CCurl
 import OutletHTTP
 import OutletTransport
 
-/// The opening handshake of a WebSocket on a connection that libcurl has made.
+/// The opening handshake of a WebSocket, on a connection that libcurl has established.
 extension EventLoop {
-    /// libcurl has made the connection: the handshake goes out.
+    /// Sends the handshake.
     func shakeHands(_ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle) {
         assertOnLoop()
         link.descriptor = ccurl_get_socket(easy.raw)
@@ -27,9 +27,10 @@ extension EventLoop {
         advance(transfer, link)
     }
 
-    /// Takes bytes of the answer's head.
+    /// Processes received bytes until the head of the response is complete.
     ///
-    /// - Returns: What lies behind the head.
+    /// - Returns: The bytes after the head.
+    /// - Throws: `TransferError` if the head is too large or malformed, or refuses the handshake.
     func takeHead(
         _ bytes: UnsafeRawBufferPointer, _ transfer: CurlTransfer, _ link: WebSocketLink
     ) throws(TransferError) -> UnsafeRawBufferPointer {
@@ -63,9 +64,10 @@ extension EventLoop {
         return rest
     }
 
-    /// The final head of the answer is there.
+    /// Processes the final head.
     ///
-    /// - Returns: Whether the transfer goes on; if not, its `failure` says why, or the head is all.
+    /// - Returns: Whether it is acceptable. If not, `failure` has the reason, or the handler has
+    ///   cancelled. A head other than 101 is acceptable and ends the transfer.
     func greet(_ transfer: CurlTransfer, _ link: WebSocketLink, _ head: HTTPResponse) -> Bool {
         assertOnLoop()
         guard head.statusCode == 101 else {
@@ -88,7 +90,7 @@ extension EventLoop {
         }
         link.stage = .open
         guard transfer.accept(head, self) else { return false }
-        // An open WebSocket may stay for days: others need not wait for its place.
+        // An open WebSocket may last for days, so it frees its place for other transfers.
         if let origin = transfer.giveUpPlace() {
             origin.figures.webSockets += 1
             leave(origin)

@@ -4,23 +4,25 @@ import OutletHTTP
 import OutletPointers
 import OutletTransport
 
-/// A WebSocket's connection: libcurl makes it (`CURLOPT_CONNECT_ONLY`), then it is watched here.
+/// Runs WebSocket connections: libcurl connects (`CURLOPT_CONNECT_ONLY`), then this code polls the
+/// socket.
 ///
-/// The handle stays in the multi handle, which closes the connection when the handle is taken out.
+/// The handle stays in the multi handle, which closes the connection when the handle is removed.
 extension EventLoop {
-    /// How long a peer may take to close the connection after this end has, µs.
+    /// How long the peer may take to close the connection after this end's close frame, in µs.
     private static let closePatience: Int64 = 5_000_000
-    /// How long a peer that broke a rule may take to close the connection, µs: this end would lose
-    /// its own last words by closing while bytes come in.
+    /// How long a peer that violated the protocol may take to close the connection, in µs.
+    ///
+    /// Closing the socket while data is coming in would discard this end's close frame.
     private static let refusalPatience: Int64 = 1_000_000
-    /// So many reads in a row, then other transfers have their turn.
+    /// After so many reads other transfers are processed.
     private static let readsInARow = 32
-    /// One TLS record.
+    /// The size of a read in bytes: one TLS record.
     private static let readSize = 16 << 10
 
     // MARK: Orders
 
-    /// Carries out what was asked of a WebSocket, or lets it wait until it is open.
+    /// Processes an order to a WebSocket, or queues it until the WebSocket is open.
     func take(_ order: WebSocketOrder) {
         assertOnLoop()
         let transfer = order.transfer
@@ -33,7 +35,7 @@ extension EventLoop {
             guard link.frames != nil else { return end(transfer, .cancelled) }
             guard link.ownClose == nil, link.peerClose == nil, link.stage == .open else { return }
             link.ownClose = (code, reason)
-            // The peer's close frame is still to be read.
+            // Reading must continue to receive the peer's close frame.
             transfer.pauses = []
             link.isSuspended = false
             link.take(order)
@@ -46,9 +48,9 @@ extension EventLoop {
         if link.isConnected, transfer.phase == .active { advance(transfer, link) }
     }
 
-    // MARK: Going on
+    // MARK: Progress
 
-    /// Does all that can be done without waiting.
+    /// Writes and reads all that is possible without waiting.
     func advance(_ transfer: CurlTransfer, _ link: WebSocketLink) {
         assertOnLoop()
         guard let easy = transfer.easy else { return }
@@ -59,7 +61,7 @@ extension EventLoop {
             write(transfer, link, easy)
             if let error = link.writeError, !transfer.isPaused { throw error }
         } catch {
-            // A loss of the connection is no error once a close was asked for.
+            // Losing the connection after a close is not an error.
             let isWanted = link.peerClose != nil || link.ownClose != nil
             return isWanted ? conclude(transfer, link) : complete(transfer, error)
         }
@@ -76,7 +78,7 @@ extension EventLoop {
         !transfer.isPaused && link.peerClose == nil && (!link.isFlooded || link.stage == .refusing)
     }
 
-    /// Both ends have said goodbye.
+    /// Ends a WebSocket after a close.
     private func conclude(_ transfer: CurlTransfer, _ link: WebSocketLink) {
         assertOnLoop()
         if let close = link.peerClose ?? link.ownClose, let handler = transfer.webSocketHandler {
@@ -86,7 +88,7 @@ extension EventLoop {
         complete(transfer, nil as TransferError?)
     }
 
-    // MARK: Out
+    // MARK: Sending
 
     private func write(_ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle) {
         assertOnLoop()
@@ -112,7 +114,7 @@ extension EventLoop {
         }
     }
 
-    // MARK: In
+    // MARK: Receiving
 
     private func read(
         _ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle
@@ -122,7 +124,7 @@ extension EventLoop {
         var reads = 0
         while transfer.phase == .active, mayRead(transfer, link) {
             guard reads < Self.readsInARow else {
-                // Bytes may lie in TLS, where epoll does not see them.
+                // OpenSSL may have buffered data, which epoll does not report.
                 post(.order(WebSocketOrder(.goOn, of: transfer)))
                 return
             }
@@ -132,7 +134,9 @@ extension EventLoop {
         }
     }
 
-    /// - Returns: Whether there may be more.
+    /// Reads once.
+    ///
+    /// - Returns: Whether there may be more to read.
     private func readOnce(
         _ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle
     ) throws(TransferError) -> Bool {
@@ -145,7 +149,7 @@ extension EventLoop {
             guard code == CURLE_OK, count > 0 else {
                 return .failure(end(of: transfer, link, code))
             }
-            // The answer to the handshake has one time limit in all, however slowly it comes.
+            // For the handshake's response there is one time limit, however slowly it arrives.
             if link.stage != .handshaking { transfer.lastProgress = now }
             link.bytesReceived += Int64(count)
             let bytes = UnsafeRawBufferPointer(rebasing: buffer.prefix(count))
@@ -157,7 +161,7 @@ extension EventLoop {
         return try result.get()
     }
 
-    /// The peer's bytes have come to an end, in order or not.
+    /// Returns the error of a connection that ended, by end of file or by an error.
     private func end(
         of transfer: CurlTransfer, _ link: WebSocketLink, _ code: CURLcode
     ) -> TransferError {
@@ -192,7 +196,7 @@ extension EventLoop {
         }
     }
 
-    /// Hands over what has come, until the handler wants no more.
+    /// Delivers the received events until the handler pauses.
     private func deliver(_ transfer: CurlTransfer, _ link: WebSocketLink) {
         assertOnLoop()
         while transfer.phase == .active, !transfer.isPaused,
@@ -225,14 +229,14 @@ extension EventLoop {
         if link.ownClose != nil, link.closeDeadline == nil, !link.maySend {
             link.closeDeadline = now + min(Self.closePatience, transfer.patience ?? .max)
         }
-        // What came before the end is still the handler's.
+        // The handler still gets what was received before.
         if let deadline = link.closeDeadline, link.received.isEmpty || link.ownClose != nil {
             due = min(due ?? .max, deadline)
         }
         if let due { deadlines.set(transfer, to: due) } else { deadlines.remove(transfer) }
     }
 
-    /// A time limit of a connected WebSocket may be over.
+    /// Checks the time limits of a connected WebSocket.
     func expire(_ transfer: CurlTransfer, _ link: WebSocketLink) {
         assertOnLoop()
         if let deadline = link.closeDeadline, deadline <= now {
@@ -241,7 +245,7 @@ extension EventLoop {
         }
         watchSocket(transfer, link)
         guard transfer.deadlineIndex >= 0, transfer.deadline <= now else { return }
-        // A close that was asked for has succeeded, whether or not the close frame could be sent.
+        // A close has succeeded even if its close frame could not be sent.
         if link.ownClose != nil { return conclude(transfer, link) }
         let stage = TransferError.Stage(transfer)
         let activity =
@@ -252,7 +256,7 @@ extension EventLoop {
             TransferError(code: .timedOut, reason: "timed out while \(activity)"))
     }
 
-    /// Which rule the peer broke.
+    /// Returns the error for the rule that the peer has violated.
     private func refusal(_ transfer: CurlTransfer, _ link: WebSocketLink) -> TransferError {
         let fault = link.frames?.fault ?? .protocolError
         let limit = link.job.maximumMessageSize
@@ -274,7 +278,7 @@ extension EventLoop {
     }
 }
 
-/// A watched socket is ready, or broken, which reading finds out.
+/// Called by the poller when the socket is ready or has failed; reading finds out which.
 private func socketIsReady(_ client: UnsafeMutableRawPointer) {
     let transfer = ObjectPointer.object(at: client, as: CurlTransfer.self)
     guard let loop = transfer.loop, let link = transfer.link, transfer.phase == .active else {

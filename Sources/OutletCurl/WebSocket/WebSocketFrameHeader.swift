@@ -1,15 +1,15 @@
-/// Where a frame of a WebSocket begins and ends (RFC 6455 §5.2), as a value.
+/// The header of a WebSocket frame (RFC 6455 §5.2), parsed only to find the frame's end.
 ///
-/// Rules are wslay's affair; this only finds out how far a frame goes.
+/// wslay checks whether the frame is valid.
 struct WebSocketFrameHeader: Equatable {
-    /// How many bytes the header has.
+    /// The size of the header in bytes.
     let size: Int
-    /// How many bytes follow it.
+    /// The number of bytes after the header.
     let payloadLength: UInt64
-    /// Whether it is a ping, a pong or a close frame, of a size that they may have.
+    /// Whether it is a ping, pong or close frame of valid size.
     let isControl: Bool
 
-    /// `nil` when the header goes on behind these bytes.
+    /// Parses a header; `nil` if it is incomplete.
     init?(_ bytes: Slice<UnsafeRawBufferPointer>) {
         guard bytes.count >= 2 else { return nil }
         let code = bytes[bytes.startIndex + 1] & 0x7F
@@ -24,7 +24,7 @@ struct WebSocketFrameHeader: Equatable {
         isControl = bytes[bytes.startIndex] & 0x8 != 0 && lengthSize == 0
     }
 
-    /// The bytes of the whole frame; the most there can be if that is more.
+    /// The size of the whole frame in bytes; limited to `UInt64.max`.
     var frameLength: UInt64 {
         let (length, isTooMuch) = payloadLength.addingReportingOverflow(UInt64(size))
         return isTooMuch ? .max : length

@@ -1,9 +1,9 @@
 import CWslay
 import OutletPointers
 
-/// wslay's callbacks: each finds the frames that its context was made for, and asks or tells them.
+/// wslay's callbacks. Each calls one method of the ``WebSocketFrames`` that its context belongs to.
 extension wslay_event_callbacks {
-    /// For a context whose user data is a ``WebSocketFrames``.
+    /// The callbacks for a context whose user data is a ``WebSocketFrames``.
     static var ofFrames: wslay_event_callbacks {
         wslay_event_callbacks(
             recv_callback: onReceive, send_callback: onSend, genmask_callback: onMask,
@@ -36,13 +36,14 @@ private func onSend(
     return -1
 }
 
-/// Masks are unpredictable (RFC 6455 §10.3): from the system's random source.
+/// Makes a mask from the system's random source, because masks must be unpredictable (RFC 6455
+/// §10.3).
 private func onMask(
     _ context: wslay_event_context_ptr?, _ buffer: UnsafeMutablePointer<UInt8>?, _ size: Int,
     _ client: UnsafeMutableRawPointer?
 ) -> Int32 {
     var random = SystemRandomNumberGenerator()
-    // One call of the system's for each mask, which has four bytes.
+    // A mask has four bytes, so a single system call is enough.
     var bytes: UInt64 = random.next()
     for index in 0..<min(size, 8) {
         buffer?[index] = UInt8(truncatingIfNeeded: bytes)

@@ -3,43 +3,45 @@ import FoundationEssentials
 import OutletPointers
 import OutletTransport
 
-/// The client's end of a WebSocket's frames (RFC 6455 §5), by wslay.
+/// Encodes and decodes a client's WebSocket frames (RFC 6455 §5) with wslay.
 ///
-/// Bytes in, messages out, and the other way round; no socket, no clock.
+/// Converts bytes to messages and messages to bytes, without a socket or a clock.
 ///
 /// Thread: its loop's.
 final class WebSocketFrames {
-    /// What the peer has sent.
+    /// What was received.
     enum Event: Equatable {
         case message(WebSocketMessage)
         case pong([UInt8])
         case close(WebSocketCloseCode, reason: Data?)
     }
 
-    /// How many bytes are made at a time: enough to fill two TLS records.
+    /// How many bytes are encoded at a time: enough to fill two TLS records.
     private static let outputSize = 32 << 10
 
-    /// `nil` once there is nothing more to be read or said.
+    /// wslay's state; `nil` when neither reading nor writing is possible any more.
     private var context: wslay_event_context_ptr?
     private let maximumMessageSize: Int
     private var events: [Event] = []
-    /// What wslay may read now.
+    /// The bytes that wslay may read now.
     private var input = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// How much of the frame that wslay is reading is still to come.
+    /// The number of bytes left of the frame that wslay is reading.
     private var frameRest: UInt64 = 0
-    /// The beginning of a header or of a control frame, whose end has not come yet.
+    /// The start of an incomplete header or control frame.
     private var held: [UInt8] = []
     private var output: [UInt8] = []
-    /// wslay has stopped inside a frame because ``output`` is full.
+    /// Whether wslay has stopped inside a frame because ``output`` is full.
     private var isInsideFrame = false
-    /// The message that is being received.
+    /// The data of the message that is being received.
     private var message = ByteBuffer()
     /// Whether the frame that is being received is a control frame.
     private var isControlFrame = false
     private var isTooBig = false
     private var isFaulty = false
 
-    /// `nil` when memory is short.
+    /// Makes the state for a new connection; `nil` if memory cannot be allocated.
+    ///
+    /// - Parameter maximumMessageSize: The maximum size of a received message, in bytes.
     init?(maximumMessageSize: Int) {
         self.maximumMessageSize = maximumMessageSize
         context = makeContext()
@@ -55,18 +57,19 @@ final class WebSocketFrames {
         var made: wslay_event_context_ptr?
         let client = ObjectPointer.unretained(self)
         guard wslay_event_context_client_init(&made, &callbacks, client) == 0 else { return nil }
-        // Messages are put together here: wslay would allocate for each fragment, empty ones too,
-        // would not say which rule was broken, and takes the limit for control frames as well.
+        // This class assembles messages itself. wslay would allocate memory for each fragment, even
+        // an empty one, would not report which rule was violated, and would apply the limit to
+        // control frames as well.
         wslay_event_config_set_no_buffering(made, 1)
         wslay_event_config_set_max_recv_msg_length(made, UInt64(Int64.max))
         return made
     }
 
-    // MARK: Bytes that came
+    // MARK: Receiving
 
-    /// Takes bytes of the peer.
+    /// Decodes received bytes.
     ///
-    /// - Returns: What they bring; nothing after a close frame or a ``fault``.
+    /// - Returns: The events in order; none after a close frame or a ``fault``.
     func receive(_ bytes: UnsafeRawBufferPointer) -> [Event] {
         guard let context, !isFaulty, !isCloseReceived else { return [] }
         guard held.isEmpty else {
@@ -88,10 +91,10 @@ final class WebSocketFrames {
         return events
     }
 
-    /// Up to where the bytes may be read: not into a control frame that is not all there.
+    /// Returns the index up to which wslay may read: before an incomplete control frame.
     ///
-    /// wslay 1.1.1 checks the reason of a close frame piece by piece, and skips two bytes of each
-    /// for the code that only the first one has.
+    /// wslay 1.1.1 checks the reason of a close frame in pieces, and skips two bytes of each piece
+    /// for the code, which only the first piece contains.
     private func wholeFrames(in bytes: UnsafeRawBufferPointer) -> Int {
         guard frameRest < UInt64(bytes.count) else { return bytes.count }
         var end = Int(frameRest)
@@ -104,7 +107,8 @@ final class WebSocketFrames {
         return end
     }
 
-    /// Answers a frame that wslay cannot read at all: it would close without saying why.
+    /// Sends a close frame with an error code for a frame that wslay cannot parse at all, because
+    /// wslay itself would close without a reason.
     private func replaceContext() {
         isFaulty = true
         if let context { wslay_event_context_free(context) }
@@ -112,9 +116,9 @@ final class WebSocketFrames {
         close(.protocolError, reason: nil)
     }
 
-    /// The rule that the peer broke, as the code to close with; `nil` while it keeps them.
+    /// The rule that the peer has violated, as a close code; `nil` if it has not violated any.
     ///
-    /// The close frame that says so is made by itself.
+    /// The close frame with that code is sent automatically.
     var fault: WebSocketCloseCode? {
         guard isFaulty else { return nil }
         if isTooBig { return .messageTooBig }
@@ -122,16 +126,16 @@ final class WebSocketFrames {
         return WebSocketCloseCode(rawValue: Int(wslay_event_get_status_code_sent(context)))
     }
 
-    /// The peer's close frame has come; the answer to it is made by itself.
+    /// Whether the peer's close frame was received; the response to it is sent automatically.
     var isCloseReceived: Bool {
         context.map { wslay_event_get_close_received($0) != 0 } ?? false
     }
 
-    // MARK: Bytes to send
+    // MARK: Sending
 
-    /// Takes a message to be sent.
+    /// Queues a message.
     ///
-    /// - Returns: False behind a close frame, or when memory is short.
+    /// - Returns: False after a close frame, or if memory cannot be allocated.
     func send(_ message: WebSocketMessage) -> Bool {
         switch message {
         case .data(let data):
@@ -141,9 +145,9 @@ final class WebSocketFrames {
         }
     }
 
-    /// Takes a ping to be sent; 125 bytes at most.
+    /// Queues a ping with a payload of at most 125 bytes.
     ///
-    /// - Returns: False behind a close frame, or when memory is short.
+    /// - Returns: False after a close frame, or if memory cannot be allocated.
     func ping(_ payload: [UInt8]) -> Bool {
         payload.withUnsafeBytes { queue(WSLAY_PING, $0) }
     }
@@ -156,10 +160,10 @@ final class WebSocketFrames {
         return wslay_event_queue_msg(context, &message) == 0
     }
 
-    /// Takes a close frame to be sent, behind which nothing else is.
+    /// Queues a close frame, after which nothing else is sent.
     ///
-    /// A code that must not be on the wire (RFC 6455 §7.4) is left out, and the reason with it; the
-    /// reason is cut off after 123 bytes, and made UTF-8 where it is not.
+    /// A code that must not be sent (RFC 6455 §7.4) is left out together with the reason. The
+    /// reason is converted to valid UTF-8 and cut off after 123 bytes.
     func close(_ code: WebSocketCloseCode, reason: Data?) {
         guard let context else { return }
         var text = String(decoding: reason ?? Data(), as: UTF8.self)
@@ -168,19 +172,20 @@ final class WebSocketFrames {
         text.withUTF8 { _ = wslay_event_queue_close(context, number, $0.baseAddress, $0.count) }
     }
 
-    /// Whether there are bytes to be made of what was taken.
+    /// Whether there are queued frames, or parts of them, to encode.
     var wantsToSend: Bool { context.map { wslay_event_want_write($0) != 0 } ?? false }
 
-    /// How many frames wait to be made.
+    /// The number of queued frames.
     var backlog: Int { context.map { wslay_event_get_queued_msg_count($0) } ?? 0 }
 
-    /// The next bytes for the peer; none when all were made.
+    /// Encodes and returns the next bytes to send; empty if there are none.
     func makeBytes() -> [UInt8] {
         guard let context, wantsToSend else { return [] }
         output.reserveCapacity(Self.outputSize)
         isInsideFrame = false
         if wslay_event_send(context) != 0 {
-            // Only memory can be short; what has begun cannot be gone on with.
+            // The only possible error is a failed allocation. A frame may be incomplete, so nothing
+            // can follow it.
             wslay_event_context_free(context)
             self.context = nil
         }
@@ -188,11 +193,12 @@ final class WebSocketFrames {
         return output
     }
 
-    // MARK: What wslay asks for and tells
+    // MARK: Callbacks of wslay
 
     func takeInput(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         if frameRest == 0 { frameRest = WebSocketFrameHeader(input[...])?.frameLength ?? 0 }
-        // One frame at a time: where wslay's buffer ends, a control frame would be parted as well.
+        // One frame at a time, because the end of wslay's buffer would otherwise split a control
+        // frame.
         let count = min(buffer.count, input.count, Int(clamping: frameRest))
         buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: input.prefix(count)))
         input = UnsafeRawBufferPointer(rebasing: input.dropFirst(count))
@@ -210,7 +216,8 @@ final class WebSocketFrames {
     func beginFrame(_ frame: wslay_event_on_frame_recv_start_arg) {
         isControlFrame = frame.opcode & 0x8 != 0
         guard !isControlFrame else {
-            // Half a code (RFC 6455 §5.5.1), which wslay takes for none.
+            // A close frame with half a code (RFC 6455 §5.5.1), which wslay treats as one without a
+            // code.
             if UInt32(frame.opcode) == WSLAY_CONNECTION_CLOSE.rawValue, frame.payload_length == 1 {
                 refuse(with: .protocolError)
             }
@@ -220,7 +227,8 @@ final class WebSocketFrames {
             refuseSize()
             return
         }
-        // What a peer announces is believed up to here; beyond, the buffer grows as bytes come.
+        // Memory is reserved for at most 1 MiB that the peer announces; beyond, the buffer grows as
+        // bytes arrive.
         message.reserve(message.count + Int(min(frame.payload_length, 1 << 20)))
     }
 
@@ -265,7 +273,7 @@ extension Int {
 }
 
 extension WebSocketCloseCode {
-    /// Whether the code may be on the wire (RFC 6455 §7.4).
+    /// Whether the code may be sent in a close frame (RFC 6455 §7.4).
     var isSendable: Bool {
         switch rawValue {
         case 1000...1003, 1007...1014, 3000...4999: true

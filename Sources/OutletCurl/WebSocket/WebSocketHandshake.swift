@@ -3,26 +3,31 @@ import OutletHTTP
 import OutletTLS
 import OutletTransport
 
-/// The client's side of the opening handshake (RFC 6455 §4.1), as a value.
+/// The client's part of the opening handshake (RFC 6455 §4.1).
 struct WebSocketHandshake {
-    /// The request as it goes on the wire.
+    /// The request's head as sent.
     let head: [UInt8]
     private let key: String
     private let offered: [String]
     private let host: String
 
-    /// Fields that are the handshake's own, whatever the request says.
+    /// The fields that the handshake sets itself; those of the request are ignored.
     private static let ownFields: Set<String> = [
         "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions", "content-length",
         "expect",
     ]
 
+    /// Makes the head of the request.
+    ///
     /// - Parameters:
-    ///   - target: Path and query of the address.
-    ///   - host: For the field `Host`, unless the request has one.
-    ///   - credential: For the field `Authorization`, unless the request has one.
-    ///   - challenge: What the credential answers; `nil` when nobody has asked.
+    ///   - request: A `GET` without a body.
+    ///   - target: The path and the query of the URL.
+    ///   - host: The value of `Host`, unless the request has one.
+    ///   - credential: The credential for `Authorization`, unless the request has one.
+    ///   - challenge: The Digest challenge to respond to; `nil` if there was none.
     ///   - key: Sixteen random bytes in Base64.
+    /// - Throws: `TransferError` with code `badRequest` if the request cannot be sent as a
+    ///   handshake.
     init(
         _ request: HTTPRequest, target: String, host: String, credential: Credential?,
         challenge: AuthenticationChallenge? = nil, key: String = randomKey()
@@ -74,12 +79,14 @@ struct WebSocketHandshake {
         }
     }
 
-    /// Whether a token can be written as one (RFC 9110 §11.2); anything else might end the line.
+    /// Whether a token is visible ASCII, so that it cannot end the line (RFC 9110 §11.2).
     private static func isToken68(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 
-    /// Refuses a `101 Switching Protocols` that is not the answer to this handshake.
+    /// Checks that a `101 Switching Protocols` is the response to this handshake.
+    ///
+    /// - Throws: `TransferError` with code `badServerResponse`.
     func check(_ response: HTTPResponse) throws(TransferError) {
         let headers = response.headers
         guard headers.value(for: "Upgrade")?.equalsIgnoringCase("websocket") == true else {
@@ -111,7 +118,7 @@ struct WebSocketHandshake {
             reason: "the answer to the WebSocket handshake: \(name) \(what)\(fact)")
     }
 
-    /// What a server makes of a key (RFC 6455 §4.2.2).
+    /// The value of `Sec-WebSocket-Accept` for a key (RFC 6455 §4.2.2).
     static func accept(_ key: String) -> String {
         MessageDigest.sha1.hash(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").base64EncodedString()
     }

@@ -1,52 +1,52 @@
 import FoundationEssentials
 import OutletTransport
 
-/// What a transfer that opens a WebSocket has besides: how far it has come, what waits to be sent.
+/// The state of a WebSocket in addition to its transfer's: its stage, and what waits to be sent.
 ///
 /// Thread: its loop's.
 final class WebSocketLink {
-    /// How far the connection has come.
+    /// The stages of the connection.
     enum Stage: Equatable {
-        /// libcurl is at work: name, TCP, proxy, TLS.
+        /// libcurl is connecting: DNS, TCP, proxy, TLS.
         case connecting
-        /// The handshake is under way.
+        /// The handshake is being sent or received.
         case handshaking
-        /// Messages pass.
+        /// Messages can be sent and received.
         case open
-        /// The peer broke a rule and was told so; what it still sends is dropped.
+        /// The peer violated the protocol and gets a close frame; what it still sends is discarded.
         case refusing
     }
 
     let job: WebSocketJob
     var stage = Stage.connecting
-    /// CurlTransfer's own flag stops reading; this one stops writing, too.
+    /// Whether writing is paused; `CurlTransfer.pauses` pauses reading only.
     var isSuspended = false
     var descriptor: Int32 = -1
     var handshake: WebSocketHandshake?
     var frames: WebSocketFrames?
-    /// An incomplete line of the answer to the handshake.
+    /// An incomplete line of the handshake's response.
     var line: [UInt8] = []
-    /// What the peer has sent and its handler has not seen.
+    /// Received events that the handler has not got yet.
     var received = Fifo<WebSocketFrames.Event>()
-    /// How the peer has closed the connection.
+    /// The peer's close frame; `nil` before it.
     var peerClose: (code: WebSocketCloseCode, reason: Data?)?
-    /// How this end closes the connection.
+    /// The close that this end has requested; `nil` before it.
     var ownClose: (code: WebSocketCloseCode, reason: Data?)?
-    /// Why nothing can be written any more; there may still be something to be read.
+    /// The error that ended writing; there may still be data to read.
     var writeError: TransferError?
-    /// When the peer must have closed the connection, µs.
+    /// When the peer must have closed the connection, in µs; `nil` for no limit.
     var closeDeadline: Int64?
 
-    /// Bytes on their way out, from ``outputStart`` on.
+    /// The bytes that are being sent; those before ``outputStart`` were sent.
     private var output: [UInt8] = []
     private var outputStart = 0
     private var orders = Fifo<WebSocketOrder>()
-    /// The message whose bytes are on their way.
+    /// The message that is being sent.
     private var current: WebSocketOrder?
     private var pings: [(number: UInt64, order: WebSocketOrder)] = []
     private var lastPing: UInt64 = 0
 
-    // For the metrics, µs and bytes.
+    // For the metrics, in µs and bytes.
 
     var headAt: Int64 = 0
     var firstByteAt: Int64 = 0
@@ -58,35 +58,37 @@ final class WebSocketLink {
         self.job = job
     }
 
-    /// libcurl has handed over its connection.
+    /// Whether libcurl has connected.
     var isConnected: Bool { stage != .connecting }
-    /// Whether bytes wait to go out.
+    /// Whether there are bytes to send.
     var hasOutput: Bool { outputStart < output.count }
-    /// Whether they will, once the network takes them.
+    /// Whether there are bytes to send as soon as the socket is writable.
     var maySend: Bool { hasOutput && !isSuspended && writeError == nil }
-    /// The peer answers faster than it reads: no more is read from it.
+    /// Whether more than 1024 frames wait to be sent, so that nothing more is read.
+    ///
+    /// A peer that sends pings but does not read the pongs would otherwise fill the memory.
     var isFlooded: Bool { (frames?.backlog ?? 0) > 1024 }
 
-    // MARK: Out
+    // MARK: Sending
 
-    /// The bytes to be sent next.
+    /// Calls `body` with the bytes to send next.
     func withOutput<Answer>(_ body: (UnsafeRawBufferPointer) -> Answer) -> Answer {
         output.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[outputStart...])) }
     }
 
-    /// So many of them were sent.
+    /// Records that `count` bytes were sent.
     func didSend(_ count: Int) {
         outputStart += count
         bytesSent += Int64(count)
     }
 
-    /// Puts bytes in the place of those that were sent.
+    /// Replaces the output, all of which was sent.
     func put(_ bytes: [UInt8]) {
         output = bytes
         outputStart = 0
     }
 
-    /// Makes the next bytes, now that all are sent; completes what has gone out with them.
+    /// Encodes the next bytes after all others were sent, and completes the order that was sent.
     ///
     /// - Returns: Whether there are any.
     func refill() -> Bool {
@@ -99,7 +101,7 @@ final class WebSocketLink {
             }
             if let sent = current {
                 current = nil
-                // A close frame overtakes messages that were not begun.
+                // A close frame overtakes messages that wslay has not started to send.
                 let isSent = frames.backlog == 0 && frames.fault == nil
                 sent.answer(isSent ? .success(()) : .failure(.notSent))
             }
@@ -123,14 +125,14 @@ final class WebSocketLink {
         }
     }
 
-    /// Takes an order; nothing goes out behind a close.
+    /// Queues an order; the caller rejects orders after a close.
     func take(_ order: WebSocketOrder) {
         orders.append(order)
     }
 
-    // MARK: In
+    // MARK: Receiving
 
-    /// A pong has come: it answers its ping and those before (RFC 6455 §5.5.3).
+    /// Completes the ping that a pong answers and all earlier ones (RFC 6455 §5.5.3).
     func didReceivePong(_ payload: [UInt8]) {
         guard payload.count == 8 else { return }
         let number = payload.reduce(0) { $0 << 8 | UInt64($1) }
@@ -140,7 +142,7 @@ final class WebSocketLink {
         for ping in answered { ping.order.answer(.success(())) }
     }
 
-    /// Answers all orders that nobody will carry out.
+    /// Completes all remaining orders with an error.
     func abandon(_ error: TransferError?) {
         let error = error ?? .webSocketClosed
         let waiting = [current].compactMap { $0 } + pings.map(\.order)
@@ -151,13 +153,13 @@ final class WebSocketLink {
     }
 }
 
-/// What is asked of a WebSocket.
+/// An operation on a WebSocket.
 final class WebSocketOrder: Sendable {
     enum Kind: Sendable {
         case send(WebSocketMessage)
         case ping
         case close(WebSocketCloseCode, reason: Data?)
-        /// Read on, after other transfers have had their turn.
+        /// Continues reading, after other transfers were processed.
         case goOn
     }
 
@@ -174,14 +176,14 @@ final class WebSocketOrder: Sendable {
         self.completion = completion
     }
 
-    /// Says what became of it; the one who holds the order does so once.
+    /// Calls the completion; the owner of the order does this exactly once.
     func answer(_ result: Result<Void, TransferError>) {
         completion?(result)
     }
 }
 
 extension TransferError {
-    /// The connection is over.
+    /// The error of orders to a WebSocket that has ended.
     static var webSocketClosed: TransferError {
         TransferError(
             code: .networkConnectionLost, stage: .sending, reason: "the WebSocket is closed")

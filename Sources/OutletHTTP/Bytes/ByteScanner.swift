@@ -1,35 +1,36 @@
-/// Reads protocol text from the left, byte by byte.
+/// Reads protocol text from the start, byte by byte.
 ///
-/// Each method reads as far as what it is named after goes, and nothing when that is not there.
+/// Each method reads the element that it is named after, and nothing if the text does not continue
+/// with it.
 package struct ByteScanner: Sendable {
-    // Not a `Substring`: that cannot begin inside of a character, where ``skip()`` may lead.
+    // Not a `Substring`, which cannot begin inside a character, as may happen after ``skip()``.
     private var bytes: Substring.UTF8View
 
-    /// Begins at the start of a text.
+    /// Makes a scanner at the start of a text.
     package init(_ text: some StringProtocol) {
         bytes = Substring(text).utf8
     }
 
-    /// What has not been read.
+    /// The text that was not read yet.
     package var rest: Substring { Substring(bytes) }
 
-    /// Whether all has been read.
+    /// Whether the whole text was read.
     package var isAtEnd: Bool { bytes.isEmpty }
 
-    /// The next byte; it stays there.
+    /// The next byte, which is not consumed; `nil` at the end.
     package var peek: UInt8? { bytes.first }
 
-    /// Where the next byte is, as an index of the text.
+    /// The index of the next byte in the text.
     package var position: String.Index { bytes.startIndex }
 
-    /// Skips a byte, whatever it is.
+    /// Skips a byte of any value; has no effect at the end.
     package mutating func skip() {
         _ = bytes.popFirst()
     }
 
-    /// Skips an ASCII character.
+    /// Skips an ASCII character if the text continues with it.
     ///
-    /// - Returns: Whether it was there.
+    /// - Returns: Whether the character was skipped.
     package mutating func skip(_ byte: Unicode.Scalar) -> Bool {
         guard peek == UInt8(ascii: byte) else { return false }
         skip()
@@ -41,21 +42,23 @@ package struct ByteScanner: Sendable {
         bytes = bytes.drop(while: \.isBlank)
     }
 
-    /// Reads as far as the bytes fulfil a condition.
+    /// Reads all bytes up to the first one that does not satisfy a condition.
     ///
-    /// - Parameter predicate: The same for all bytes from 0x80 on, so that no character is split.
+    /// - Parameter predicate: The condition; must return the same for all bytes above 0x7F, so that
+    ///   no character is split.
     package mutating func read(while predicate: (UInt8) -> Bool) -> Substring {
         let found = bytes.prefix(while: predicate)
         bytes = bytes[found.endIndex...]
         return Substring(found)
     }
 
-    /// Reads a token (RFC 9110 §5.6.2); empty when there is none.
+    /// Reads a token (RFC 9110 §5.6.2); returns an empty text if there is none.
     package mutating func readToken() -> Substring { read(while: \.isToken) }
 
-    /// Reads a quoted string (RFC 9110 §5.6.4), without its quotation marks and backslashes.
+    /// Reads a quoted string (RFC 9110 §5.6.4).
     ///
-    /// - Returns: `nil`, with nothing read, when there is none or it does not end.
+    /// - Returns: The content with escapes decoded. `nil` if there is no quoted string or it has no
+    ///   end; nothing is read then.
     package mutating func readQuotedString() -> String? {
         let start = bytes
         guard skipQuotedString() else { return nil }
@@ -70,7 +73,7 @@ package struct ByteScanner: Sendable {
 
     /// Skips a quoted string.
     ///
-    /// - Returns: Whether it was there; nothing is skipped when it does not end.
+    /// - Returns: Whether one was skipped; `false` also if it has no end.
     package mutating func skipQuotedString() -> Bool {
         guard peek == UInt8(ascii: "\"") else { return false }
         var rest = bytes.dropFirst()
@@ -84,12 +87,12 @@ package struct ByteScanner: Sendable {
         return false
     }
 
-    /// Reads `name=value` or `name` to the end of the text, blanks around both left out.
+    /// Reads `name=value` or `name` from a list item, to the end of the text.
     ///
-    /// For an item of a list. A value that begins with a quoted string is that string; any other
-    /// is all that is left.
+    /// Omits the blanks around name and value. If the value begins with a quoted string, it is that
+    /// string, and text after it is ignored; otherwise it is the rest of the text.
     ///
-    /// - Returns: The name as written, and the value.
+    /// - Returns: The name as written, and the value; `nil` for the value if there is no `=`.
     package mutating func readParameter() -> (name: Substring, value: String?) {
         let name = read { $0 != UInt8(ascii: "=") }.trimmingBlanks
         guard skip("=") else { return (name, nil) }

@@ -1,25 +1,25 @@
 import Glibc
 
-/// Text that a peer, a file, a plugin or the environment supplies, taken apart by its bytes.
+/// Operations on the bytes of text from servers, files, plugins and the environment.
 ///
-/// The operations of the standard library compare `Character`s, which are no unit of any protocol:
-/// `/` and a U+FE0F after it are one `Character` that is not `/`; U+037E equals `;` and U+212A
-/// equals `K`; `isNewline` holds for U+2028 and U+0085; `lowercased()` makes `k` of U+212A. Two
-/// strings are equal when they are canonically equivalent, whatever their bytes.
+/// The operations of the standard library compare `Character`s, which no protocol uses: `/`
+/// followed by U+FE0F is one `Character` that differs from `/`; U+037E equals `;` and U+212A equals
+/// `K`; `isNewline` is true for U+2028 and U+0085; `lowercased()` converts U+212A to `k`. Two
+/// strings are equal if they are canonically equivalent, even if their bytes differ.
 ///
-/// All separators are ASCII characters, so that every part is whole UTF-8 again. No case conversion
-/// touches anything but `A` to `Z`.
+/// All separators are ASCII characters, so that every part is valid UTF-8. Case conversions change
+/// only `A` to `Z`.
 ///
-/// Inlinable: other modules would call them through witness tables else, which costs ten times as much
-/// (`Benchmarks/count cookie`).
+/// The operations are inlinable, because other modules would otherwise call them unspecialised
+/// through witness tables, which takes ten times as long (`Benchmarks/count cookie`).
 extension StringProtocol {
-    // MARK: Taking apart
+    // MARK: Splitting
 
-    /// The text between separators, empty parts included; at least one.
+    /// Returns the parts between separators, empty ones included; always at least one.
     ///
     /// - Parameters:
     ///   - separator: An ASCII character.
-    ///   - maxSplits: How often to split at most; the last part has the rest.
+    ///   - maxSplits: The largest number of splits; the last part is the rest of the text.
     @inlinable package func parts(
         separatedBy separator: Unicode.Scalar, maxSplits: Int = .max
     ) -> [Substring] {
@@ -30,10 +30,10 @@ extension StringProtocol {
             ).map { Substring($0) }
     }
 
-    /// The text between separators that stand outside of quoted strings (RFC 9110 §5.6.4), without
-    /// the blanks around it, empty parts left out.
+    /// Returns the non-empty items of a list without the blanks around them.
     ///
-    /// A quotation mark without its like is an ordinary character: else it would hide what follows.
+    /// Separators in quoted strings (RFC 9110 §5.6.4) do not count. A quotation mark without a
+    /// closing one is an ordinary character, so that it cannot hide the items after it.
     ///
     /// - Parameter separator: An ASCII character.
     package func listItems(separatedBy separator: Unicode.Scalar = ",") -> [Substring] {
@@ -59,7 +59,7 @@ extension StringProtocol {
         }
     }
 
-    /// What stands before and after the first separator; `nil` without one.
+    /// Returns the text before and after the first separator; `nil` without one.
     ///
     /// - Parameter separator: An ASCII character.
     @inlinable package func cut(at separator: Unicode.Scalar) -> (head: Substring, tail: Substring)?
@@ -69,7 +69,7 @@ extension StringProtocol {
         return (text[..<index], Substring(text.utf8[index...].dropFirst()))
     }
 
-    /// What stands before and after the last separator; `nil` without one.
+    /// Returns the text before and after the last separator; `nil` without one.
     ///
     /// - Parameter separator: An ASCII character.
     @inlinable package func cutAtLast(_ separator: Unicode.Scalar) -> (
@@ -80,7 +80,7 @@ extension StringProtocol {
         return (text[..<index], Substring(text.utf8[index...].dropFirst()))
     }
 
-    /// What stands before and after the first occurrence of these bytes; `nil` without one.
+    /// Returns the text before and after the first occurrence of these bytes; `nil` without one.
     @inlinable package func cut(around other: some StringProtocol) -> (
         head: Substring, tail: Substring
     )? {
@@ -98,24 +98,24 @@ extension StringProtocol {
         return nil
     }
 
-    /// The lines, ended by LF or CRLF and nothing else, empty ones left out.
+    /// The non-empty lines; only LF and CRLF end a line.
     @inlinable package var lines: [Substring] {
         Substring(self).utf8.split(separator: UInt8(ascii: "\n")).map { line in
             Substring(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
         }.filter { !$0.isEmpty }
     }
 
-    /// The text as far as all bytes fulfil a condition.
+    /// Returns the text up to the first byte that does not satisfy a condition.
     @inlinable package func prefix(whileByte predicate: (UInt8) -> Bool) -> Substring {
         Substring(Substring(self).utf8.prefix(while: predicate))
     }
 
-    /// The text without its first `count` bytes, which are ASCII.
+    /// Returns the text without its first `count` bytes, which must be ASCII.
     @inlinable package func droppingBytes(_ count: Int) -> Substring {
         Substring(Substring(self).utf8.dropFirst(count))
     }
 
-    /// The text without the spaces and tabs around it.
+    /// The text without the spaces and tabs at its ends.
     @inlinable package var trimmingBlanks: Substring {
         var bytes = Substring(self).utf8
         while bytes.first?.isBlank == true { bytes.removeFirst() }
@@ -125,12 +125,12 @@ extension StringProtocol {
 
     // MARK: Comparing
 
-    /// Whether the bytes are the same; `==` also holds for texts of other bytes that look alike.
+    /// Whether the bytes are the same; `==` is also true for canonically equivalent texts.
     @inlinable package func hasSameBytes(as other: some StringProtocol) -> Bool {
         utf8.elementsEqual(other.utf8)
     }
 
-    /// Whether the bytes are the same, `A` to `Z` equal to `a` to `z`.
+    /// Whether the bytes are the same, with `A` to `Z` equal to `a` to `z`.
     @inlinable package func equalsIgnoringCase(_ other: some StringProtocol) -> Bool {
         utf8.elementsEqual(other.utf8) { $0.lowercased == $1.lowercased }
     }
@@ -140,7 +140,7 @@ extension StringProtocol {
         utf8.starts(with: other.utf8)
     }
 
-    /// Whether the text begins with these bytes, `A` to `Z` equal to `a` to `z`.
+    /// Whether the text begins with these bytes, with `A` to `Z` equal to `a` to `z`.
     @inlinable package func startsIgnoringCase(with other: some StringProtocol) -> Bool {
         utf8.starts(with: other.utf8) { $0.lowercased == $1.lowercased }
     }
@@ -151,12 +151,12 @@ extension StringProtocol {
         return count >= 0 && utf8.dropFirst(count).elementsEqual(other.utf8)
     }
 
-    /// Whether an ASCII character is in the text.
+    /// Whether the text contains an ASCII character.
     @inlinable package func containsByte(_ byte: Unicode.Scalar) -> Bool {
         utf8.contains(UInt8(ascii: byte))
     }
 
-    /// Whether these bytes are in the text, one after the other.
+    /// Whether the text contains these bytes in sequence.
     @inlinable package func containsBytes(of other: some StringProtocol) -> Bool {
         cut(around: other) != nil
     }
@@ -168,11 +168,13 @@ extension StringProtocol {
 
     // MARK: Reading
 
-    /// Whether the text is one or more of `0` to `9`.
+    /// Whether the text consists of one or more of `0` to `9`.
     @inlinable package var isDigits: Bool { !utf8.isEmpty && utf8.allSatisfy(\.isDigit) }
 
-    /// The number that the text is in decimal digits; `nil` when it has anything else, a sign
-    /// included, or the number is too large.
+    /// Returns the number that the text represents in decimal digits.
+    ///
+    /// - Returns: `nil` if the text contains anything but digits, such as a sign, or the number is
+    ///   too large.
     @inlinable package func decimal<Number: FixedWidthInteger>(
         _: Number.Type = Number.self
     ) -> Number? {
@@ -180,15 +182,16 @@ extension StringProtocol {
         return Number(String(self))
     }
 
-    /// The number that the text is in decimal digits, the largest one if it is larger; `nil` when it
-    /// has anything else, a sign included.
+    /// Returns the number that the text represents in decimal digits, at most `Number.max`.
+    ///
+    /// - Returns: `nil` if the text contains anything but digits, such as a sign.
     @inlinable package func clampedDecimal<Number: FixedWidthInteger>(
         _: Number.Type = Number.self
     ) -> Number? {
         isDigits ? decimal() ?? .max : nil
     }
 
-    /// The bytes after percent-decoding; `nil` if a percent sign has no two hexadecimal digits.
+    /// The percent-decoded bytes; `nil` if a `%` is not followed by two hexadecimal digits.
     @inlinable package var percentDecodedBytes: [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(utf8.count)
@@ -208,7 +211,8 @@ extension StringProtocol {
 }
 
 extension String {
-    /// Whether the bytes are the same; compared where they lie, which takes a fraction of reading one by one.
+    /// Whether the bytes are the same; compares in place with `memcmp`, which is much faster than
+    /// byte by byte.
     package func hasSameBytes(as other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         let areSame = utf8.withContiguousStorageIfAvailable { own in

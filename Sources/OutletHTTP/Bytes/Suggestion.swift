@@ -1,6 +1,10 @@
-/// Finds what somebody may have meant.
+/// Finds the word that a misspelt one may have meant.
 package enum Suggestion {
-    /// The nearest of the candidates, if one is near enough to be a slip of the fingers.
+    /// Returns the candidate with the smallest ``distance(_:_:)``, if that is small enough for a
+    /// typing error.
+    ///
+    /// - Returns: `nil` if all distances are above the limit, which is 1 for a word of up to five
+    ///   bytes, else 2.
     package static func nearest(to word: String, among candidates: some Sequence<String>) -> String?
     {
         let limit = word.utf8.count <= 5 ? 1 : 2
@@ -9,8 +13,8 @@ package enum Suggestion {
             .min { ($0.distance, $0.word) < ($1.distance, $1.word) }?.word
     }
 
-    /// How many letters were left out, added, changed or swapped with their neighbour (the
-    /// optimal string alignment distance).
+    /// Returns the number of bytes that were omitted, added, changed or swapped with the next one
+    /// (the optimal string alignment distance).
     package static func distance(_ a: String, _ b: String) -> Int {
         let a = Array(a.utf8)
         let b = Array(b.utf8)

@@ -1,22 +1,23 @@
-/// Text of foreign origin for a terminal: what would act on the terminal is written visibly.
+/// Makes untrusted text safe to write to a terminal: replaces what would act on the terminal with a
+/// visible form.
 ///
-/// Escape sequences (ESC, CSI and OSC, their C1 forms included), other control characters, marks
-/// that reorder or hide text, and bytes that are not UTF-8 never pass as they are. A line feed, a tab
-/// and the carriage return of a CRLF do.
+/// Replaces control characters, so that no escape sequence (ESC, CSI and OSC, their C1 forms
+/// included) remains, characters that reorder or hide text, and bytes that are not UTF-8. Keeps LF,
+/// tabs and CRLF.
 ///
-/// Fed piece by piece, it keeps at most four bytes between two pieces.
+/// Accepts the text in pieces, and keeps at most four bytes between two pieces.
 package struct TerminalText: Sendable {
     private var decoder = UTF8Decoder()
-    /// A carriage return was the last byte, and what follows is not known.
+    /// Whether the last byte was a CR, which is kept if the next byte is LF.
     private var holdsReturn = false
 
     package init() {}
 
-    /// Takes a piece of text.
+    /// Converts a piece of text.
     ///
     /// - Parameters:
     ///   - bytes: The piece, which may end within a character.
-    ///   - output: Gets what is safe to write to a terminal.
+    ///   - output: The safe text is appended here.
     package mutating func append(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) {
         var index = 0
         while index < bytes.count {
@@ -37,7 +38,7 @@ package struct TerminalText: Sendable {
                 index += 1
             case .invalid(let held):
                 for byte in held { Self.write(invalid: byte, to: &output) }
-                // The byte that ended a torn character may begin the next one.
+                // The byte that ended an incomplete character may begin the next one.
                 guard held.isEmpty else { continue }
                 Self.write(invalid: bytes[index], to: &output)
                 index += 1
@@ -45,13 +46,13 @@ package struct TerminalText: Sendable {
         }
     }
 
-    /// Takes the end of the text.
+    /// Ends the text: writes the bytes kept from the last piece.
     package mutating func finish(to output: inout [UInt8]) {
         if holdsReturn { releaseReturn(isLineEnd: false, to: &output) }
         for byte in decoder.finish() { Self.write(invalid: byte, to: &output) }
     }
 
-    /// A whole text, safe to write to a terminal.
+    /// Returns a whole text in a form that is safe to write to a terminal.
     package static func visible(_ text: String) -> String {
         var text = text
         return text.withUTF8 { bytes in
@@ -66,7 +67,7 @@ package struct TerminalText: Sendable {
         }
     }
 
-    /// A whole text on one line: line ends and tabs are written visibly, too.
+    /// Returns a whole text on one line, as ``visible(_:)`` with line ends and tabs replaced too.
     package static func visibleLine(_ text: String) -> String {
         let text = visible(text)
         guard text.utf8.contains(where: { $0 < 0x20 }) else { return text }
@@ -77,10 +78,10 @@ package struct TerminalText: Sendable {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// Whether a character may act on a terminal, or change the order or the look of others.
+    /// Whether a character may act on a terminal, or reorder or hide other characters.
     ///
-    /// C0 and DEL, C1, the line separators, and Unicode's bidirectional controls (UAX #9), zero-width
-    /// characters, tags and private uses that only serve to hide text.
+    /// These are C0, DEL and C1 control characters, line separators, bidirectional controls
+    /// (UAX #9), zero-width and other invisible format characters, and tags.
     package static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x00..<0x20, 0x7F...0x9F: true
@@ -104,7 +105,7 @@ package struct TerminalText: Sendable {
             output.append(contentsOf: UTF8.encode(scalar).map(Array.init) ?? [])
             return
         }
-        // As `cat -v` and `less` do.
+        // The notation of `cat -v` and `less`: `^[` for ESC.
         if scalar.value < 0x80 {
             output += [UInt8(ascii: "^"), UInt8(truncatingIfNeeded: scalar.value) ^ 0x40]
         } else {
@@ -121,14 +122,16 @@ package struct TerminalText: Sendable {
 
 /// Decodes UTF-8 byte by byte (RFC 3629 §4).
 package struct UTF8Decoder: Sendable {
-    /// What a byte came to.
+    /// The result of decoding a byte.
     package enum Result: Equatable {
-        /// The character goes on.
+        /// The character is not complete yet.
         case more
-        /// A character is complete.
+        /// The byte completes a character.
         case scalar(Unicode.Scalar)
-        /// Not UTF-8: the bytes before it that belong to no character. If there are any, the byte
-        /// itself was not taken, and has to be given again; if there are none, it is the fault.
+        /// The text is not UTF-8; the value contains the bytes of an incomplete character.
+        ///
+        /// If there are any, the byte itself was not consumed and must be passed again. If there
+        /// are none, the byte itself is invalid.
         case invalid([UInt8])
     }
 
@@ -137,10 +140,10 @@ package struct UTF8Decoder: Sendable {
 
     package init() {}
 
-    /// Whether no character has begun.
+    /// Whether the last character is complete.
     package var isEmpty: Bool { held.isEmpty }
 
-    /// Takes a byte.
+    /// Decodes a byte.
     package mutating func take(_ byte: UInt8) -> Result {
         if held.isEmpty {
             switch byte {
@@ -162,20 +165,21 @@ package struct UTF8Decoder: Sendable {
         return Unicode.Scalar(value).map { .scalar($0) } ?? .invalid([])
     }
 
-    /// Takes a byte, and says whether the text may still be UTF-8.
+    /// Decodes a byte and returns whether the text may still be UTF-8.
     package mutating func accepts(_ byte: UInt8) -> Bool {
         if case .invalid = take(byte) { false } else { true }
     }
 
-    /// Takes the end of the text.
+    /// Ends the text.
     ///
-    /// - Returns: The bytes of a character that did not become complete.
+    /// - Returns: The bytes of an incomplete character; empty if there is none.
     package mutating func finish() -> [UInt8] {
         defer { held = [] }
         return held
     }
 
-    /// What may follow, so that nothing is longer than it need be, a surrogate or above U+10FFFF.
+    /// The range of the next byte, which excludes overlong forms, surrogates and values above
+    /// U+10FFFF.
     private var continuation: ClosedRange<UInt8> {
         switch (held.count, held[0]) {
         case (1, 0xE0): 0xA0...0xBF

@@ -1,21 +1,21 @@
-/// What a byte of protocol text is; bytes from 0x80 on are none of these.
+/// The classes of ASCII characters that protocols use; bytes above 0x7F belong to none of them.
 extension UInt8 {
-    /// A space or a tab (RFC 9110 §5.6.3).
+    /// Whether this is a space or a tab (RFC 9110 §5.6.3).
     @inlinable package var isBlank: Bool { self == 0x20 || self == 0x09 }
 
-    /// A control character, DEL included.
+    /// Whether this is a control character, DEL included.
     @inlinable package var isControl: Bool { self < 0x20 || self == 0x7F }
 
-    /// One of `0` to `9`.
+    /// Whether this is one of `0` to `9`.
     @inlinable package var isDigit: Bool { self >= 0x30 && self <= 0x39 }
 
-    /// One of `A` to `Z` and `a` to `z`.
+    /// Whether this is one of `A` to `Z` and `a` to `z`.
     @inlinable package var isAlpha: Bool {
         let lower = self | 0x20
         return lower >= 0x61 && lower <= 0x7A
     }
 
-    /// The value of a hexadecimal digit of either case.
+    /// The value of a hexadecimal digit of either case; `nil` for other bytes.
     @inlinable package var hexValue: UInt8? {
         switch self {
         case 0x30...0x39: self - 0x30
@@ -24,8 +24,9 @@ extension UInt8 {
         }
     }
 
-    /// Whether a token may hold the byte (RFC 9110 §5.6.2): one bit for each ASCII character.
+    /// Whether a token may contain the byte (RFC 9110 §5.6.2).
     @inlinable package var isToken: Bool {
+        // One bit for each ASCII character that a token may contain.
         let bits: UInt64 = self < 64 ? 0x3FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
         return self < 128 && (bits &>> UInt64(self & 63)) & 1 == 1
     }
@@ -34,7 +35,7 @@ extension UInt8 {
     @inlinable package var lowercased: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
 }
 
-/// Compares two texts, `A` to `Z` equal to `a` to `z`.
+/// Whether two texts are equal, with `A` to `Z` equal to `a` to `z`.
 func asciiEqualsIgnoringCase(
     _ a: UnsafeBufferPointer<UInt8>, _ b: UnsafeBufferPointer<UInt8>
 ) -> Bool {
@@ -45,7 +46,7 @@ func asciiEqualsIgnoringCase(
     return true
 }
 
-/// Compares two texts, `A` to `Z` equal to `a` to `z`.
+/// Whether two texts are equal, with `A` to `Z` equal to `a` to `z`.
 func asciiEqualsIgnoringCase(_ a: String, _ b: String) -> Bool {
     guard a.utf8.count == b.utf8.count else { return false }
     var left = a
@@ -53,7 +54,7 @@ func asciiEqualsIgnoringCase(_ a: String, _ b: String) -> Bool {
     return left.withUTF8 { l in right.withUTF8 { r in asciiEqualsIgnoringCase(l, r) } }
 }
 
-/// Whether a text is a token (RFC 9110 §5.6.2).
+/// Whether a text is a token, which is never empty (RFC 9110 §5.6.2).
 package func isToken(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { bytes in !bytes.isEmpty && bytes.allSatisfy(\.isToken) }

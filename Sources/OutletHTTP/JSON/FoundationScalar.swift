@@ -1,16 +1,16 @@
-/// A number, a truth value or a null of full Foundation's classes (`NSNumber`, `NSNull`), as its
-/// `JSONSerialization` makes them.
+/// A number, Boolean or null of full Foundation's classes `NSNumber` and `NSNull`, which
+/// `JSONSerialization` returns.
 ///
-/// This library does not link full Foundation, but its users may: there an `NSNumber` casts to each
-/// type that can hold its value, so that 1 would be taken for `true`. The class says what it is: on
-/// Linux truth values have one of their own, and a number's description is its digits.
+/// This library does not link full Foundation, but programs that use it may. There an `NSNumber`
+/// casts to each type that can represent its value, so that 1 would become `true`. The class tells
+/// them apart: on Linux Booleans have a subclass, and a number's description is its digits.
 package enum FoundationScalar: Equatable {
     case null
     case bool(Bool)
-    /// A number as `NSNumber` describes it; `nan` and `inf` among them.
+    /// The description of a number; may be `nan` or `inf`.
     case number(String)
 
-    /// `nil` for all other values, those of the standard library first of all.
+    /// Makes a scalar from an `NSNumber` or `NSNull`; `nil` for all other values.
     package init?(_ value: Any) {
         guard let type = type(of: value) as? AnyClass else { return nil }
         switch String(reflecting: type) {
@@ -20,7 +20,7 @@ package enum FoundationScalar: Equatable {
             self = .bool(value)
         case "Foundation.NSNull": self = .null
         default:
-            // NSDecimalNumber, and whatever else is made of NSNumber.
+            // NSDecimalNumber and other subclasses of NSNumber.
             var ancestor: AnyClass? = _getSuperclass(type)
             while let type = ancestor, String(reflecting: type) != "Foundation.NSNumber" {
                 ancestor = _getSuperclass(type)

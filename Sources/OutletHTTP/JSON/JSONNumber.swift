@@ -1,24 +1,25 @@
-/// A JSON number as it was written, so that no digit is lost on the way.
+/// A JSON number, stored as its text so that no digit is lost.
 ///
-/// Equality compares the letters: `1.0` and `1` differ.
+/// Equality compares the text: `1.0` and `1` differ.
 public struct JSONNumber: Sendable, Equatable, Hashable {
-    /// The number as it stands in the text (RFC 8259 §6).
+    /// The number in the syntax of JSON (RFC 8259 §6).
     public let text: String
 
-    /// A whole number.
+    /// Makes a number from an integer of any size.
     public init(_ value: some BinaryInteger) { text = String(value) }
 
-    /// A number of double precision, in the fewest digits that read back the same; `nil` for
-    /// infinities and NaN, which JSON cannot carry.
+    /// Makes a number from a `Double`, with the fewest digits that give the same value again.
+    ///
+    /// - Parameter value: The number; infinities and NaN, which JSON does not have, give `nil`.
     public init?(_ value: Double) {
         guard value.isFinite else { return nil }
         // Swift writes 1e+20 and 5.0; both are JSON.
         text = value.description
     }
 
-    /// A number from text; `nil` when that is not a JSON number.
+    /// Makes a number from text; `nil` if the text is not a JSON number.
     ///
-    /// - Parameter text: A number in the syntax of JSON (RFC 8259 §6); kept as it is, at any precision.
+    /// - Parameter text: A number in the syntax of JSON (RFC 8259 §6), of any precision.
     public init?(text: String) {
         guard case .number(let number)? = try? JSONValue(parsing: text), number.text == text else {
             return nil
@@ -28,9 +29,9 @@ public struct JSONNumber: Sendable, Equatable, Hashable {
 
     init(parsed text: String) { self.text = text }
 
-    /// The number as a whole one; `nil` when it has a fraction or an exponent, or does not fit.
+    /// The number as an integer; `nil` if it has a fraction or an exponent, or does not fit.
     public var intValue: Int64? { Int64(text) }
 
-    /// The number in double precision, rounded to the nearest; infinite when it is too large.
+    /// The number rounded to the nearest `Double`; infinite if it is too large.
     public var doubleValue: Double { Double(text) ?? .nan }
 }

@@ -1,7 +1,7 @@
 /// The members of a JSON object, in order.
 ///
-/// Two objects are equal when their members are, in the same order. A name that a text repeats is
-/// kept as often as it came (RFC 8259 §4 leaves its meaning open); look-ups find the last one.
+/// Two objects are equal if they have equal members in the same order. Names that a parsed text
+/// repeats are all kept (RFC 8259 §4 does not define their meaning); look-ups find the last one.
 public struct JSONObject: Sendable, Equatable, Hashable {
     /// One name and its value.
     public struct Member: Sendable, Equatable, Hashable {
@@ -20,19 +20,24 @@ public struct JSONObject: Sendable, Equatable, Hashable {
     /// The members in order.
     public private(set) var members: [Member]
 
-    /// No members.
+    /// Makes an object without members.
     public init() { members = [] }
 
-    /// The members given; of equal names the last wins and takes the place of the first.
+    /// Makes an object; of equal names the last value wins, at the first one's position.
+    ///
+    /// - Parameter members: The names and values, in order.
     public init(_ members: some Sequence<(String, JSONValue)>) {
         self.init()
         for (name, value) in members { self[name] = value }
     }
 
-    /// The members of a text, repeats kept.
+    /// Makes an object from parsed members; keeps repeated names.
     init(parsed members: [Member]) { self.members = members }
 
-    /// The value of a name; setting one keeps its place or goes to the end, `nil` removes it.
+    /// The value of a member, of the last one if the name is repeated; `nil` if there is none.
+    ///
+    /// Setting a value replaces the value of an existing member, or appends a member. Setting `nil`
+    /// removes all members with that name.
     public subscript(name: String) -> JSONValue? {
         get { members.last { $0.name == name }?.value }
         set {
@@ -48,7 +53,13 @@ public struct JSONObject: Sendable, Equatable, Hashable {
         }
     }
 
-    /// The value of a name, or another where it is missing; setting keeps the member's place.
+    /// The value of a member, or a default if there is none.
+    ///
+    /// Setting a value replaces the value of an existing member, or appends a member.
+    ///
+    /// - Parameters:
+    ///   - name: The member's name.
+    ///   - fallback: The default; evaluated only if there is no such member.
     public subscript(name: String, default fallback: @autoclosure () -> JSONValue) -> JSONValue {
         get { self[name] ?? fallback() }
         set { self[name] = newValue }
@@ -58,14 +69,14 @@ public struct JSONObject: Sendable, Equatable, Hashable {
 extension JSONObject: RandomAccessCollection {
     /// The position of the first member.
     public var startIndex: Int { members.startIndex }
-    /// The position behind the last member.
+    /// The position after the last member.
     public var endIndex: Int { members.endIndex }
     /// The member at a position.
     public subscript(position: Int) -> Member { members[position] }
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// Members in the order written; of equal names the last wins.
+    /// Makes an object with members in the order written; of equal names the last value wins.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self.init(elements)
     }

@@ -1,12 +1,12 @@
 public import FoundationEssentials
 
 extension JSONValue {
-    /// Reads a JSON text in UTF-8; a byte order mark at its start is passed over.
+    /// Parses a JSON text in UTF-8; ignores a byte order mark at its start.
     ///
     /// - Parameters:
-    ///   - bytes: The text.
-    ///   - maximumDepth: How many arrays and objects may lie inside each other.
-    /// - Throws: ``JSONSyntaxError``, with the place of the fault.
+    ///   - bytes: One JSON value (RFC 8259), which may have white space around it.
+    ///   - maximumDepth: How deep arrays and objects may be nested; a limit protects the stack.
+    /// - Throws: ``JSONSyntaxError`` if the text is not JSON or nested too deeply.
     public init(
         parsing bytes: some ContiguousBytes, maximumDepth: Int = 512
     ) throws(JSONSyntaxError) {
@@ -19,18 +19,18 @@ extension JSONValue {
         self = try result.get()
     }
 
-    /// Reads a JSON text.
+    /// Parses a JSON text.
     ///
-    /// - Throws: ``JSONSyntaxError``, with the place of the fault.
     /// - Parameters:
-    ///   - text: One JSON value (RFC 8259), with white space around it.
-    ///   - maximumDepth: How deep arrays and objects may be nested.
+    ///   - text: One JSON value (RFC 8259), which may have white space around it.
+    ///   - maximumDepth: How deep arrays and objects may be nested; a limit protects the stack.
+    /// - Throws: ``JSONSyntaxError`` if the text is not JSON or nested too deeply.
     public init(parsing text: String, maximumDepth: Int = 512) throws(JSONSyntaxError) {
         try self.init(parsing: Array(text.utf8), maximumDepth: maximumDepth)
     }
 }
 
-/// Recursive descent over bytes in memory; valid as long as they are.
+/// A recursive descent parser over borrowed bytes; not to be used after the bytes are freed.
 struct JSONParser {
     private let text: UnsafeBufferPointer<UInt8>
     private let maximumDepth: Int
@@ -143,7 +143,7 @@ struct JSONParser {
         guard position > start else { throw unexpected("a digit") }
     }
 
-    /// Reads a string whose opening quote is at the current position.
+    /// Parses a string whose opening quotation mark is at the current position.
     private mutating func parseString() throws(JSONSyntaxError) -> String {
         position += 1
         let start = position
@@ -161,7 +161,7 @@ struct JSONParser {
         throw fault(.unexpectedEnd)
     }
 
-    /// Goes on with a string at its first backslash.
+    /// Parses the rest of a string whose first backslash is at the current position.
     private mutating func parseEscapedString(from start: Int) throws(JSONSyntaxError) -> String {
         var string = ""
         var plain = start

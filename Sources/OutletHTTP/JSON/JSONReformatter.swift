@@ -1,19 +1,19 @@
 package import FoundationEssentials
 
-/// Lays JSON out anew while it arrives, in little memory however long the text is.
+/// Reformats JSON while it arrives; memory does not grow with the length of the text.
 ///
-/// Members keep their order, and numbers their spelling. Strings are written with live characters
-/// where that is safe on a terminal (``TerminalText/isUnsafe(_:)``) and as `\u` escapes elsewhere,
-/// whichever of the two they came as.
+/// Keeps the order of members and the text of numbers. In strings, characters that are safe on a
+/// terminal (see ``TerminalText/isUnsafe(_:)``) are written as they are, others as `\u` escapes,
+/// however the input writes them.
 ///
-/// A pure state machine: what is expected next, the containers that are open, and the token under
-/// way. It accepts what ``JSONValue/init(parsing:maximumDepth:)`` accepts.
+/// A state machine without I/O: its state is what may come next, the open containers and the
+/// current token. It accepts the same texts as ``JSONValue/init(parsing:maximumDepth:)``.
 package struct JSONReformatter: Sendable {
-    /// Where line breaks and blanks go.
+    /// The layout of the output.
     package enum Layout: Sendable, Equatable {
-        /// Nowhere.
+        /// No line breaks and spaces.
         case compact
-        /// A line per member and element, so many blanks per level.
+        /// One line for each member and element, indented by this number of spaces for each level.
         case indented(Int)
     }
 
@@ -28,7 +28,7 @@ package struct JSONReformatter: Sendable {
         case colon
         /// A comma, or the end of the container.
         case separator
-        /// Nothing but blanks.
+        /// Nothing but white space.
         case end
     }
 
@@ -36,21 +36,21 @@ package struct JSONReformatter: Sendable {
         case none
         case string(StringPart)
         case number(NumberPart)
-        /// A word, and how many of its bytes have come.
+        /// A literal, and the number of its bytes that were read.
         case literal(StaticString, Int)
     }
 
     private enum StringPart {
         case text
-        /// Behind a backslash.
+        /// After a backslash.
         case escape
-        /// Behind `\u`: the digits so far, and the high surrogate before them.
+        /// After `\u`: the digits read, their value, and the high surrogate before them, if any.
         case hex(digits: Int, value: UInt32, high: UInt32?)
-        /// Behind a high surrogate, and then behind the backslash that follows it.
+        /// After a high surrogate, or after the backslash that follows it.
         case low(high: UInt32, hasBackslash: Bool)
     }
 
-    /// What of a number has come last (RFC 8259 §6).
+    /// The part of a number that was read last (RFC 8259 §6).
     private enum NumberPart {
         case minus, zero, integer, point, fraction, exponent, sign, power
 
@@ -73,39 +73,42 @@ package struct JSONReformatter: Sendable {
     private var containers: [Container] = []
     private var isName = false
     private var decoder = UTF8Decoder()
-    /// How much of a byte order mark may still come, at the beginning.
+    /// The bytes of a byte order mark that may still follow at the beginning.
     private var mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     private var offset = 0
     private var line = 1
     private var lineStart = 0
 
-    /// What was read of a token and not yet written: of a literal, an escape, a torn character, a
+    /// The bytes that were read but not written: a part of a literal, an escape, a character or a
     /// byte order mark.
     ///
-    /// After a fault it stands before ``unread`` in the text.
+    /// After an error, the ``unread`` bytes follow them in the text.
     package private(set) var held: [UInt8] = []
-    /// How many bytes of the last piece were not taken; not 0 only after a fault.
+    /// The number of bytes of the last piece that were not read; 0 unless there was an error.
     package private(set) var unread = 0
 
+    /// Makes a reformatter for one text.
+    ///
     /// - Parameters:
-    ///   - palette: Colours for each kind of token; `nil` for none.
-    ///   - maximumDepth: How many arrays and objects may lie inside each other.
+    ///   - layout: The layout of the output.
+    ///   - palette: The escape sequences for each kind of token; `nil` for none.
+    ///   - maximumDepth: How deep arrays and objects may be nested.
     package init(layout: Layout, palette: JSONPalette? = nil, maximumDepth: Int = 512) {
         self.layout = layout
         self.palette = palette
         self.maximumDepth = maximumDepth
     }
 
-    /// Takes a piece of the text.
+    /// Reads a piece of the text.
     ///
-    /// A token that continues in the next piece is coloured in each, so that the output is uncoloured
-    /// after every piece.
+    /// The colours are reset at the end of every piece. A token that continues in the next piece is
+    /// coloured again there.
     ///
     /// - Parameters:
     ///   - bytes: The piece, which may end anywhere.
-    ///   - output: Gets the text in its new layout, as far as it is certain.
-    /// - Throws: ``JSONSyntaxError``; nothing can be taken afterwards.
+    ///   - output: The reformatted text is appended here, except for ``held``.
+    /// - Throws: ``JSONSyntaxError``; the reformatter must not be used afterwards.
     package mutating func append(
         _ bytes: some ContiguousBytes, to output: inout [UInt8]
     ) throws(JSONSyntaxError) {
@@ -137,9 +140,10 @@ package struct JSONReformatter: Sendable {
         unread = 0
     }
 
-    /// Takes the end of the text.
+    /// Ends the text.
     ///
-    /// - Throws: ``JSONSyntaxError`` when the value is not complete.
+    /// - Throws: ``JSONSyntaxError`` with ``JSONSyntaxError/Reason/unexpectedEnd`` if the value is
+    ///   not complete.
     package mutating func finish() throws(JSONSyntaxError) {
         unread = 0
         if case .number(let part) = token, part.isComplete { endToken() }
@@ -342,7 +346,7 @@ package struct JSONReformatter: Sendable {
         }
     }
 
-    /// What needs no look in a string.
+    /// Whether a byte inside a string is written as it is, without further tests.
     private static func isPlain(_ byte: UInt8) -> Bool {
         byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
@@ -400,7 +404,7 @@ package struct JSONReformatter: Sendable {
 
     // MARK: Tokens and containers
 
-    /// The colour of the token that is being written; a literal is written when it is complete.
+    /// The colour of the current token; `nil` for a literal, which is written when it is complete.
     private var colour: String? {
         switch token {
         case .none, .literal: nil
@@ -451,7 +455,8 @@ package struct JSONReformatter: Sendable {
     }
 }
 
-/// What a ``JSONReformatter`` writes before each kind of token, such as colours, and after it.
+/// The texts that ``JSONReformatter`` writes before each kind of token, such as escape sequences
+/// for colours, and the `reset` that it writes after each token.
 package struct JSONPalette: Sendable, Equatable {
     package var name: String
     package var string: String

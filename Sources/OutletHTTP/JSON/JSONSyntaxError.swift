@@ -1,44 +1,44 @@
-/// Where and why a text is not JSON.
+/// The error of a text that is not JSON, with the position of the fault.
 public struct JSONSyntaxError: Error, Sendable, Equatable {
-    /// What the parser met.
+    /// Why a text is not JSON.
     public enum Reason: Sendable, Equatable {
         /// The text ends before its value does.
         case unexpectedEnd
-        /// A byte that cannot stand there; `expected` says what could.
+        /// A byte that is not allowed at this position; `expected` says what is.
         case unexpectedByte(UInt8, expected: String)
         /// Bytes that are not UTF-8 (RFC 8259 §8.1).
         case invalidUTF8
-        /// A control character inside a string (RFC 8259 §7).
+        /// An unescaped control character inside a string (RFC 8259 §7).
         case controlCharacter(UInt8)
-        /// A backslash followed by something that is no escape.
+        /// A backslash that does not begin an escape sequence of JSON.
         case invalidEscape
-        /// Half of a surrogate pair.
+        /// An escape sequence of one half of a surrogate pair without the other.
         case unpairedSurrogate
-        /// Arrays and objects inside each other, deeper than allowed.
+        /// Arrays and objects are nested deeper than `maximum` levels.
         case tooDeep(maximum: Int)
-        /// Something follows the value.
+        /// Something other than white space follows the value.
         case trailingContent
     }
 
-    /// What the parser met.
+    /// Why the text is not JSON.
     public let reason: Reason
-    /// Where, in bytes from the start.
+    /// The position of the fault, in bytes from the start of the text, from 0.
     public let offset: Int
-    /// The line, from 1.
+    /// The line of the fault, from 1.
     public let line: Int
-    /// The column, in bytes from 1.
+    /// The column of the fault, in bytes from the start of the line, from 1.
     public let column: Int
 }
 
 extension JSONSyntaxError: CustomStringConvertible {
-    /// What is wrong and where, without quoting the text.
+    /// What is wrong and where; does not quote the text, which may contain secrets.
     public var description: String {
         "not JSON at byte \(offset) (line \(line), column \(column)): \(reason)"
     }
 }
 
 extension JSONSyntaxError.Reason: CustomStringConvertible {
-    /// What the parser met, in words.
+    /// The reason in words.
     public var description: String {
         switch self {
         case .unexpectedEnd: "the text ends before the value does"

@@ -1,13 +1,17 @@
 import FoundationEssentials
 
-/// A Swift value that JSON cannot carry, and where it was.
+/// The error of a Swift value that has no JSON form.
 public struct JSONConversionError: Error, Equatable, Sendable {
-    /// Where it stands, as in `$.items[2].date`; `$` is the whole value.
+    /// The position of the value, such as `$.items[2].date`; `$` is the whole value.
     public let path: String
-    /// The name of its type, or what is wrong with it.
+    /// The name of the value's type, or what is wrong with the value.
     public let found: String
 
-    /// Names a value.
+    /// Makes an error.
+    ///
+    /// - Parameters:
+    ///   - path: The position of the value, such as `$.items[2].date`.
+    ///   - found: The name of the value's type, or what is wrong with the value.
     public init(path: String, found: String) {
         self.path = path
         self.found = found
@@ -15,30 +19,31 @@ public struct JSONConversionError: Error, Equatable, Sendable {
 }
 
 extension JSONConversionError: CustomStringConvertible {
-    /// Where, what, and what would do.
+    /// The position, the fault, and the types that can be converted.
     public var description: String {
         "\(path): not JSON: \(found) (use strings, finite numbers, Bool, nil, arrays, dictionaries with string keys, or JSONValue)"
     }
 }
 
 extension JSONValue {
-    /// The JSON of a value whose type is known at run time only.
+    /// Converts a value whose type is known only at run time.
     ///
-    /// Takes `JSONValue`, `String`, `Bool`, integers, finite floating-point numbers, `Decimal`,
-    /// arrays, dictionaries with string keys, and optionals of these; `nil` becomes `null`. Takes
-    /// what full Foundation's `JSONSerialization` makes too: an `NSNumber` stays the truth value or
-    /// the number that it is. Members of dictionaries are sorted by name, so that equal values give
-    /// equal JSON.
+    /// Converts `JSONValue`, `String`, `Bool`, integers, finite floating-point numbers, `Decimal`,
+    /// arrays, dictionaries with string keys, and optionals of these; `nil` becomes ``null``. Also
+    /// converts what full Foundation's `JSONSerialization` returns: an `NSNumber` made from a
+    /// Boolean becomes a Boolean, any other a number. Members of dictionaries are sorted by name,
+    /// so that equal values give equal JSON.
     ///
-    /// - Throws: ``JSONConversionError`` for all else.
+    /// - Parameter value: A value of one of these types.
+    /// - Throws: ``JSONConversionError`` for values of other types, infinities and NaN.
     public init(converting value: Any) throws(JSONConversionError) {
         self = try JSONValue.converted(value, path: "$")
     }
 
-    /// The value in the standard library's types, for casts such as `as? [String: String]`.
+    /// The value in types of the standard library, for casts such as `as? [String: String]`.
     ///
-    /// `Bool`, `String`, `Int` where it fits, else `Double`, arrays, and dictionaries in which the last
-    /// of several members of one name counts; `null` stays ``JSONValue/null``.
+    /// These are `Bool`, `String`, arrays, dictionaries, and for a number `Int` if it fits, else
+    /// `Double`. Of members with equal names the last one is kept; `null` stays ``JSONValue/null``.
     public var anyValue: any Sendable {
         switch self {
         case .null: JSONValue.null
@@ -59,7 +64,7 @@ extension JSONValue {
         switch value {
         case let value as JSONValue: return value
         case let value as String: return .string(value)
-        // Before the casts to numbers, which look into an optional.
+        // Before the casts to numbers, which unwrap an optional.
         case let value as any AnyOptional:
             guard let wrapped = value.wrapped else { return .null }
             return try converted(wrapped, path: path)
@@ -122,9 +127,9 @@ extension JSONValue {
     }
 }
 
-/// An optional whose wrapped type is not known.
+/// An optional whose wrapped type is not known statically.
 package protocol AnyOptional {
-    /// What it holds, if anything.
+    /// The wrapped value.
     var wrapped: Any? { get }
 }
 
@@ -133,7 +138,7 @@ extension Optional: AnyOptional {
 }
 
 extension JSONNumber {
-    /// As an `Int` where it fits.
+    /// The number as an `Int` if it fits, else as a `Double`.
     fileprivate var anyValue: any Sendable {
         if let value = intValue.flatMap({ Int(exactly: $0) }) { return value }
         return doubleValue

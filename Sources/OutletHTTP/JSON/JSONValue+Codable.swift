@@ -1,5 +1,10 @@
 extension JSONValue: Decodable {
-    /// Takes the value from any decoder; numbers pass through `Int64`, `UInt64` or `Double`.
+    /// Decodes the value from any decoder.
+    ///
+    /// Numbers are decoded as `Int64`, `UInt64` or `Double`, so that their text is not kept.
+    ///
+    /// - Throws: `DecodingError` for a value that is none of the JSON types, and other errors of
+    ///   the decoder.
     public init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: MemberName.self) {
             self = .object(
@@ -33,9 +38,11 @@ extension JSONValue: Decodable {
 }
 
 extension JSONValue: Encodable {
-    /// Hands the value to any encoder, which may change the order of members.
+    /// Encodes the value with any encoder, which may change the order of members.
     ///
     /// A number that fits neither `Int64` nor `UInt64` is rounded to `Double`.
+    ///
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         switch self {
         case .object(let object):

@@ -1,4 +1,4 @@
-/// A JSON text as a value (RFC 8259): object members in order, numbers to the letter.
+/// A JSON value (RFC 8259) that keeps the order of object members and the text of numbers.
 public enum JSONValue: Sendable, Equatable, Hashable {
     /// `null`.
     case null
@@ -15,10 +15,10 @@ public enum JSONValue: Sendable, Equatable, Hashable {
 }
 
 extension JSONValue {
-    /// A whole number.
+    /// Makes a number from an integer.
     public static func int(_ value: Int64) -> JSONValue { .number(JSONNumber(value)) }
 
-    /// A number of double precision; `null` for infinities and NaN, which JSON cannot carry.
+    /// Makes a number from a `Double`; ``null`` for infinities and NaN, which JSON does not have.
     public static func double(_ value: Double) -> JSONValue {
         JSONNumber(value).map(JSONValue.number) ?? .null
     }
@@ -26,46 +26,47 @@ extension JSONValue {
     /// Whether this is `null`.
     public var isNull: Bool { self == .null }
 
-    /// The truth value, if this is one.
+    /// The value of a `true` or `false`; `nil` for other values.
     public var boolValue: Bool? {
         guard case .bool(let value) = self else { return nil }
         return value
     }
 
-    /// The number as a whole one, if this is a number without fraction that fits.
+    /// The value of a number without fraction or exponent that fits in `Int64`; `nil` for other
+    /// values.
     public var intValue: Int64? {
         guard case .number(let number) = self else { return nil }
         return number.intValue
     }
 
-    /// The number in double precision, if this is a number.
+    /// The value of a number, rounded to `Double`; `nil` for other values.
     public var doubleValue: Double? {
         guard case .number(let number) = self else { return nil }
         return number.doubleValue
     }
 
-    /// The text, if this is a string.
+    /// The text of a string; `nil` for other values.
     public var stringValue: String? {
         guard case .string(let value) = self else { return nil }
         return value
     }
 
-    /// The elements, if this is an array.
+    /// The elements of an array; `nil` for other values.
     public var arrayValue: [JSONValue]? {
         guard case .array(let value) = self else { return nil }
         return value
     }
 
-    /// The members, if this is an object.
+    /// The members of an object; `nil` for other values.
     public var objectValue: JSONObject? {
         guard case .object(let value) = self else { return nil }
         return value
     }
 
-    /// The member of an object; `nil` for other values and missing names.
+    /// The value of an object's member; `nil` if there is none, or this is not an object.
     public subscript(name: String) -> JSONValue? { objectValue?[name] }
 
-    /// The element of an array; `nil` for other values and positions outside.
+    /// The element of an array; `nil` if the position is out of range, or this is not an array.
     public subscript(position: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(position) else {
             return nil
@@ -80,17 +81,17 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral,
 {
     /// `null`.
     public init(nilLiteral: ()) { self = .null }
-    /// A truth value.
+    /// `true` or `false`.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// A whole number.
+    /// An integer.
     public init(integerLiteral value: Int64) { self = .int(value) }
-    /// A number of double precision.
+    /// A floating-point number.
     public init(floatLiteral value: Double) { self = .double(value) }
     /// A string.
     public init(stringLiteral value: String) { self = .string(value) }
     /// An array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// An object; of equal names the last wins.
+    /// An object; of equal names the last value wins.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(JSONObject(elements))
     }

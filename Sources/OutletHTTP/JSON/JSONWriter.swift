@@ -1,50 +1,51 @@
 public import FoundationEssentials
 
-/// How a JSON value is laid out as text.
+/// The layout of a JSON text.
 public struct JSONFormat: Sendable, Equatable {
-    /// Blanks per level; `nil` writes everything on one line without blanks.
+    /// The number of spaces for each level; `nil` writes one line without spaces.
     public var indent: Int?
     /// Whether members are sorted by name instead of kept in order.
     public var sortsMembers: Bool
-    /// Whether `/` is written as `\/`, which keeps `</script>` out of pages.
+    /// Whether `/` is written as `\/`, so that a text inside an HTML page cannot contain
+    /// `</script>`.
     public var escapesSlashes: Bool
 
     /// Makes a layout.
     ///
     /// - Parameters:
-    ///   - indent: The number of spaces for each level; `nil` writes one line.
-    ///   - sortsMembers: Whether members are sorted by name.
-    ///   - escapesSlashes: Whether `/` is written as `\/`, which is safe inside of HTML.
+    ///   - indent: The number of spaces for each level; `nil` writes one line without spaces.
+    ///   - sortsMembers: Whether members are sorted by name instead of kept in order.
+    ///   - escapesSlashes: Whether `/` is written as `\/`, for texts inside HTML pages.
     public init(indent: Int? = nil, sortsMembers: Bool = false, escapesSlashes: Bool = false) {
         self.indent = indent
         self.sortsMembers = sortsMembers
         self.escapesSlashes = escapesSlashes
     }
 
-    /// One line, no blanks.
+    /// One line without spaces.
     public static let compact = JSONFormat()
-    /// A line per member and element, two blanks per level.
+    /// One line for each member and element, indented by two spaces for each level.
     public static let pretty = JSONFormat(indent: 2)
 }
 
 extension JSONValue {
-    /// The value as JSON in UTF-8, without a line break at its end.
+    /// Returns the value as JSON in UTF-8, without a line break at its end.
     public func serialized(_ format: JSONFormat = .compact) -> Data {
         var writer = JSONWriter(format: format)
         writer.write(self, level: 0)
         return Data(writer.bytes)
     }
 
-    /// The value as JSON.
+    /// Returns the value as JSON, without a line break at its end.
     public func text(_ format: JSONFormat = .compact) -> String {
         var writer = JSONWriter(format: format)
         writer.write(self, level: 0)
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    /// Text as it stands between the quotes of a JSON string.
+    /// Returns a text escaped for a JSON string, without the quotation marks.
     ///
-    /// - Parameter text: UTF-8; pieces of a text may be escaped one by one.
+    /// - Parameter text: UTF-8, which may be a piece of a longer text and end within a character.
     package static func escaped(_ text: [UInt8]) -> [UInt8] {
         var writer = JSONWriter(format: .compact)
         writer.putEscaped(text)
@@ -118,7 +119,7 @@ struct JSONWriter {
             case 0x0A: put("\\n")
             case 0x0C: put("\\f")
             case 0x0D: put("\\r")
-            // DEL need not be escaped, but a terminal should not get it raw.
+            // DEL need not be escaped, but could act on a terminal.
             case 0x00..<0x20, 0x7F:
                 put(byte < 0x10 ? "\\u000" : "\\u00")
                 put(String(byte, radix: 16))

@@ -3,13 +3,13 @@ public import FoundationEssentials
 extension Redaction {
     /// Returns the text of a body with secrets replaced.
     ///
-    /// Replaces the values of JSON members, form parameters and parts of multipart forms whose names
-    /// say that they are secrets. Other text is kept.
+    /// Replaces the values of JSON members, form parameters and parts of multipart forms if
+    /// ``hidesParameter(named:)`` is true for their names. Other text is kept.
     ///
     /// - Parameters:
     ///   - data: The body, with its content coding removed.
-    ///   - contentType: The value of `Content-Type`; without one, or for plain text, a body that
-    ///     begins like JSON is treated as JSON.
+    ///   - contentType: The value of `Content-Type`. If it is `nil`, a body that does not begin
+    ///     like JSON is treated as a form, unless it contains blanks.
     /// - Returns: `nil` if the bytes are not UTF-8 or contain NUL.
     public func body(_ data: Data, contentType: String?) -> String? {
         let shown = bodyBytes(data, contentType: contentType)
@@ -163,8 +163,7 @@ extension Redaction {
 
     // MARK: Multipart forms
 
-    /// Redacts a multipart body: replaces parts with secret names, and redacts other parts according
-    /// to their types.
+    /// Redacts a multipart body: replaces parts with secret names, and redacts other parts by type.
     private func multipart(
         _ bytes: ArraySlice<UInt8>, _ type: ArraySlice<UInt8>, _ depth: Int
     ) -> [UInt8] {

@@ -36,8 +36,8 @@ extension Redaction {
         }
     }
 
-    /// Returns the scheme, which is a token followed by a blank, and the mark; only the mark without
-    /// a scheme.
+    /// Returns the scheme, which is a token followed by a blank, and the mark; without a scheme
+    /// only the mark.
     private func credential(_ value: ArraySlice<UInt8>) -> [UInt8] {
         let value = trimmed(value)
         let scheme = value.prefix(while: \.isToken)

@@ -15,8 +15,8 @@ public struct Redaction: Sendable, Equatable {
         "x-goog-api-key", "x-auth-token", "x-csrf-token", "x-xsrf-token", "x-amz-security-token",
         "dpop", "x-amzn-oidc-data",
     ]
-    /// The header fields whose values are shown although ``nameParts`` or ``nameWords`` match; names
-    /// in lower case.
+    /// The header fields whose values are shown although ``nameParts`` or ``nameWords`` match;
+    /// names in lower case.
     ///
     /// A field that is also in ``headerNames`` is a secret.
     public var openHeaderNames: Set<String> = [
@@ -31,8 +31,8 @@ public struct Redaction: Sendable, Equatable {
         "api_key", "api-key", "accesskey", "privatekey", "signature", "credential", "authorization",
         "bearer", "cookie", "sessionid", "session-id", "session_id", "sessid", "samlresponse",
     ]
-    /// The words, in lower case, that make a field, parameter or JSON member a secret if one of them
-    /// is a whole word of its name.
+    /// The words, in lower case, that make a field, parameter or JSON member a secret if one of
+    /// them is a whole word of its name.
     ///
     /// `accessKey`, `access_key` and `access-key` have two words each; digits also end a word. The
     /// words `code` and `session` have no effect on header fields.

@@ -1,25 +1,27 @@
-/* outlet/base.h - the words that every other header uses.
+/* outlet/base.h - terms, statuses and types that all other headers use.
  *
- * Reading rules, for all of outlet/:
+ * Terms, for all headers of outlet/:
  *
  *  [hook]     The host calls the plugin on one of its worker threads. Never two at once on one
  *             instance, unless the descriptor says OUTLET_F_CONCURRENT. May block, unless the
  *             descriptor says OUTLET_F_NONBLOCKING.
  *  [control]  The host calls the plugin while no hook of that instance runs. May block.
- *  [in-call]  The plugin calls the host from inside the hook that got the handle. After adapt or
- *             retry answered OUTLET_PENDING: from any one thread at a time, until it settles.
+ *  [in-call]  The plugin calls the host from inside the hook that received the handle. After a hook
+ *             with a completion returned OUTLET_PENDING: from any thread, one at a time, until the
+ *             plugin settles the completion.
  *  [any]      The plugin calls the host from any thread, its own threads included.
  *
- *  Required   The host refuses a plugin that leaves this null.
- *  Optional   Null means: not interested. The host then makes no call, at no cost.
+ *  Required   Must not be null; the host refuses a plugin in which it is.
+ *  Optional   May be null; the host then makes no call.
  *
- *  Ownership  Nobody ever frees the other side's memory. What the host is handed it copies
- *             before it returns. What it hands out is borrowed: until the hook returns, or,
- *             after OUTLET_PENDING, until the plugin settles the completion. Copy to keep.
+ *  Ownership  Neither side frees the other side's memory. The host copies what the plugin passes to
+ *             it before the call returns. What the host passes to the plugin is borrowed: it is
+ *             valid until the hook returns or, after OUTLET_PENDING, until the plugin settles the
+ *             completion. Copy what must live longer.
  *  Text       UTF-8 with a length, not NUL-terminated.
- *  Unwinding  Nothing may unwind across this boundary: no C++ throw, no panic, no longjmp.
- *  Growth     Every table begins with its size and grows at its end only. A field exists if the
- *             table is long enough (OUTLET_HAS) and, where it is a pointer, not null. */
+ *  Unwinding  Nothing may unwind across this boundary: no C++ exception, no panic, no longjmp.
+ *  Growth     Every table begins with its size and grows only at its end. A field exists if the
+ *             table is long enough (OUTLET_HAS) and, if it is a pointer, not null. */
 #ifndef OUTLET_BASE_H
 #define OUTLET_BASE_H
 
@@ -32,7 +34,7 @@
 /* ---- compilers ---------------------------------------------------------------------------- */
 
 #if defined(__clang__)
-/* The extension warning is silenced here only, so that authors may build with -pedantic. */
+/* Silences the extension warning for these declarations, so that authors can use -pedantic. */
 #define OUTLET_BEGIN_NULLABILITY                                    \
     _Pragma("clang diagnostic push")                                \
     _Pragma("clang diagnostic ignored \"-Wnullability-extension\"") \
@@ -42,7 +44,7 @@
     _Pragma("clang diagnostic pop")
 #define OUTLET_OPTIONAL _Nullable
 #define OUTLET_NONNULL _Nonnull /* inner pointers, which assume_nonnull leaves out */
-/* Not _Nonnull: the host must be able to see that a plugin left it out. */
+/* Not _Nonnull: the host must be able to detect that a plugin leaves it null. */
 #define OUTLET_REQUIRED _Null_unspecified
 #else
 #define OUTLET_BEGIN_NULLABILITY
@@ -63,7 +65,7 @@
 /* The entry stays visible under -fvisibility=hidden. */
 #define OUTLET_EXPORT __attribute__((visibility("default")))
 
-/* Whether the table at `table` (of `type`) is long enough to hold `field`. */
+/* Whether the table at `table` (of `type`) is long enough to contain `field`. */
 #define OUTLET_HAS(table, type, field) \
     ((table)->struct_size >= offsetof(type, field) + sizeof((table)->field))
 
@@ -74,22 +76,22 @@ OUTLET_BEGIN_DECLARATIONS
 
 /* ---- statuses ----------------------------------------------------------------------------- */
 
-/* A plain integer, not an enumeration: newer minors may add values. One that a side does not know is
- * a failure, as every negative one is. */
+/* The result of a call. An integer, not an enumeration, because later minor versions may add values.
+ * An unknown value is a failure, as is every negative one. */
 typedef int32_t outlet_status;
 
-#define OUTLET_OK 0              /* Done. */
-#define OUTLET_PENDING 1         /* Hooks with a completion, and quiesce: the answer follows. */
-#define OUTLET_E_FAILED (-1)     /* Failed; the reason was given to outlet_host.fail. */
-#define OUTLET_E_STALE (-2)      /* The handle's owner is gone, or the completion was used. */
-#define OUTLET_E_DENIED (-3)     /* Not granted to this plugin; from a hook: a refusal, which holds even
-                                    where the user lets requests pass that the plugin fails. */
+#define OUTLET_OK 0              /* Success. */
+#define OUTLET_PENDING 1         /* From hooks with a completion, and quiesce: the result follows. */
+#define OUTLET_E_FAILED (-1)     /* Failed; the reason was passed to outlet_host.fail. */
+#define OUTLET_E_STALE (-2)      /* The handle is no longer valid, or the completion is settled. */
+#define OUTLET_E_DENIED (-3)     /* Not granted to this plugin. From a hook: a refusal, which fails the
+                                    request even if the user ignores other failures of the plugin. */
 #define OUTLET_E_ARGUMENT (-4)   /* An argument is wrong. */
 #define OUTLET_E_THREAD (-5)     /* Called on a thread that the contract forbids. */
-#define OUTLET_E_STATE (-6)      /* Not possible now, as changing a request in will_send. */
-#define OUTLET_E_TIMEOUT (-7)    /* The deadline passed. */
-#define OUTLET_E_CANCELLED (-8)  /* Nobody waits for the answer any more. */
-#define OUTLET_E_UNSUPPORTED (-9) /* This host cannot do that. */
+#define OUTLET_E_STATE (-6)      /* Not possible now, such as changing a request in will_send. */
+#define OUTLET_E_TIMEOUT (-7)    /* The deadline has passed. */
+#define OUTLET_E_CANCELLED (-8)  /* The request was cancelled; the result is not needed any more. */
+#define OUTLET_E_UNSUPPORTED (-9) /* This host does not support it. */
 #define OUTLET_E_NOT_FOUND (-10) /* There is no such header, attribute or setting. */
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -106,38 +108,38 @@ typedef struct outlet_field {
     outlet_view value;
 } outlet_field;
 
-/* Handles are ids (a slot and its generation), never addresses: a stale one is answered with
- * OUTLET_E_STALE, and the same id means the same from another process. 0 is never a handle. */
+/* Handles are ids (a slot and its generation), not addresses. The host returns OUTLET_E_STALE for one
+ * that is no longer valid. 0 is never a valid handle. */
 
-/* One call of a hook or an export; dies when that returns. */
+/* A call of a hook or an export; valid until that returns. */
 typedef struct outlet_call {
     uint64_t id;
 } outlet_call;
 
-/* A request, as seen from one hook; changeable as that hook says. */
+/* A request during one hook; which changes are possible depends on the hook. */
 typedef struct outlet_request {
     uint64_t id;
 } outlet_request;
 
-/* The outcome of a request, as seen from one hook; replaceable in process only. */
+/* The outcome of a request during one hook; it can be replaced only in process. */
 typedef struct outlet_response {
     uint64_t id;
 } outlet_response;
 
-/* The right to settle one call of a hook, once. */
+/* Settles one call of a hook, exactly once. */
 typedef struct outlet_completion {
     uint64_t id;
 } outlet_completion;
 
-/* Bytes on their way to the host. */
+/* Receives bytes from the plugin. */
 typedef struct outlet_sink {
     uint64_t id;
 } outlet_sink;
 
-/* The plugin's own type. The host never looks inside. */
+/* Defined by the plugin; opaque to the host. */
 typedef struct outlet_instance outlet_instance;
 
-/* A view of a NUL-terminated string, borrowed from it. */
+/* Returns a view of a NUL-terminated string, valid as long as the string. */
 static inline outlet_view outlet_text(const char *text) {
     outlet_view view;
     view.ptr = (const uint8_t *)text;

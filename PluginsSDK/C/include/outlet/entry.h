@@ -6,28 +6,28 @@
 
 OUTLET_BEGIN_DECLARATIONS
 
-/* What a library holds; static, as everything it points to. */
+/* The contents of a library; it and everything it points to must be static. */
 typedef struct outlet_module {
     uint32_t struct_size;    /* sizeof(outlet_module) the plugin was compiled with */
     uint32_t abi_minor;      /* OUTLET_ABI_MINOR the plugin was compiled with */
-    uint32_t min_host_minor; /* the oldest host it works with */
+    uint32_t min_host_minor; /* the minimum OUTLET_ABI_MINOR of a host */
     uint32_t descriptor_count;
     /* Pointers, so that outlet_descriptor can grow. */
     const outlet_descriptor *OUTLET_REQUIRED const *OUTLET_REQUIRED descriptors;
 } outlet_module;
 
-/* The one symbol a plugin must export. Its name holds the ABI's major.
+/* The only symbol that a plugin must export. Its name contains the major version of the ABI.
  *
  * host_minor: OUTLET_ABI_MINOR of the host.
- * Returns the module, or null to refuse this host. May be called more than once, and answers
- * the same. Starts no threads, and is fast: the host counts what a scan of plugins costs.
+ * Returns the module, or null to refuse this host. It may be called more than once, and must always
+ * return the same. It must start no threads and return quickly, because a host may scan many plugins.
  * Thread: [control]. */
 OUTLET_EXPORT const outlet_module *OUTLET_OPTIONAL outlet_module_v1(uint32_t host_minor);
 
-/* The section that holds the manifest: for each plugin of the library a JSON object with "id",
- * "version", "abi" and "permissions", NULs between them. The host reads it without running any
- * code of the library's, and refuses a module that has other plugins, or whose descriptors
- * disagree. It has 64 KiB at most. Without one the plugins still load, unless the host asks for
+/* The section with the manifest: for each plugin of the library a JSON object with "id", "version",
+ * "abi" and "permissions", separated by NULs; at most 64 KiB. The host reads it without running code
+ * of the library. It refuses a library whose module has other plugins than the manifest, or
+ * descriptors that differ from it. Without a manifest, plugins still load, unless the host requires
  * manifests. */
 #define OUTLET_MANIFEST_SECTION ".outlet.manifest"
 
@@ -36,7 +36,7 @@ OUTLET_EXPORT const outlet_module *OUTLET_OPTIONAL outlet_module_v1(uint32_t hos
 
 #if defined(__has_attribute)
 #if __has_attribute(retain)
-#define OUTLET_RETAIN_ , retain /* or --gc-sections would take it for unused */
+#define OUTLET_RETAIN_ , retain /* otherwise --gc-sections removes it */
 #endif
 #endif
 #ifndef OUTLET_RETAIN_
@@ -46,12 +46,12 @@ OUTLET_EXPORT const outlet_module *OUTLET_OPTIONAL outlet_module_v1(uint32_t hos
 #define OUTLET_JOIN_(a, b) a##b
 #define OUTLET_JOIN(a, b) OUTLET_JOIN_(a, b)
 
-/* Puts a plugin into the library's manifest, at file scope, once for each plugin, on a line of its
- * own:
+/* Adds a plugin to the library's manifest. Use it at file scope, once for each plugin, on a separate
+ * line:
  *
  *   OUTLET_MANIFEST("com.example.signer", "1.0.0", "\"net:api.example.com\"");
  *
- * All three are string literals; permissions is the inside of a JSON array, "" for none. */
+ * All arguments are string literals; permissions are the elements of a JSON array, "" for none. */
 #define OUTLET_MANIFEST(id, version, permissions)                                            \
     __attribute__((section(OUTLET_MANIFEST_SECTION), used OUTLET_RETAIN_)) static const char \
         OUTLET_JOIN(outlet_manifest_, __LINE__)[] =                                          \
@@ -59,7 +59,7 @@ OUTLET_EXPORT const outlet_module *OUTLET_OPTIONAL outlet_module_v1(uint32_t hos
             OUTLET_STRINGIFY(OUTLET_ABI_MAJOR) "." OUTLET_STRINGIFY(OUTLET_ABI_MINOR)        \
             "\",\"permissions\":[" permissions "]}"
 
-/* Defines the entry of a library with one plugin, at file scope:
+/* Defines outlet_module_v1 for a library with one plugin. Use it at file scope:
  *
  *   static const outlet_descriptor descriptor = { ... };
  *   OUTLET_MODULE(descriptor)

@@ -1,16 +1,20 @@
-/* outlet/hooks.h - the moments of a request that a plugin can take part in.
+/* outlet/hooks.h - the hooks that a plugin can implement for a request.
  *
- *   adapt -> prepare, then for every request on the wire
+ *   adapt -> prepare, then for every request that is sent
  *       finalize -> will_send -> (network) -> redirect?
  *   then retry? -> did_receive -> process -> request_done
  *
- * A further attempt begins again at adapt. prepare comes behind all that the program itself makes of
- * the request. On the wire are attempts, the hops that redirects lead to, and the rounds of an
- * authentication; what the host's cache answers is not. A request that libcurl repeats because a kept
- * connection was closed counts once, and so do the rounds of NTLM and Negotiate. did_receive and process
- * see what the call came to in the end, once: a stored response as well.
+ * A further attempt begins again with adapt. prepare is called after all changes that the program itself
+ * makes to the request.
  *
- * adapt and prepare see no redirects: a plugin that must see every request on the wire needs finalize. */
+ * Requests that are sent are attempts, the requests that follow redirects, and those that answer
+ * authentication challenges. A request that the host's cache answers is not sent. A request that libcurl
+ * repeats because a kept-alive connection was closed counts once, and so do the rounds of NTLM and
+ * Negotiate. did_receive and process are called once, with the final outcome of the call, which may be a
+ * cached response.
+ *
+ * adapt and prepare are not called for redirects. A plugin that must see every request that is sent needs
+ * finalize. */
 #ifndef OUTLET_HOOKS_H
 #define OUTLET_HOOKS_H
 
@@ -20,116 +24,120 @@
 
 OUTLET_BEGIN_DECLARATIONS
 
-/* All hooks are optional. A status of OUTLET_OK goes on; a negative one fails the request with
- * the text given to outlet_host.fail. */
+/* All hooks are optional. The request continues after OUTLET_OK. After a negative status it fails with
+ * the text passed to outlet_host.fail. */
 typedef struct outlet_hooks {
     uint32_t struct_size; /* sizeof(outlet_hooks) the plugin was compiled with */
     uint32_t reserved;    /* 0 */
 
-    /* Changes a request before it is sent, behind all adapters; all plugins in order. Answers as adapt
-     * does. Thread: [hook]. */
+    /* Changes a request before it is sent, after all adapters. Returns the same statuses as adapt.
+     * Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL prepare)(outlet_instance *instance, outlet_call call,
                                              outlet_request request,
                                              outlet_completion completion);
 
-    /* Sees a request that is about to be sent; cannot change it. One that may block runs beside the
-     * transfer; it has ended when did_receive begins. Thread: [hook]. */
+    /* Observes a request just before it is sent; cannot change it. Without OUTLET_F_NONBLOCKING, it runs
+     * concurrently with the transfer; it has returned when did_receive is called. Thread: [hook]. */
     void (*OUTLET_OPTIONAL will_send)(outlet_instance *instance, outlet_call call,
                                       outlet_request request);
 
-    /* Sees the outcome; cannot change it. Without a body for downloads and WebSockets, and for streams
-     * unless a plugin has process. Thread: [hook]. */
+    /* Observes the outcome; cannot change it. The body is missing for downloads and WebSockets, and for
+     * streams unless a plugin implements process. Thread: [hook]. */
     void (*OUTLET_OPTIONAL did_receive)(outlet_instance *instance, outlet_call call,
                                         outlet_request request, outlet_response response);
 
-    /* May replace the outcome, unless the call was cancelled; of a download or a WebSocket not with a body, which fails it. Answers as
-     * adapt does. Thread: [hook]. */
+    /* May replace the outcome, unless the call was cancelled. For a download or a WebSocket, a replacement
+     * with a body fails the request. Returns the same statuses as adapt. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL process)(outlet_instance *instance, outlet_call call,
                                              outlet_request request, outlet_response response,
                                              outlet_completion completion);
 
-    /* Changes a request, and may take its time: fetch a token, wait for a turn.
+    /* Changes a request, and may take long, for example to fetch a token or to wait for a rate limit.
      *
-     * OUTLET_OK: done (settled by `done`, or nothing left to say). OUTLET_PENDING: `done` follows, from
-     * any thread; until then the request stays changeable by the holder of the completion, and from
-     * then on it is stale. Never settled: the host fails the request at its deadline. A request that
-     * is cancelled reaches `cancel` at once. Thread: [hook]. */
+     * OUTLET_OK: finished; calling outlet_host.done before is allowed but not needed. OUTLET_PENDING: the
+     * plugin calls outlet_host.done later, from any thread. Until then the request can be changed; then its
+     * handle is stale. If the completion is never settled, the host fails the request at its deadline. If
+     * the request is cancelled, the host calls `cancel` immediately. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL adapt)(outlet_instance *instance, outlet_call call,
                                            outlet_request request, outlet_completion completion);
 
-    /* Decides about another attempt after a failure; `attempt` counts those made, from 1.
+    /* Decides whether to make another attempt after a failure.
      *
-     * OUTLET_OK: settled by retry_done, or OUTLET_RETRY_NO. OUTLET_PENDING: retry_done follows.
-     * Thread: [hook]. */
+     * attempt: the number of attempts made, at least 1.
+     * OUTLET_OK: the verdict passed to outlet_host.retry_done, or OUTLET_RETRY_NO without one.
+     * OUTLET_PENDING: the plugin calls retry_done later. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL retry)(outlet_instance *instance, outlet_call call,
                                            outlet_request request, outlet_response response,
                                            uint32_t attempt, outlet_completion completion);
 
-    /* Nobody waits for this completion any more; stop early. It may still be settled, which is
-     * answered with OUTLET_E_STALE and not held against the plugin.
+    /* Called when the result of a pending hook is not needed any more, so that the plugin can stop early.
+     * Settling the completion afterwards returns OUTLET_E_STALE and is not a fault.
      *
-     * Thread: any of the host's, also beside other hooks. Must not block. */
+     * Thread: any thread of the host, also while other hooks run. Must not block. */
     void (*OUTLET_OPTIONAL cancel)(outlet_instance *instance, outlet_completion completion);
 
-    /* The call is over: nothing follows with this request's slot, which may be freed now.
+    /* Called when the call has ended: free what request_set_slot stored for it.
      *
-     * Exactly once for every call that any hook of this instance saw, refused and cancelled ones
-     * included, behind all of them; those that were pending have had their `cancel`. Thread: [hook]. */
+     * Called exactly once for every call for which a hook of this instance was called, also if it was
+     * refused or cancelled, and after all these hooks. For hooks that were still pending, `cancel` has been
+     * called before. Thread: [hook]. */
     void (*OUTLET_OPTIONAL request_done)(outlet_instance *instance, outlet_call call,
                                          outlet_request request);
 
-    /* Sees a request as it is sent, and may set or add fields: sign it, or refuse it.
+    /* Sees a request as it is sent, and may change its header fields or refuse it; for signatures.
      *
-     * Host, Content-Length, Accept-Encoding, User-Agent, Cookie and Authorization are there as far as they
-     * are sent; not so what answers Digest, NTLM and Negotiate, and the fields of a WebSocket's
-     * handshake. Only fields can be changed, and not Host and Content-Length: OUTLET_E_DENIED. What is set for
-     * one request is not sent with the next. "request.redirects" says how many redirects came before.
-     * Not called for requests that a plugin answered. Answers as adapt does. Thread: [hook]. */
+     * The request contains Host, Content-Length, Accept-Encoding, User-Agent, Cookie and Authorization if
+     * they are sent. It does not contain the Authorization field of Digest, NTLM and Negotiate, nor the
+     * fields of a WebSocket handshake. Only header fields can be changed, except Host and Content-Length
+     * (OUTLET_E_DENIED). Changes do not apply to later requests of the same call. The attribute
+     * "request.redirects" is the number of redirects before this request. Not called for requests that a
+     * plugin answers. Returns the same statuses as adapt. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL finalize)(outlet_instance *instance, outlet_call call,
                                               outlet_request request,
                                               outlet_completion completion);
 
-    /* Decides about a redirect that is about to be followed.
+    /* Decides whether a redirect is followed, and may change the next request.
      *
-     * request: what was sent; response: the redirect, without a body; next: what would be sent, with all that the
-     * program drops on the way to another server already gone; changeable as in adapt, but not to be
-     * answered. Sent to another server than proposed, it loses its credentials.
+     * request: the request that was sent. response: the redirect, without a body. next: the request to be
+     * sent, without the fields that the program removes for another server. It can be changed as in adapt,
+     * but request_answer is not possible. If the plugin sends it to another server than the redirect does,
+     * its credentials are removed.
      *
-     * OUTLET_OK: settled by redirect_done, or OUTLET_REDIRECT_FOLLOW. OUTLET_PENDING: redirect_done follows.
-     * Thread: [hook]. */
+     * OUTLET_OK: the verdict passed to outlet_host.redirect_done, or OUTLET_REDIRECT_FOLLOW without one.
+     * OUTLET_PENDING: the plugin calls redirect_done later. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL redirect)(outlet_instance *instance, outlet_call call,
                                               outlet_request request, outlet_response response,
                                               outlet_request next, outlet_completion completion);
 
-    /* Makes a value of a response, for a program that asks for this plugin's (a serializer).
+    /* Converts a response into a value, for a program that uses this plugin as a serializer.
      *
-     * Writes the value to `sink`, and names its type in *type: "json", "text", or one of the plugin's own,
-     * such as "com.example.invoice"; static text. May block as long as the program waits.
-     * Thread: [hook]. */
+     * sink: receives the value's bytes. type: receives the type of the value: "json", "text", or a type
+     * that the plugin defines, such as "com.example.invoice"; the text must be static. May block as long
+     * as the program waits. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL serialize)(outlet_instance *instance, outlet_call call,
                                                outlet_request request, outlet_response response,
                                                outlet_sink sink, outlet_view *type);
 
-    /* The kinds of events that on_events is told: OUTLET_EVENT_BIT of each, or OUTLET_EVENTS_ALL. */
+    /* The kinds of events that on_events receives: OUTLET_EVENT_BIT of each, or OUTLET_EVENTS_ALL. */
     uint64_t event_mask;
 
-    /* Some events, after the fact, in their order. Nothing can be changed any more.
+    /* Receives a batch of events in order, after the fact.
      *
-     * A plugin that is too slow misses some, and is told how many. Thread: [hook]. */
+     * If the plugin is too slow, events are dropped; outlet_events.dropped is their number.
+     * Thread: [hook]. */
     void (*OUTLET_OPTIONAL on_events)(outlet_instance *instance, outlet_call call,
                                       const outlet_events *events);
 
-    /* Refuses a server that the program itself would talk to: any failure ends the handshake.
+    /* Accepts or refuses a server that has passed the program's own checks: any failure ends the handshake.
      *
-     * Asked behind the program's own checks, once for each new connection, before any byte of a request is
-     * sent; a server that it accepted is talked to again without asking. All transfers wait for it:
-     * the descriptor must say OUTLET_F_NONBLOCKING, or the plugin is refused.
-     * Thread: [hook]. */
+     * Called once for each new connection, before any byte of a request is sent. Not called again for
+     * further requests on the connection. All transfers wait for it, so the descriptor must have
+     * OUTLET_F_NONBLOCKING; otherwise the plugin is refused. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL trust)(outlet_instance *instance, outlet_call call,
                                            const outlet_trust *server);
 } outlet_hooks;
 
-/* Hooks that are none, to be filled in, as outlet_empty_descriptor. */
+/* Returns a table in which only struct_size is set; see outlet_empty_descriptor. */
 static inline outlet_hooks outlet_empty_hooks(void) {
     outlet_hooks hooks;
     memset(&hooks, 0, sizeof hooks);

@@ -1,13 +1,13 @@
-/* outlet/http.h - requests of a plugin's own: the service "outlet.http/1".
+/* outlet/http.h - the service "outlet.http/1": requests that a plugin sends itself.
  *
  *   const void *table;
  *   if (host->extension(host, outlet_text(OUTLET_HTTP_1), &table) == OUTLET_OK) http = table;
  *
- * They go through a session of the program's, with its connections, settings, trust and the other plugins,
- * and without the hooks of the instance that sends them: a plugin that fetches a token does not wait
- * for itself. The plugin must ask for the servers that it sends to, such as "net:auth.example.com", in its
- * permissions; a redirect to any other is not followed, but is the response. One that cannot do without says
- * so in its descriptor (required_services). */
+ * The requests use a session of the program, with its connections, settings, server trust and the other
+ * plugins. The hooks of the sending instance are not called for them, so a plugin that fetches a token
+ * does not wait for itself. The plugin must request permission for the servers that it sends to, such
+ * as "net:auth.example.com". A redirect to any other server is not followed, but is the response. A
+ * plugin that needs this service lists it in required_services of its descriptor. */
 #ifndef OUTLET_HTTP_H
 #define OUTLET_HTTP_H
 
@@ -18,56 +18,60 @@ OUTLET_BEGIN_DECLARATIONS
 
 #define OUTLET_HTTP_1 "outlet.http/1"
 
-/* How many requests of one instance may be under way. */
+/* The maximum number of concurrent requests of one instance. */
 #define OUTLET_MAX_EXCHANGES 64
 
-/* flags: a redirect is the response, wherever it leads; as for a token that must come from one address. */
+/* A value of flags: no redirect is followed; the redirect is the response. */
 #define OUTLET_HTTP_NO_REDIRECTS (1u << 0)
 
-/* A request of a plugin's own that is under way. */
+/* A request in progress that the plugin has sent. */
 typedef struct outlet_exchange {
     uint64_t id;
 } outlet_exchange;
 
-/* What is to be sent; copied before send returns. */
+/* A request to send; the host copies it before send returns. */
 typedef struct outlet_http_request {
     uint32_t struct_size; /* sizeof(outlet_http_request) the plugin was compiled with */
-    uint32_t flags;       /* OUTLET_HTTP_…, or 0; one that the host does not know is refused */
-    outlet_view method;   /* "GET" when empty */
+    uint32_t flags;       /* OUTLET_HTTP_…, or 0; unknown flags are refused */
+    outlet_view method;   /* "GET" if empty */
     outlet_view url;      /* absolute, http or https */
     const outlet_field *OUTLET_OPTIONAL fields;
     uint64_t field_count;
-    outlet_view body;     /* none when empty */
-    uint64_t timeout_ns;  /* for all of it, redirects included; 30 seconds when 0 */
+    outlet_view body;     /* no body if empty */
+    uint64_t timeout_ns;  /* for the whole request, redirects included; 0 means 30 seconds */
 } outlet_http_request;
 
-/* What came of a request: all readers of responses work, until this returns.
+/* Receives the outcome of a request. All functions that read responses work until it returns.
  *
- * data: what send was given. Thread: [hook]. */
+ * data: the pointer passed to send. Thread: [hook]. */
 typedef void (*outlet_http_done)(outlet_instance *instance, outlet_call call,
                                  outlet_response response, void *OUTLET_OPTIONAL data);
 
-/* The service's table; valid as long as the host's. */
+/* The table of the service; valid as long as the table of the host. */
 typedef struct outlet_http {
     uint32_t struct_size; /* sizeof(outlet_http) of the host */
     uint32_t reserved;    /* 0 */
 
-    /* Sends a request and returns at once; `done` follows exactly once, cancelled or not, at the latest
-     * before quiesce. Never wait for it inside of a hook: promise an answer (OUTLET_PENDING).
+    /* Starts a request and returns immediately.
      *
-     * call: the hook's call that it is for, or {0}. With it, the request goes through the session of that
-     * call, and passes by all plugins that this one was called for. out: receives what cancels it.
+     * The host calls `done` exactly once, also after a cancel, at the latest before quiesce. Do not wait
+     * for it inside a hook: return OUTLET_PENDING instead.
      *
-     * OUTLET_E_ARGUMENT when it cannot be sent, OUTLET_E_UNSUPPORTED for an unknown flag, OUTLET_E_DENIED
-     * when the plugin is not granted the server, OUTLET_E_STATE when there is no session, in create and after
-     * quiesce has begun, or when OUTLET_MAX_EXCHANGES are under way. Nothing follows then. Thread: [any]. */
+     * call: the hook's call that the request is for, or {0}. With a call, the request uses the session of
+     * that call and skips all plugins on whose behalf this one was called. out: receives the handle for
+     * cancel.
+     *
+     * Returns OUTLET_E_ARGUMENT if the request cannot be sent, OUTLET_E_UNSUPPORTED for an unknown flag,
+     * OUTLET_E_DENIED if the plugin is not granted the server, and OUTLET_E_STATE in create, after quiesce
+     * has begun, without a session, or if OUTLET_MAX_EXCHANGES are in progress. `done` is not called then.
+     * Thread: [any]. */
     outlet_status (*send)(const outlet_host *host, outlet_call call,
                           const outlet_http_request *request, outlet_http_done done,
                           void *OUTLET_OPTIONAL data, outlet_exchange *out);
 
-    /* Gives a request up: its `done` follows, with the error "cancelled", unless it was under way.
+    /* Cancels a request: its `done` is called with the error "cancelled", unless that call has begun.
      *
-     * OUTLET_E_STALE when it has ended. Thread: [any]. */
+     * Returns OUTLET_E_STALE if the request has ended. Thread: [any]. */
     outlet_status (*cancel)(const outlet_host *host, outlet_exchange exchange);
 } outlet_http;
 

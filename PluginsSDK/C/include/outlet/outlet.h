@@ -1,4 +1,4 @@
-/* outlet/outlet.h - the whole stable plugin ABI. Start reading at base.h. */
+/* outlet/outlet.h - the complete plugin ABI. Start reading with base.h. */
 #ifndef OUTLET_OUTLET_H
 #define OUTLET_OUTLET_H
 

@@ -1,4 +1,4 @@
-/* outlet/timer.h - being called later: the service "outlet.timer/1". */
+/* outlet/timer.h - the service "outlet.timer/1": timers. */
 #ifndef OUTLET_TIMER_H
 #define OUTLET_TIMER_H
 
@@ -9,37 +9,37 @@ OUTLET_BEGIN_DECLARATIONS
 
 #define OUTLET_TIMER_1 "outlet.timer/1"
 
-/* How many timers of one instance may be running. */
+/* The maximum number of running timers of one instance. */
 #define OUTLET_MAX_TIMERS 1024
 
-/* A timer that is running. */
+/* A running timer. */
 typedef struct outlet_timer {
     uint64_t id;
 } outlet_timer;
 
-/* A timer has come to its end.
+/* Called when a timer ends.
  *
- * status: OUTLET_OK when its time has come, OUTLET_E_CANCELLED when it was cancelled, or the instance is
- * being shut down. data: what start was given. Thread: [hook]. */
+ * status: OUTLET_OK if its delay has passed, OUTLET_E_CANCELLED if it was cancelled or the instance is
+ * being shut down. data: the pointer passed to start. Thread: [hook]. */
 typedef void (*outlet_timer_done)(outlet_instance *instance, outlet_call call,
                                   outlet_status status, void *OUTLET_OPTIONAL data);
 
-/* The service's table; valid as long as the host's. */
+/* The table of the service; valid as long as the table of the host. */
 typedef struct outlet_timers {
     uint32_t struct_size; /* sizeof(outlet_timers) of the host */
     uint32_t reserved;    /* 0 */
 
-    /* Starts a timer; `done` follows exactly once, at the latest before quiesce.
+    /* Starts a timer. The host calls `done` exactly once, at the latest before quiesce.
      *
-     * delay_ns: from now, in nanoseconds. out: receives what cancels it.
-     * OUTLET_E_STATE in create and after quiesce has begun, or when OUTLET_MAX_TIMERS are running.
+     * delay_ns: the delay from now, in nanoseconds. out: receives the handle for cancel.
+     * Returns OUTLET_E_STATE in create, after quiesce has begun, or if OUTLET_MAX_TIMERS are running.
      * Thread: [any]. */
     outlet_status (*start)(const outlet_host *host, uint64_t delay_ns, outlet_timer_done done,
                            void *OUTLET_OPTIONAL data, outlet_timer *out);
 
-    /* Ends a timer early: its `done` follows, with OUTLET_E_CANCELLED, unless it was under way.
+    /* Cancels a timer: its `done` is called with OUTLET_E_CANCELLED, unless that call has begun.
      *
-     * OUTLET_E_STALE when it has ended. Thread: [any]. */
+     * Returns OUTLET_E_STALE if the timer has ended. Thread: [any]. */
     outlet_status (*cancel)(const outlet_host *host, outlet_timer timer);
 } outlet_timers;
 

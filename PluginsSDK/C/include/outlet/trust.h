@@ -1,4 +1,4 @@
-/* outlet/trust.h - a server that is to be trusted, or not. */
+/* outlet/trust.h - the identity of a server, for the hook trust. */
 #ifndef OUTLET_TRUST_H
 #define OUTLET_TRUST_H
 
@@ -6,17 +6,17 @@
 
 OUTLET_BEGIN_DECLARATIONS
 
-/* What a server, or an https proxy, has shown in its handshake; borrowed until trust returns. */
+/* The identity of a server or an HTTPS proxy from its TLS handshake; borrowed until trust returns. */
 typedef struct outlet_trust {
     uint32_t struct_size; /* sizeof(outlet_trust) of the host */
     uint32_t port;
-    outlet_view host; /* in lower case, without brackets */
-    /* The way from the server's own certificate to an authority, DER. Compare pins with these: what
-     * else a server sends proves nothing. */
+    outlet_view host; /* in lower case; an IPv6 address without brackets */
+    /* The verified certificate chain from the server's certificate to a CA, in DER. Compare pins only with
+     * these: other certificates that the server sends are not verified. */
     const outlet_view *OUTLET_OPTIONAL certificates;
     uint64_t certificate_count;
-    /* What is wrong with them by the program's authorities; empty when nothing is, or the program does
-     * not verify certificates. */
+    /* Why the program's certificate check failed; empty if it succeeded, or if the program does not verify
+     * certificates. */
     outlet_view fault;
 } outlet_trust;
 

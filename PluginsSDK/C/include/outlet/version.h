@@ -1,14 +1,14 @@
-/* outlet/version.h - which revision of the plugin ABI these headers describe. */
+/* outlet/version.h - the version of the plugin ABI that these headers describe. */
 #ifndef OUTLET_VERSION_H
 #define OUTLET_VERSION_H
 
-/* Part of the entry symbol's name (outlet_module_v1): two majors can live in one library. */
+/* Part of the entry symbol's name (outlet_module_v1), so that a library can support two major versions. */
 #define OUTLET_ABI_MAJOR 1
 
-/* Grows when something is appended; what exists never moves and never changes its meaning. */
+/* Increases when something is appended. Existing fields never move and never change their meaning. */
 #define OUTLET_ABI_MINOR 0
 
-/* Not frozen yet: until the first release a minor may still change under a plugin. */
+/* 0: not frozen. Until the first release, incompatible changes are possible without a new version. */
 #define OUTLET_ABI_FROZEN 0
 
 #endif
