@@ -68,6 +68,11 @@ struct BadValue : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// A schema or a value that is nested too deeply.
+struct TooDeep : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 struct Violation {
     std::string path, fact, key;
     std::vector<std::string> names;
@@ -714,7 +719,7 @@ json parsed(cjsonschema_text text) {
         else if (*byte == '{' || *byte == '[') ++depth;
         else if (*byte == '}' || *byte == ']') --depth;
         if (depth > deepest_text)
-            throw BadSchema("it is nested deeper than " + std::to_string(deepest_text) + " levels");
+            throw TooDeep("it is nested deeper than " + std::to_string(deepest_text) + " levels");
     }
     return json::parse(text.bytes, text.bytes + text.count);
 }
@@ -730,6 +735,8 @@ struct Check {
         json schema_json;
         try {
             schema_json = parsed(schema);
+        } catch (const TooDeep &fault) {
+            throw BadSchema(fault.what());
         } catch (const json::exception &) {
             throw BadSchema("it is not JSON");
         }
@@ -742,6 +749,8 @@ struct Check {
         json value_json;
         try {
             value_json = parsed(*value);
+        } catch (const TooDeep &fault) {
+            throw BadValue(fault.what());
         } catch (const json::out_of_range &) {
             throw BadValue("a number in it is larger than any that is read");
         } catch (const json::exception &) {

@@ -159,6 +159,16 @@ import Testing
         #expect(try fault(#"{"pattern": "\#(text)"}"#) == "a pattern has more than 4096 bytes")
     }
 
+    @Test func `a value that is nested too deeply is a fault of the value`() throws {
+        let nested = String(repeating: "[", count: 129) + String(repeating: "]", count: 129)
+        do {
+            _ = try violations("{}", nested)
+            Issue.record("the value was accepted")
+        } catch ConfigurationSchema.Unusable.value(let reason) {
+            #expect(reason == "it is nested deeper than 128 levels")
+        }
+    }
+
     @Test func `what may be meant is searched for among few short names`() throws {
         let names = (0..<1500).map { #""\#(String(repeating: "n", count: 40))\#($0)": {}"# }
         let schema =

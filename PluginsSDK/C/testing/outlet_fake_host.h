@@ -1,14 +1,16 @@
-/* outlet_fake_host.h - a fake host, with which the unit tests of a C plugin call its hooks without Outlet.
+/* outlet_fake_host.h - a fake host, with which the unit tests of a C plugin call its hooks without
+ * Outlet.
  *
  *   outlet_fake_host *fake = outlet_fake_new();
  *   outlet_fake_set(fake, "header", "X-Test");
- *   outlet_instance *plugin = outlet_fake_create(fake, outlet_module_v1(OUTLET_ABI_MINOR)->descriptors[0]);
+ *   outlet_instance *plugin =
+ *       outlet_fake_create(fake, outlet_module_v1(OUTLET_ABI_MINOR)->descriptors[0]);
  *   outlet_request request = outlet_fake_request(fake, "GET", "http://test.example/");
  *   ... call a hook with request, outlet_fake_call(fake) and outlet_fake_completion(fake) ...
  *   assert(strcmp(outlet_fake_header(fake, request, "X-Test"), "seen") == 0);
  *
- * It records the plugin's calls and validates little; `outlet plugins check` tests whether a plugin follows
- * the contract. Only one thread at a time may use it. Without memory, it calls abort(). */
+ * It records the plugin's calls and validates little; `outlet plugins check` tests whether a plugin
+ * follows the contract. Only one thread at a time may use it. Without memory, it calls abort(). */
 #ifndef OUTLET_FAKE_HOST_H
 #define OUTLET_FAKE_HOST_H
 
@@ -34,8 +36,8 @@ outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descrip
 /* Makes a call for a hook, and clears the last failure. */
 outlet_call outlet_fake_call(outlet_fake_host *fake);
 
-/* Returns the last failure that was passed to fail or settled with, as "code: message"; "" if there is
- * none. Valid until the next failure. */
+/* Returns the last failure that was passed to fail or settled with, as "code: message"; "" if there
+ * is none. Valid until the next failure. */
 const char *outlet_fake_failure(outlet_fake_host *fake);
 
 /* Makes a request that can be changed, without headers, body and attributes. */
@@ -48,11 +50,12 @@ outlet_response outlet_fake_response(outlet_fake_host *fake, int32_t status, con
 void outlet_fake_add_header(outlet_fake_host *fake, outlet_response response, const char *name,
                             const char *value);
 
-/* Returns the first value of a request's header, NUL-terminated; NULL if there is none. Valid until the
- * request changes. */
+/* Returns the first value of a request's header, NUL-terminated; NULL if there is none. Valid until
+ * the request changes. */
 const char *outlet_fake_header(outlet_fake_host *fake, outlet_request request, const char *name);
 
-/* Returns the status that a request was answered with or a response replaced by; 0 if there is none. */
+/* Returns the status that a request was answered with or a response replaced by; 0 if there is
+ * none. */
 int32_t outlet_fake_answer(outlet_fake_host *fake, uint64_t id);
 
 /* Makes a completion for a hook. */

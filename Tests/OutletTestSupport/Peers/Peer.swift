@@ -10,22 +10,25 @@ internal import Glibc
 /// servers exit without waiting for connections, then SIGTERM, because a server that is still
 /// starting ignores SIGINT.
 final class Peer: Sendable {
-    private static let script = """
+    /// The shell's script; it closes its copies of the sockets.
+    private static func script(closing sockets: Int) -> String {
+        """
         "$@" &
         child=$!
-        exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
+        exec \((3..<3 + sockets).map { "\($0)<&-" }.joined(separator: " "))
         read -r line
         kill -INT "$child"
         kill -TERM "$child"
         wait "$child"
         rm -rf "$PWD"
         """
+    }
 
     /// The ports; the server inherits their sockets as the descriptors 3, 4 and so on.
     let ports: [UInt16]
     private let program: RunningProgram
 
-    /// Listens on `count` ports, at most 7, and starts a server on them.
+    /// Listens on `count` ports, and starts a server on them.
     ///
     /// - Parameters:
     ///   - path: The absolute path of the server's program.
@@ -49,9 +52,11 @@ final class Peer: Sendable {
         }
         ports = sockets.map(\.port)
         let arguments = try prepare(ports)
+        // Not sh, which takes descriptors of one digit only.
         program = try RunningProgram(
-            "/bin/sh", ["-c", Self.script, "sh", path] + arguments, environment: environment,
-            directory: directory.path, standardInput: .open,
+            "/bin/bash",
+            ["-c", Self.script(closing: count), "bash", path] + arguments,
+            environment: environment, directory: directory.path, standardInput: .open,
             inheriting: sockets.map(\.descriptor))
     }
 

@@ -76,16 +76,17 @@ OUTLET_BEGIN_DECLARATIONS
 
 /* ---- statuses ----------------------------------------------------------------------------- */
 
-/* The result of a call. An integer, not an enumeration, because later minor versions may add values.
- * An unknown value is a failure, as is every negative one. */
+/* The result of a call. An integer, not an enumeration, because later minor versions may add
+ * values. An unknown value is a failure, as is every negative one. */
 typedef int32_t outlet_status;
 
 #define OUTLET_OK 0              /* Success. */
-#define OUTLET_PENDING 1         /* From hooks with a completion, and quiesce: the result follows. */
+#define OUTLET_PENDING 1         /* From hooks with a completion and quiesce: the result follows. */
 #define OUTLET_E_FAILED (-1)     /* Failed; the reason was passed to outlet_host.fail. */
 #define OUTLET_E_STALE (-2)      /* The handle is no longer valid, or the completion is settled. */
-#define OUTLET_E_DENIED (-3)     /* Not granted to this plugin. From a hook: a refusal, which fails the
-                                    request even if the user ignores other failures of the plugin. */
+#define OUTLET_E_DENIED (-3)     /* Not granted to this plugin. From a hook: a refusal, which fails
+                                    the request even if the user lets requests pass after other
+                                    failures of the plugin. */
 #define OUTLET_E_ARGUMENT (-4)   /* An argument is wrong. */
 #define OUTLET_E_THREAD (-5)     /* Called on a thread that the contract forbids. */
 #define OUTLET_E_STATE (-6)      /* Not possible now, such as changing a request in will_send. */
@@ -108,8 +109,8 @@ typedef struct outlet_field {
     outlet_view value;
 } outlet_field;
 
-/* Handles are ids (a slot and its generation), not addresses. The host returns OUTLET_E_STALE for one
- * that is no longer valid. 0 is never a valid handle. */
+/* Handles are ids (a slot and its generation), not addresses, so they keep their meaning in another
+ * process. The host returns OUTLET_E_STALE for one that is no longer valid. 0 is never a handle. */
 
 /* A call of a hook or an export; valid until that returns. */
 typedef struct outlet_call {

@@ -20,13 +20,14 @@ typedef struct outlet_module {
  *
  * host_minor: OUTLET_ABI_MINOR of the host.
  * Returns the module, or null to refuse this host. It may be called more than once, and must always
- * return the same. It must start no threads and return quickly, because a host may scan many plugins.
+ * return the same. It must start no threads and return quickly, because a host may scan many
+ * plugins.
  * Thread: [control]. */
 OUTLET_EXPORT const outlet_module *OUTLET_OPTIONAL outlet_module_v1(uint32_t host_minor);
 
 /* The section with the manifest: for each plugin of the library a JSON object with "id", "version",
- * "abi" and "permissions", separated by NULs; at most 64 KiB. The host reads it without running code
- * of the library. It refuses a library whose module has other plugins than the manifest, or
+ * "abi" and "permissions", separated by NULs; at most 64 KiB. The host reads it without running
+ * code of the library. It refuses a library whose module has other plugins than the manifest, or
  * descriptors that differ from it. Without a manifest, plugins still load, unless the host requires
  * manifests. */
 #define OUTLET_MANIFEST_SECTION ".outlet.manifest"
@@ -46,8 +47,8 @@ OUTLET_EXPORT const outlet_module *OUTLET_OPTIONAL outlet_module_v1(uint32_t hos
 #define OUTLET_JOIN_(a, b) a##b
 #define OUTLET_JOIN(a, b) OUTLET_JOIN_(a, b)
 
-/* Adds a plugin to the library's manifest. Use it at file scope, once for each plugin, on a separate
- * line:
+/* Adds a plugin to the library's manifest. Use it at file scope, once for each plugin, on a
+ * separate line:
  *
  *   OUTLET_MANIFEST("com.example.signer", "1.0.0", "\"net:api.example.com\"");
  *

@@ -43,7 +43,7 @@ typedef struct outlet_events {
     uint32_t struct_size; /* sizeof(outlet_events) of the host */
     uint32_t stride;      /* the distance from one event to the next, in bytes */
     uint64_t count;
-    uint64_t dropped;     /* the number of events lost before these, because the plugin was too slow */
+    uint64_t dropped;     /* events lost before these, because the plugin was too slow */
     const outlet_event *first;
 } outlet_events;
 

@@ -17,17 +17,18 @@
  *
  *   outlet_status f(outlet_instance *, outlet_call, outlet_view, outlet_sink)
  *
- * With an 'o' or 'O' the result must be 'e', and the caller receives the bytes written to the sink; those
- * of an 'o' must be UTF-8. Views from the caller are borrowed until the function returns.
+ * With an 'o' or 'O' the result must be 'e', and the caller receives the bytes written to the sink;
+ * those of an 'o' must be UTF-8. Views from the caller are borrowed until the function returns.
  *
- * A function of the caller may use numbers and Booleans, and 's' and 'y' as arguments: "v(f{b(s)})" is
+ * A function of the caller may use numbers and Booleans, and 's' and 'y' as arguments: "v(f{b(s)})"
+ * is
  *
  *   void f(outlet_instance *, uint8_t (*)(outlet_view))
  *
  * It may be called until the exported function returns, on any thread, one call at a time.
  *
- * There may be at most 8 arguments, at most one 'c' and at most one 'o' or 'O'. Nothing compares the
- * signature with the code: with a wrong one the behaviour is undefined. */
+ * There may be at most 8 arguments, at most one 'c' and at most one 'o' or 'O'. Nothing compares
+ * the signature with the code: with a wrong one the behaviour is undefined. */
 #ifndef OUTLET_EXPORT_H
 #define OUTLET_EXPORT_H
 
@@ -49,7 +50,7 @@ typedef struct outlet_export {
     outlet_view name;     /* letters, digits, '-' and '_'; unique within the plugin */
     outlet_view signature;
     outlet_view summary;  /* one line that describes the function; may be empty */
-    outlet_function OUTLET_REQUIRED function; /* Required. Thread: [hook], or any with ANY_THREAD. */
+    outlet_function OUTLET_REQUIRED function; /* Required. Thread: [hook], or any: ANY_THREAD. */
 } outlet_export;
 
 /* Returns an export in which only struct_size is set; see outlet_empty_descriptor. */

@@ -4,17 +4,17 @@
  *       finalize -> will_send -> (network) -> redirect?
  *   then retry? -> did_receive -> process -> request_done
  *
- * A further attempt begins again with adapt. prepare is called after all changes that the program itself
- * makes to the request.
+ * A further attempt begins again with adapt. prepare is called after all changes that the program
+ * itself makes to the request.
  *
  * Requests that are sent are attempts, the requests that follow redirects, and those that answer
- * authentication challenges. A request that the host's cache answers is not sent. A request that libcurl
- * repeats because a kept-alive connection was closed counts once, and so do the rounds of NTLM and
- * Negotiate. did_receive and process are called once, with the final outcome of the call, which may be a
- * cached response.
+ * authentication challenges. A request that the host's cache answers is not sent. A request that
+ * libcurl repeats because a kept-alive connection was closed counts once, and so do the rounds of
+ * NTLM and Negotiate. did_receive and process are called once, with the final outcome of the call,
+ * which may be a cached response.
  *
- * adapt and prepare are not called for redirects. A plugin that must see every request that is sent needs
- * finalize. */
+ * adapt and prepare are not called for redirects. A plugin that must see every request that is sent
+ * needs finalize. */
 #ifndef OUTLET_HOOKS_H
 #define OUTLET_HOOKS_H
 
@@ -24,8 +24,8 @@
 
 OUTLET_BEGIN_DECLARATIONS
 
-/* All hooks are optional. The request continues after OUTLET_OK. After a negative status it fails with
- * the text passed to outlet_host.fail. */
+/* All hooks are optional. The request continues after OUTLET_OK. After a negative status it fails
+ * with the text passed to outlet_host.fail. */
 typedef struct outlet_hooks {
     uint32_t struct_size; /* sizeof(outlet_hooks) the plugin was compiled with */
     uint32_t reserved;    /* 0 */
@@ -36,28 +36,32 @@ typedef struct outlet_hooks {
                                              outlet_request request,
                                              outlet_completion completion);
 
-    /* Observes a request just before it is sent; cannot change it. Without OUTLET_F_NONBLOCKING, it runs
-     * concurrently with the transfer; it has returned when did_receive is called. Thread: [hook]. */
+    /* Observes a request just before it is sent; cannot change it. Without OUTLET_F_NONBLOCKING, it
+     * runs concurrently with the transfer; it has returned when did_receive is called.
+     * Thread: [hook]. */
     void (*OUTLET_OPTIONAL will_send)(outlet_instance *instance, outlet_call call,
                                       outlet_request request);
 
-    /* Observes the outcome; cannot change it. The body is missing for downloads and WebSockets, and for
-     * streams unless a plugin implements process. Thread: [hook]. */
+    /* Observes the outcome; cannot change it. The body is missing for downloads and WebSockets, and
+     * for streams unless a plugin implements process. Thread: [hook]. */
     void (*OUTLET_OPTIONAL did_receive)(outlet_instance *instance, outlet_call call,
                                         outlet_request request, outlet_response response);
 
-    /* May replace the outcome, unless the call was cancelled. For a download or a WebSocket, a replacement
-     * with a body fails the request. Returns the same statuses as adapt. Thread: [hook]. */
+    /* May replace the outcome, unless the call was cancelled. For a download or a WebSocket, a
+     * replacement with a body fails the request. Returns the same statuses as adapt.
+     * Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL process)(outlet_instance *instance, outlet_call call,
                                              outlet_request request, outlet_response response,
                                              outlet_completion completion);
 
-    /* Changes a request, and may take long, for example to fetch a token or to wait for a rate limit.
+    /* Changes a request, and may take long, for example to fetch a token or to wait for a rate
+     * limit.
      *
-     * OUTLET_OK: finished; calling outlet_host.done before is allowed but not needed. OUTLET_PENDING: the
-     * plugin calls outlet_host.done later, from any thread. Until then the request can be changed; then its
-     * handle is stale. If the completion is never settled, the host fails the request at its deadline. If
-     * the request is cancelled, the host calls `cancel` immediately. Thread: [hook]. */
+     * OUTLET_OK: finished; calling outlet_host.done before is allowed but not needed.
+     * OUTLET_PENDING: the plugin calls outlet_host.done later, from any thread. Until then the
+     * request can be changed; then its handle is stale. If the completion is never settled, the
+     * host fails the request at its deadline. If the request is cancelled, the host calls `cancel`
+     * immediately. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL adapt)(outlet_instance *instance, outlet_call call,
                                            outlet_request request, outlet_completion completion);
 
@@ -70,40 +74,42 @@ typedef struct outlet_hooks {
                                            outlet_request request, outlet_response response,
                                            uint32_t attempt, outlet_completion completion);
 
-    /* Called when the result of a pending hook is not needed any more, so that the plugin can stop early.
-     * Settling the completion afterwards returns OUTLET_E_STALE and is not a fault.
+    /* Called when the result of a pending hook is not needed any more, so that the plugin can stop
+     * early. Settling the completion afterwards returns OUTLET_E_STALE and is not a fault.
      *
      * Thread: any thread of the host, also while other hooks run. Must not block. */
     void (*OUTLET_OPTIONAL cancel)(outlet_instance *instance, outlet_completion completion);
 
     /* Called when the call has ended: free what request_set_slot stored for it.
      *
-     * Called exactly once for every call for which a hook of this instance was called, also if it was
-     * refused or cancelled, and after all these hooks. For hooks that were still pending, `cancel` has been
-     * called before. Thread: [hook]. */
+     * Called exactly once for every call for which a hook of this instance was called, also if it
+     * was refused or cancelled, and after all these hooks. For hooks that were still pending,
+     * `cancel` has been called before. Thread: [hook]. */
     void (*OUTLET_OPTIONAL request_done)(outlet_instance *instance, outlet_call call,
                                          outlet_request request);
 
     /* Sees a request as it is sent, and may change its header fields or refuse it; for signatures.
      *
-     * The request contains Host, Content-Length, Accept-Encoding, User-Agent, Cookie and Authorization if
-     * they are sent. It does not contain the Authorization field of Digest, NTLM and Negotiate, nor the
-     * fields of a WebSocket handshake. Only header fields can be changed, except Host and Content-Length
-     * (OUTLET_E_DENIED). Changes do not apply to later requests of the same call. The attribute
-     * "request.redirects" is the number of redirects before this request. Not called for requests that a
-     * plugin answers. Returns the same statuses as adapt. Thread: [hook]. */
+     * The request contains Host, Content-Length, Accept-Encoding, User-Agent, Cookie and
+     * Authorization if they are sent. It does not contain the Authorization field of Digest, NTLM
+     * and Negotiate, nor the fields of a WebSocket handshake. Only header fields can be changed,
+     * except Host and Content-Length (OUTLET_E_DENIED). Changes do not apply to later requests of
+     * the same call. The attribute "request.redirects" is the number of redirects before this
+     * request. Not called for requests that a plugin answers. Returns the same statuses as adapt.
+     * Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL finalize)(outlet_instance *instance, outlet_call call,
                                               outlet_request request,
                                               outlet_completion completion);
 
     /* Decides whether a redirect is followed, and may change the next request.
      *
-     * request: the request that was sent. response: the redirect, without a body. next: the request to be
-     * sent, without the fields that the program removes for another server. It can be changed as in adapt,
-     * but request_answer is not possible. If the plugin sends it to another server than the redirect does,
-     * its credentials are removed.
+     * request: the request that was sent. response: the redirect, without a body. next: the request
+     * to be sent, without the fields that the program removes for another server. It can be changed
+     * as in adapt, but request_answer is not possible. If the plugin sends it to another server
+     * than the redirect does, its credentials are removed.
      *
-     * OUTLET_OK: the verdict passed to outlet_host.redirect_done, or OUTLET_REDIRECT_FOLLOW without one.
+     * OUTLET_OK: the verdict passed to outlet_host.redirect_done, or OUTLET_REDIRECT_FOLLOW without
+     * one.
      * OUTLET_PENDING: the plugin calls redirect_done later. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL redirect)(outlet_instance *instance, outlet_call call,
                                               outlet_request request, outlet_response response,
@@ -111,14 +117,15 @@ typedef struct outlet_hooks {
 
     /* Converts a response into a value, for a program that uses this plugin as a serializer.
      *
-     * sink: receives the value's bytes. type: receives the type of the value: "json", "text", or a type
-     * that the plugin defines, such as "com.example.invoice"; the text must be static. May block as long
-     * as the program waits. Thread: [hook]. */
+     * sink: receives the value's bytes. type: receives the type of the value: "json", "text", or a
+     * type that the plugin defines, such as "com.example.invoice"; the text must be static. May
+     * block as long as the program waits. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL serialize)(outlet_instance *instance, outlet_call call,
                                                outlet_request request, outlet_response response,
                                                outlet_sink sink, outlet_view *type);
 
-    /* The kinds of events that on_events receives: OUTLET_EVENT_BIT of each, or OUTLET_EVENTS_ALL. */
+    /* The kinds of events that on_events receives: OUTLET_EVENT_BIT of each, or
+     * OUTLET_EVENTS_ALL. */
     uint64_t event_mask;
 
     /* Receives a batch of events in order, after the fact.
@@ -128,11 +135,12 @@ typedef struct outlet_hooks {
     void (*OUTLET_OPTIONAL on_events)(outlet_instance *instance, outlet_call call,
                                       const outlet_events *events);
 
-    /* Accepts or refuses a server that has passed the program's own checks: any failure ends the handshake.
+    /* Accepts or refuses a server that has passed the program's own checks: any failure ends the
+     * handshake.
      *
-     * Called once for each new connection, before any byte of a request is sent. Not called again for
-     * further requests on the connection. All transfers wait for it, so the descriptor must have
-     * OUTLET_F_NONBLOCKING; otherwise the plugin is refused. Thread: [hook]. */
+     * Called once for each new connection, before any byte of a request is sent. Not called again
+     * for further requests on the connection. All transfers wait for it, so the descriptor must
+     * have OUTLET_F_NONBLOCKING; otherwise the plugin is refused. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL trust)(outlet_instance *instance, outlet_call call,
                                            const outlet_trust *server);
 } outlet_hooks;

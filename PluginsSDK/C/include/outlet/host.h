@@ -1,12 +1,13 @@
 /* outlet/host.h - the functions of the host that a plugin can call.
  *
- * Each instance has its own table, which create receives and which is valid until destroy has returned.
- * The table is the first argument of each of its functions. It identifies the instance, so pass the
- * table itself, not a copy. All functions of minor version 0 exist; check later ones with OUTLET_HAS.
+ * Each instance has its own table, which create receives and which is valid until destroy has
+ * returned. The table is the first argument of each of its functions. It identifies the instance,
+ * so pass the table itself, not a copy. All functions of minor version 0 exist; check later ones
+ * with OUTLET_HAS.
  *
- * A call with a stale handle, or with one of another instance, returns OUTLET_E_STALE and has no other
- * effect. Results are written to `out`, and only if the call returns OUTLET_OK. A length above its limit
- * returns OUTLET_E_ARGUMENT; the host does not read the data then. */
+ * A call with a stale handle, or with one of another instance, returns OUTLET_E_STALE and has no
+ * other effect. Results are written to `out`, and only if the call returns OUTLET_OK. A length
+ * above its limit returns OUTLET_E_ARGUMENT; the host does not read the data then. */
 #ifndef OUTLET_HOST_H
 #define OUTLET_HOST_H
 
@@ -77,15 +78,17 @@ struct outlet_host {
 
     /* Finds a further service by name and revision, such as "outlet.http/1".
      *
-     * out: receives the service's table, valid as long as this one. Returns OUTLET_E_UNSUPPORTED if this
-     * host does not offer it, OUTLET_E_DENIED if it is not granted to this plugin. Thread: [any]. */
+     * out: receives the service's table, valid as long as this one. Returns OUTLET_E_UNSUPPORTED if
+     * this host does not offer it, OUTLET_E_DENIED if it is not granted to this plugin.
+     * Thread: [any]. */
     outlet_status (*extension)(const outlet_host *host, outlet_view id,
                                const void *OUTLET_OPTIONAL *OUTLET_NONNULL out);
 
     /* Writes a line to the host's log; `level` is one of OUTLET_LOG_*.
      *
-     * call: the call that it is about, or {0}. fields: structured data, such as "attempt" with "2"; at
-     * most OUTLET_MAX_LOG_FIELDS, with names and values of at most OUTLET_MAX_MESSAGE bytes. Do not log
+     * call: the call that it is about, or {0}. fields: structured data, such as "attempt" with "2";
+     * at most OUTLET_MAX_LOG_FIELDS, with names and values of at most OUTLET_MAX_MESSAGE bytes. Do
+     * not log
      * secrets: the host cannot recognize them. Thread: [any]. */
     outlet_status (*log)(const outlet_host *host, outlet_call call, uint32_t level,
                          outlet_view message, const outlet_field *OUTLET_OPTIONAL fields,
@@ -94,7 +97,8 @@ struct outlet_host {
     /* Sets the reason of the failure that this call is about to return.
      *
      * code: a stable code for programs, of lower-case letters, digits and '-', such as
-     * "token-expired"; may be empty. message: a text for users. If called again, the last one counts.
+     * "token-expired"; may be empty. message: a text for users. If called again, the last one
+     * counts.
      * Thread: [in-call]. */
     outlet_status (*fail)(const outlet_host *host, outlet_call call, outlet_view code,
                           outlet_view message);
@@ -116,8 +120,8 @@ struct outlet_host {
     /* ---- requests -----------------------------------------------------------------------------
      *
      * Functions that read work in every hook. Functions that change the request work in prepare and
-     * adapt, in finalize for header fields, and in redirect for `next`. A view is also invalid after
-     * the next change of the same part.
+     * adapt, in finalize for header fields, and in redirect for `next`. A view also becomes invalid
+     * with the next change of the same part.
      * Thread: [in-call], all of them. */
 
     /* Returns the method, such as "GET". */
@@ -130,31 +134,35 @@ struct outlet_host {
      * Returns OUTLET_E_NOT_FOUND if there is none. */
     outlet_status (*request_header)(const outlet_host *host, outlet_request request,
                                     outlet_view name, uint32_t nth, outlet_view *out);
-    /* Copies at most `capacity` fields to `out` in order; *count receives the number of all fields. */
+    /* Copies at most `capacity` fields to `out` in order; *count receives the number of all
+     * fields. */
     outlet_status (*request_headers)(const outlet_host *host, outlet_request request,
                                      outlet_field *OUTLET_OPTIONAL out, uint64_t capacity,
                                      uint64_t *count);
-    /* Returns the body; empty if there is none. Returns OUTLET_E_STATE if the body is read from a file
-     * or a stream. */
+    /* Returns the body; empty if there is none. Returns OUTLET_E_STATE if the body is read from a
+     * file or a stream. */
     outlet_status (*request_body)(const outlet_host *host, outlet_request request,
                                   outlet_view *out);
     /* Returns an attribute of the request: "target.name", "target.base_url", "target.path",
-     * "target.authorization", "request.id", "request.attempt" (from 1), "request.redirects" (from 1,
-     * only for requests that follow a redirect), or one that a target or a plugin has set.
+     * "target.authorization", "request.id", "request.attempt" (from 1), "request.redirects" (from
+     * 1, only for requests that follow a redirect), or one that a target or a plugin has set.
      * Returns OUTLET_E_NOT_FOUND if it is not set. */
     outlet_status (*request_attr)(const outlet_host *host, outlet_request request, outlet_view key,
                                   outlet_view *out);
-    /* Sets the method. Returns OUTLET_E_ARGUMENT if it is CONNECT or not a token (RFC 9110 5.6.2). */
+    /* Sets the method. Returns OUTLET_E_ARGUMENT if it is CONNECT or not a token (RFC 9110
+     * 5.6.2). */
     outlet_status (*request_set_method)(const outlet_host *host, outlet_request request,
                                         outlet_view method);
     /* Sets the URL. Returns OUTLET_E_ARGUMENT if it is not an absolute http or https URL. */
     outlet_status (*request_set_url)(const outlet_host *host, outlet_request request,
                                      outlet_view url);
-    /* Sets a header, and removes all others of the same name. Returns OUTLET_E_ARGUMENT if name or value
-     * are not valid in HTTP, OUTLET_E_DENIED for Content-Length, which the host sets itself. */
+    /* Sets a header, and removes all others of the same name. Returns OUTLET_E_ARGUMENT if name
+     * or value are not valid in HTTP, OUTLET_E_DENIED for Content-Length, which the host sets
+     * itself. */
     outlet_status (*request_set_header)(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value);
-    /* Adds a header at the end. Returns OUTLET_E_ARGUMENT if name or value are not valid in HTTP. */
+    /* Adds a header at the end. Returns OUTLET_E_ARGUMENT if name or value are not valid in
+     * HTTP. */
     outlet_status (*request_add_header)(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value);
     /* Removes all headers of a name. Returns OUTLET_OK even if there are none. */
@@ -163,21 +171,21 @@ struct outlet_host {
     /* Sets the body; an empty view sets an empty body. */
     outlet_status (*request_set_body)(const outlet_host *host, outlet_request request,
                                       outlet_view body);
-    /* Sets an attribute, which later hooks and other plugins can read and which is never sent. Returns
-     * OUTLET_E_DENIED for keys that begin with "target.", "request." or "outlet.". */
+    /* Sets an attribute, which later hooks and other plugins can read and which is never sent.
+     * Returns OUTLET_E_DENIED for keys that begin with "target.", "request." or "outlet.". */
     outlet_status (*request_set_attr)(const outlet_host *host, outlet_request request,
                                       outlet_view key, outlet_view value);
-    /* Returns the pointer that this instance has stored for the request's call; null at first. It is the
-     * same in all hooks of the call. Returns OUTLET_E_STATE if the instance has no request_done hook,
-     * which must free the data. */
+    /* Returns the pointer that this instance has stored for the request's call; null at first. It
+     * is the same in all hooks of the call. Returns OUTLET_E_STATE if the instance has no
+     * request_done hook, which must free the data. */
     outlet_status (*request_slot)(const outlet_host *host, outlet_request request,
                                   void *OUTLET_OPTIONAL *OUTLET_NONNULL out);
     /* Stores a pointer for the request's call; works in every hook. */
     outlet_status (*request_set_slot)(const outlet_host *host, outlet_request request,
                                       void *OUTLET_OPTIONAL slot);
     /* Answers the request without the network. Later hooks are called as for any response.
-     * Returns OUTLET_E_ARGUMENT for a status outside 200...599 or a header that is not valid in HTTP,
-     * OUTLET_E_UNSUPPORTED if the host would not use the answer. */
+     * Returns OUTLET_E_ARGUMENT for a status outside 200...599 or a header that is not valid in
+     * HTTP, OUTLET_E_UNSUPPORTED if the host would not use the answer. */
     outlet_status (*request_answer)(const outlet_host *host, outlet_request request,
                                     int32_t status, const outlet_field *OUTLET_OPTIONAL fields,
                                     uint64_t count, outlet_view body);
@@ -199,7 +207,8 @@ struct outlet_host {
      * Returns OUTLET_E_NOT_FOUND if there is none. */
     outlet_status (*response_header)(const outlet_host *host, outlet_response response,
                                      outlet_view name, uint32_t nth, outlet_view *out);
-    /* Copies at most `capacity` fields to `out` in order; *count receives the number of all fields. */
+    /* Copies at most `capacity` fields to `out` in order; *count receives the number of all
+     * fields. */
     outlet_status (*response_headers)(const outlet_host *host, outlet_response response,
                                       outlet_field *OUTLET_OPTIONAL out, uint64_t capacity,
                                       uint64_t *count);
@@ -216,28 +225,31 @@ struct outlet_host {
 
     /* ---- the rest ---------------------------------------------------------------------------- */
 
-    /* Appends bytes to a sink. Returns OUTLET_E_ARGUMENT above 64 MiB in total. Thread: [in-call]. */
+    /* Appends bytes to a sink. Returns OUTLET_E_ARGUMENT above 64 MiB in total.
+     * Thread: [in-call]. */
     outlet_status (*sink_write)(const outlet_host *host, outlet_sink sink, outlet_view bytes);
 
-    /* Checks whether a result is still needed. Returns OUTLET_OK if it is, OUTLET_E_CANCELLED if not.
+    /* Checks whether a result is still needed. Returns OUTLET_OK if it is, OUTLET_E_CANCELLED if
+     * not.
      * Thread: [any]. */
     outlet_status (*is_awaited)(const outlet_host *host, outlet_completion completion);
 
     /* Settles a hook that returns the same statuses as adapt.
      *
-     * result: with OUTLET_OK, the host uses the request or response as it is now. Any other value fails
-     * the request; `code` and `message` are the reason, as for `fail`. The handles that the hook received
-     * are stale from now on. May be called before the hook returns; if the hook then returns a failure,
-     * the request fails.
+     * result: with OUTLET_OK, the host uses the request or response as it is now. Any other value
+     * fails the request; `code` and `message` are the reason, as for `fail`. The handles that the
+     * hook received are stale from now on. May be called before the hook returns; if the hook then
+     * returns a failure, the request fails.
      *
-     * Returns OUTLET_E_STALE if the completion was settled before, and the host records that as a fault.
+     * Returns OUTLET_E_STALE if the completion was settled before, and the host records that as a
+     * fault.
      * Thread: [any]. */
     outlet_status (*done)(const outlet_host *host, outlet_completion completion,
                           outlet_status result, outlet_view code, outlet_view message);
 
     /* Settles a retry; `verdict` is one of OUTLET_RETRY_*. delay_ns is used only for
-     * OUTLET_RETRY_AFTER, `code` and `message` only for OUTLET_RETRY_FAIL_WITH. An unknown verdict is a
-     * failure.
+     * OUTLET_RETRY_AFTER, `code` and `message` only for OUTLET_RETRY_FAIL_WITH. An unknown verdict
+     * is a failure.
      *
      * Returns the same statuses as `done`. Thread: [any]. */
     outlet_status (*retry_done)(const outlet_host *host, outlet_completion completion,
@@ -247,8 +259,8 @@ struct outlet_host {
     /* Reports the end of a quiesce that returned OUTLET_PENDING. Thread: [any]. */
     outlet_status (*quiesced)(const outlet_host *host);
 
-    /* Settles a redirect; `verdict` is one of OUTLET_REDIRECT_*. `code` and `message` are used only for
-     * OUTLET_REDIRECT_FAIL. An unknown verdict is a failure.
+    /* Settles a redirect; `verdict` is one of OUTLET_REDIRECT_*. `code` and `message` are used only
+     * for OUTLET_REDIRECT_FAIL. An unknown verdict is a failure.
      *
      * Returns the same statuses as `done`. Thread: [any]. */
     outlet_status (*redirect_done)(const outlet_host *host, outlet_completion completion,
@@ -263,15 +275,16 @@ struct outlet_host {
 
     /* Reads a part of a request's body from memory, a file or a stream.
      *
-     * Copies at most `capacity` bytes from `offset` on; *count receives their number, 0 at the end. A
-     * stream is read in order, or again from its start for an earlier offset. Returns OUTLET_E_STATE if
-     * the stream is already being sent. A stream that cannot be rewound fails the request. May block on
-     * disk input. Thread: [in-call]. */
+     * Copies at most `capacity` bytes from `offset` on; *count receives their number, 0 at the end.
+     * A stream is read in order, or again from its start for an earlier offset. Returns
+     * OUTLET_E_STATE if the stream is already being sent. A stream that cannot be rewound fails the
+     * request. May block on disk input. Thread: [in-call]. */
     outlet_status (*request_body_read)(const outlet_host *host, outlet_request request,
                                        uint64_t offset, uint8_t *OUTLET_OPTIONAL out,
                                        uint64_t capacity, uint64_t *count);
 
-    /* Returns the complete head of a response in one call, as request_snapshot. Thread: [in-call]. */
+    /* Returns the complete head of a response in one call, as request_snapshot.
+     * Thread: [in-call]. */
     outlet_status (*response_snapshot)(const outlet_host *host, outlet_response response,
                                        outlet_response_snapshot *out);
 

@@ -3,11 +3,12 @@
  *   const void *table;
  *   if (host->extension(host, outlet_text(OUTLET_HTTP_1), &table) == OUTLET_OK) http = table;
  *
- * The requests use a session of the program, with its connections, settings, server trust and the other
- * plugins. The hooks of the sending instance are not called for them, so a plugin that fetches a token
- * does not wait for itself. The plugin must request permission for the servers that it sends to, such
- * as "net:auth.example.com". A redirect to any other server is not followed, but is the response. A
- * plugin that needs this service lists it in required_services of its descriptor. */
+ * The requests use a session of the program, with its connections, settings, server trust and the
+ * other plugins. The hooks of the sending instance are not called for them, so a plugin that
+ * fetches a token does not wait for itself. The plugin must request permission for the servers that
+ * it sends to, such as "net:auth.example.com". A redirect to any other server is not followed, but
+ * is the response. A plugin that needs this service lists it in required_services of its
+ * descriptor. */
 #ifndef OUTLET_HTTP_H
 #define OUTLET_HTTP_H
 
@@ -54,22 +55,24 @@ typedef struct outlet_http {
 
     /* Starts a request and returns immediately.
      *
-     * The host calls `done` exactly once, also after a cancel, at the latest before quiesce. Do not wait
-     * for it inside a hook: return OUTLET_PENDING instead.
+     * The host calls `done` exactly once, also after a cancel, at the latest before quiesce. Do not
+     * wait for it inside a hook: return OUTLET_PENDING instead.
      *
-     * call: the hook's call that the request is for, or {0}. With a call, the request uses the session of
-     * that call and skips all plugins on whose behalf this one was called. out: receives the handle for
-     * cancel.
+     * call: the hook's call that the request is for, or {0}. With a call, the request uses the
+     * session of that call and skips the hooks of all plugins whose own requests led to that call.
+     * out: receives the handle for cancel.
      *
-     * Returns OUTLET_E_ARGUMENT if the request cannot be sent, OUTLET_E_UNSUPPORTED for an unknown flag,
-     * OUTLET_E_DENIED if the plugin is not granted the server, and OUTLET_E_STATE in create, after quiesce
-     * has begun, without a session, or if OUTLET_MAX_EXCHANGES are in progress. `done` is not called then.
+     * Returns OUTLET_E_ARGUMENT if the request cannot be sent, OUTLET_E_UNSUPPORTED for an unknown
+     * flag, OUTLET_E_DENIED if the plugin is not granted the server, and OUTLET_E_STATE in create,
+     * after quiesce has begun, without a session, or if OUTLET_MAX_EXCHANGES are in progress.
+     * `done` is not called then.
      * Thread: [any]. */
     outlet_status (*send)(const outlet_host *host, outlet_call call,
                           const outlet_http_request *request, outlet_http_done done,
                           void *OUTLET_OPTIONAL data, outlet_exchange *out);
 
-    /* Cancels a request: its `done` is called with the error "cancelled", unless that call has begun.
+    /* Cancels a request: its `done` is called with the error "cancelled", unless that call has
+     * begun.
      *
      * Returns OUTLET_E_STALE if the request has ended. Thread: [any]. */
     outlet_status (*cancel)(const outlet_host *host, outlet_exchange exchange);

@@ -22,22 +22,24 @@ OUTLET_BEGIN_DECLARATIONS
 /* At most one instance per process. */
 #define OUTLET_F_PER_PROCESS (1u << 3)
 
-/* The order in which the hooks of several plugins are called. Plugins of the same order are called in
- * the order of loading. */
-#define OUTLET_ORDER_FIRST (-1) /* before other plugins, such as a plugin that answers requests itself */
+/* The order in which the hooks of several plugins are called. Plugins of the same order are called
+ * in the order of loading. */
+#define OUTLET_ORDER_FIRST (-1) /* before other plugins; for one that answers requests itself */
 #define OUTLET_ORDER_NORMAL 0
-#define OUTLET_ORDER_LAST 1 /* after other plugins, such as a plugin that signs the final request */
+#define OUTLET_ORDER_LAST 1 /* after other plugins; for one that signs the final request */
 
 /* The configuration of an instance; borrowed until create or reconfigure returns. */
 typedef struct outlet_config {
     uint32_t struct_size; /* sizeof(outlet_config) of the host */
     uint32_t reserved;    /* 0 */
     outlet_view json;     /* a JSON object; "{}" without a configuration */
-    outlet_view data_dir; /* the path of a directory for files of the instance, which only the user can
-                             enter and which is the same in the next run; empty if there is none */
+    outlet_view data_dir; /* the path of a directory for files of the instance, which only the user
+                             can enter and which is the same in the next run; empty if there is
+                             none */
 } outlet_config;
 
-/* A plugin of a module. The descriptor and everything it points to must live as long as the module. */
+/* A plugin of a module. The descriptor and everything it points to must live as long as the
+ * module. */
 typedef struct outlet_descriptor {
     uint32_t struct_size; /* sizeof(outlet_descriptor) the plugin was compiled with */
     uint32_t flags;       /* OUTLET_F_* */
@@ -100,22 +102,22 @@ typedef struct outlet_descriptor {
     int32_t order;     /* OUTLET_ORDER_* */
     uint32_t reserved; /* 0 */
 
-    /* The services that the plugin needs, such as "outlet.http/1". A host that lacks one of them refuses
-     * the plugin before create. */
+    /* The services that the plugin needs, such as "outlet.http/1". A host that lacks one of them
+     * refuses the plugin before create. */
     const outlet_view *OUTLET_OPTIONAL required_services;
     uint64_t required_service_count;
 
-    /* Replaces the configuration of an instance. Optional: without it, a plugin must be loaded again to
-     * get another configuration.
+    /* Replaces the configuration of an instance. Optional: without it, a plugin must be loaded
+     * again to get another configuration.
      *
-     * config: the complete new configuration, which matches config_schema. After a failure, the earlier
-     * configuration stays in use; pass the reason to host->fail. Thread: [hook]. */
+     * config: the complete new configuration, which matches config_schema. After a failure, the
+     * earlier configuration stays in use; pass the reason to host->fail. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL reconfigure)(outlet_instance *instance, outlet_call call,
                                                  const outlet_config *config);
 } outlet_descriptor;
 
-/* Returns a descriptor in which only struct_size is set. For C++ before C++20, which has no designated
- * initialisers. */
+/* Returns a descriptor in which only struct_size is set. For C++ before C++20, which has no
+ * designated initialisers. */
 static inline outlet_descriptor outlet_empty_descriptor(void) {
     outlet_descriptor descriptor;
     memset(&descriptor, 0, sizeof descriptor);

@@ -1,9 +1,10 @@
-/* outlet/stream.h - the service "outlet.stream/1": bodies piece by piece, without the whole body in memory.
+/* outlet/stream.h - the service "outlet.stream/1": bodies piece by piece, without the whole body in
+ * memory.
  *
- * A stream is opened by a hook that may change the request: adapt, prepare, or, only to watch, finalize. It
- * belongs to the call and lasts until its `end`. The host calls the plugin for one piece at a time, and
- * transfers nothing more of the body before that piece is settled. So a slow plugin slows the transfer down
- * instead of filling the memory. */
+ * A stream is opened by a hook that may change the request: adapt, prepare, or, only to watch,
+ * finalize. It belongs to the call and lasts until its `end`. The host calls the plugin for one
+ * piece at a time, and transfers nothing more of the body before that piece is settled. So a slow
+ * plugin slows the transfer down instead of filling the memory. */
 #ifndef OUTLET_STREAM_H
 #define OUTLET_STREAM_H
 
@@ -20,13 +21,13 @@ OUTLET_BEGIN_DECLARATIONS
 /* The length of a body whose length is unknown before its end. */
 #define OUTLET_LENGTH_UNKNOWN UINT64_MAX
 
-/* Receives a piece of a response's body before the program does, whether the program stores the body in
- * memory or in a file, or streams it.
+/* Receives a piece of a response's body before the program does, whether the program stores the
+ * body in memory or in a file, or streams it.
  *
- * response: the head; its body cannot be read. offset: the position of the piece in the body, after content
- * decoding; a piece at 0 begins another body, such as that of another attempt. bytes: the piece; empty,
- * once, at the end of the body, which the program sees only after this call is settled. Both are valid
- * until the piece is settled. data: the pointer passed to watch_response.
+ * response: the head; its body cannot be read. offset: the position of the piece in the body, after
+ * content decoding; a piece at 0 begins another body, such as that of another attempt. bytes: the
+ * piece; empty, once, at the end of the body, which the program sees only after this call is
+ * settled. Both are valid until the piece is settled. data: the pointer passed to watch_response.
  *
  * Returns the same statuses as adapt: OUTLET_PENDING delays the body, a failure fails the request.
  * Thread: [hook]. */
@@ -37,12 +38,12 @@ typedef outlet_status (*outlet_stream_piece)(outlet_instance *instance, outlet_c
 
 /* Makes the next piece of a request's body.
  *
- * offset: the number of bytes made before. 0 begins the body, again if it has to be sent again for a
- * redirect or an authentication challenge. sink: receives the piece until it is settled; an empty piece is
- * the end of the body. data: the pointer passed to send_body.
+ * offset: the number of bytes made before. 0 begins the body, again if it has to be sent again for
+ * a redirect or an authentication challenge. sink: receives the piece until it is settled; an empty
+ * piece is the end of the body. data: the pointer passed to send_body.
  *
- * Returns the same statuses as adapt: OUTLET_PENDING delays the upload, while the response may already
- * arrive; a failure fails the request. Thread: [hook]. */
+ * Returns the same statuses as adapt: OUTLET_PENDING delays the upload, while the response may
+ * already arrive; a failure fails the request. Thread: [hook]. */
 typedef outlet_status (*outlet_stream_make)(outlet_instance *instance, outlet_call call,
                                             uint64_t offset, outlet_sink sink,
                                             outlet_completion completion,
@@ -50,7 +51,8 @@ typedef outlet_status (*outlet_stream_make)(outlet_instance *instance, outlet_ca
 
 /* Called when a stream has ended: free its data.
  *
- * Called exactly once, after all of its pieces, when the call has ended, at the latest before quiesce.
+ * Called exactly once, after all of its pieces, when the call has ended, at the latest before
+ * quiesce.
  * status: OUTLET_OK if the body, or the last of several, is complete, otherwise OUTLET_E_CANCELLED.
  * Thread: [hook]. */
 typedef void (*outlet_stream_end)(outlet_instance *instance, outlet_call call,
@@ -64,7 +66,8 @@ typedef struct outlet_streams {
     /* Watches the bodies of all responses from the network to a request, including redirects and
      * authentication challenges. Responses of a cache or a plugin are not included.
      *
-     * Returns OUTLET_E_STATE if the hook cannot change the request, or if OUTLET_MAX_STREAMS are open.
+     * Returns OUTLET_E_STATE if the hook cannot change the request, or if OUTLET_MAX_STREAMS are
+     * open.
      * Thread: [in-call]. */
     outlet_status (*watch_response)(const outlet_host *host, outlet_request request,
                                     outlet_stream_piece piece,
@@ -73,8 +76,8 @@ typedef struct outlet_streams {
 
     /* Replaces the request's body by one that the plugin makes while it is sent.
      *
-     * length: the exact length in bytes; OUTLET_LENGTH_UNKNOWN sends the body chunked. Other hooks cannot
-     * read this body, so a plugin that signs requests does not see it.
+     * length: the exact length in bytes; OUTLET_LENGTH_UNKNOWN sends the body chunked. Other hooks
+     * cannot read this body, so a plugin that signs requests does not see it.
      * Returns OUTLET_E_STATE in the same cases as watch_response, and also in finalize.
      * Thread: [in-call]. */
     outlet_status (*send_body)(const outlet_host *host, outlet_request request, uint64_t length,

@@ -19,8 +19,8 @@ typedef struct outlet_timer {
 
 /* Called when a timer ends.
  *
- * status: OUTLET_OK if its delay has passed, OUTLET_E_CANCELLED if it was cancelled or the instance is
- * being shut down. data: the pointer passed to start. Thread: [hook]. */
+ * status: OUTLET_OK if its delay has passed, OUTLET_E_CANCELLED if it was cancelled or the instance
+ * is being shut down. data: the pointer passed to start. Thread: [hook]. */
 typedef void (*outlet_timer_done)(outlet_instance *instance, outlet_call call,
                                   outlet_status status, void *OUTLET_OPTIONAL data);
 
@@ -32,7 +32,8 @@ typedef struct outlet_timers {
     /* Starts a timer. The host calls `done` exactly once, at the latest before quiesce.
      *
      * delay_ns: the delay from now, in nanoseconds. out: receives the handle for cancel.
-     * Returns OUTLET_E_STATE in create, after quiesce has begun, or if OUTLET_MAX_TIMERS are running.
+     * Returns OUTLET_E_STATE in create, after quiesce has begun, or if OUTLET_MAX_TIMERS are
+     * running.
      * Thread: [any]. */
     outlet_status (*start)(const outlet_host *host, uint64_t delay_ns, outlet_timer_done done,
                            void *OUTLET_OPTIONAL data, outlet_timer *out);
