@@ -97,7 +97,7 @@ public final class PluginHost: SessionPlugins {
     /// place of a transfer.
     public let layers: [@Sendable (_ next: any Transport) -> any Transport]
     /// Calls the hook `redirect`.
-    public let redirectJudges: [any RedirectJudge]
+    public let redirectDeciders: [any RedirectDecider]
     /// Calls the hooks `did_receive` and `process`, and ends what plugins hold for a call.
     public let middleware: [any Middleware]
     /// Calls the hook `on_events`.
@@ -247,7 +247,7 @@ public final class PluginHost: SessionPlugins {
                     watching, capacity: options.maximumWaitingEvents, keeping: running)
             ]
         trusting = instances(with: .trust)
-        redirectJudges = instances(with: .redirect).map {
+        redirectDeciders = instances(with: .redirect).map {
             HookedRedirects($0, limit: limit, keeping: running)
         }
         let judges = instances(with: .didReceive, .process)
@@ -270,9 +270,9 @@ public final class PluginHost: SessionPlugins {
     ///     for a host, selects the default certificate checks.
     ///   - verifies: Whether the default certificate checks are made.
     /// - Returns: `manager` where no plugin has a `trust` hook.
-    public func trustJudge(
-        behind manager: (any ServerTrustJudging)?, verifies: Bool
-    ) -> (any ServerTrustJudging)? {
+    public func trustDecider(
+        behind manager: (any ServerTrustDeciding)?, verifies: Bool
+    ) -> (any ServerTrustDeciding)? {
         trusting.isEmpty
             ? manager
             : HookedTrust(trusting, behind: manager, verifies: verifies, keeping: running)

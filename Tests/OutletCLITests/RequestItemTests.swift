@@ -147,7 +147,7 @@ private func item(_ text: String) throws -> RequestItem {
         ("HTTP://h", "HTTP://h"),
     ])
     func `short forms become addresses`(text: String, expected: String) throws {
-        #expect(try URLSugar(text).url.absoluteString == expected)
+        #expect(try AddressShorthand(text).url.absoluteString == expected)
     }
 
     @Test(arguments: [
@@ -155,12 +155,12 @@ private func item(_ text: String) throws -> RequestItem {
         ("host/?x=1", "http://host/?x=1&a=b%20%26&c%C3%A9="),
     ])
     func `query items go behind the query that is there`(text: String, expected: String) throws {
-        let sugar = try URLSugar(text, query: [("a", "b &"), ("cé", "")])
+        let sugar = try AddressShorthand(text, query: [("a", "b &"), ("cé", "")])
         #expect(sugar.url.absoluteString == expected)
     }
 
     @Test func `name and password leave the address`() throws {
-        let sugar = try URLSugar("https://me:p%40ss@host/a@b")
+        let sugar = try AddressShorthand("https://me:p%40ss@host/a@b")
         #expect(sugar.url.absoluteString == "https://host/a@b")
         #expect(sugar.credential == "me:p@ss")
     }
@@ -186,7 +186,7 @@ private func item(_ text: String) throws -> RequestItem {
         ("http:", "http:: two slashes belong behind 'http:'"),
     ])
     func `what cannot be asked for is refused`(text: String, message: String) {
-        let error = #expect(throws: CommandError.self) { try URLSugar(text) }
+        let error = #expect(throws: CommandError.self) { try AddressShorthand(text) }
         #expect(error?.message == message)
     }
 }

@@ -257,7 +257,7 @@ private final class ByteCounter: TransferHandler {
 
     @Test func `limits on time are named with their option`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
-        let crowd = try CrowdedPort()
+        let crowd = try FullPort()
         let limits: [(String, String, (inout TransportConfiguration) -> Void)] = [
             (
                 server.baseURL, "raise timeoutIntervalForRequest, in the program --timeout",

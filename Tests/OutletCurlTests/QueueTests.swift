@@ -177,7 +177,7 @@ import OutletTransport
             init(_ number: Int) { self.number = number }
         }
         struct Reference { weak var waiter: Waiter? }
-        var line = WaitingLine<Waiter>()
+        var line = WaitQueue<Waiter>()
         var references: [Reference] = []
         var tickets: [Int] = []
         var expected: [Int] = []

@@ -72,7 +72,7 @@ import Testing
             .trickle(Array(repeating: 120, count: 7), size: 1, interval: .milliseconds(100)))
         let transport = CurlTransport.test { $0.maximumConnections = 1 }
         _ = transport.start(job(server.baseURL), handler: Probe())
-        let crowd = try CrowdedPort()
+        let crowd = try FullPort()
         let order = Recorder<String>()
         let first = Ending { _ in order.record("0.9 s") }
         _ = transport.start(job("http://127.0.0.1:\(crowd.port)/", timeout: 0.9), handler: first)

@@ -24,7 +24,7 @@ func stress(_ count: Int) -> [String] {
 }
 
 if CommandLine.arguments.count == 4, CommandLine.arguments[1] == "leave" {
-    Departure.run(CommandLine.arguments[2], authority: CommandLine.arguments[3])
+    ExitTest.run(CommandLine.arguments[2], authority: CommandLine.arguments[3])
 }
 guard CommandLine.arguments.count == 2, let count = Int(CommandLine.arguments[1]), count > 0 else {
     print("usage: OutletStressTest COUNT | OutletStressTest leave ADDRESS AUTHORITY")
@@ -32,10 +32,10 @@ guard CommandLine.arguments.count == 2, let count = Int(CommandLine.arguments[1]
 }
 // The first one fills what libcurl, OpenSSL and Dispatch make once and keep.
 var faults = stress(min(count, 1000))
-let before = Holdings.settled(at: nil)
+let before = HeldResources.settled(at: nil)
 print("before: \(before)")
 faults += stress(count)
-let after = Holdings.settled(at: before)
+let after = HeldResources.settled(at: before)
 print("after: \(after), \(late_lookups()) slow lookups")
 faults += after.excess(over: before)
 if late_lookups() == 0 { faults.append("resolver: the system's was used, not the slow one") }

@@ -212,7 +212,7 @@ public struct RequestEvent: Sendable {
 /// Refuses servers that the program itself accepts.
 ///
 /// ``PluginInfo/isNonblocking`` must be `true`, or the host refuses the plugin.
-public protocol ServerJudging: Plugin {
+public protocol ServerTrustDeciding: Plugin {
     /// Runs in the TLS handshake of each new connection, after the program's own checks.
     ///
     /// A connection that is reused is not checked again.

@@ -18,7 +18,7 @@ final class Instance: @unchecked Sendable {
     let redirecting: (any RedirectDeciding)?
     let serializing: (any ResponseSerializing)?
     let monitoring: (any EventMonitoring)?
-    let judging: (any ServerJudging)?
+    let judging: (any ServerTrustDeciding)?
 
     private struct Work {
         var isQuiescing = false
@@ -44,7 +44,7 @@ final class Instance: @unchecked Sendable {
         redirecting = plugin as? any RedirectDeciding
         serializing = plugin as? any ResponseSerializing
         monitoring = plugin as? any EventMonitoring
-        judging = plugin as? any ServerJudging
+        judging = plugin as? any ServerTrustDeciding
     }
 
     /// The instance to which the host's pointer points.

@@ -5,7 +5,7 @@
 /// Further conformances select its hooks: ``RequestAdapting``, ``RequestPreparing``,
 /// ``RequestFinalizing``, ``RequestObserving``, ``RedirectDeciding``, ``RequestRetrying``,
 /// ``ResponseProcessing``, ``ResponseSerializing``, ``CallTracking``, ``EventMonitoring``,
-/// ``ServerJudging``; ``FunctionExporting`` adds functions that are called by name. The host calls
+/// ``ServerTrustDeciding``; ``FunctionExporting`` adds functions that are called by name. The host calls
 /// no other hooks.
 ///
 /// Hooks of one instance may run at the same time, hence `Sendable`. A trap (an index out of range,

@@ -103,7 +103,7 @@ final class PluginFactory: @unchecked Sendable {
             hooks.event_mask = .max
             hooks.on_events = { eventsHook($0, $1, $2) }
         }
-        if type is any ServerJudging.Type { hooks.trust = { trustHook($0, $1, $2) } }
+        if type is any ServerTrustDeciding.Type { hooks.trust = { trustHook($0, $1, $2) } }
         if type is any WorkingPlugin.Type { hooks.cancel = { cancelHook($0, $1) } }
         self.hooks = kept(hooks)
     }

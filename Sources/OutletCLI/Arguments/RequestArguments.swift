@@ -39,7 +39,7 @@ struct RequestArguments: Sendable {
         for text in line.items { items.append(try RequestItem(parsing: text, readFile: readFile)) }
         method = line.method
         isForm = arguments.isOn(.form)
-        let address = try URLSugar(
+        let address = try AddressShorthand(
             line.url,
             query: items.compactMap { item in
                 guard case .query(let name, let value) = item else { return nil }

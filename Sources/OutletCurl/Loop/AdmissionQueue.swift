@@ -31,8 +31,8 @@ final class OriginQueue<Element> {
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
-    fileprivate var waiting: [WaitingLine<Element>] = Array(
-        repeating: WaitingLine(), count: TransferPriority.allCases.count)
+    fileprivate var waiting: [WaitQueue<Element>] = Array(
+        repeating: WaitQueue(), count: TransferPriority.allCases.count)
     /// For each priority, how many transfers of higher priorities have started since its last one
     /// did, while some were waiting.
     private var passedOver = Array(
@@ -194,7 +194,7 @@ struct AdmissionQueue<Element> {
 ///
 /// A removed element is released at once. Its slot is removed when more than half of the slots are
 /// empty.
-struct WaitingLine<Element> {
+struct WaitQueue<Element> {
     private var slots: [(ticket: Int, element: Element?)] = []
     private var head = 0
     private var nextTicket = 0

@@ -206,7 +206,7 @@ extension EventLoop {
         let trust = TransferTrust(
             server: !address.isSecure
                 ? nil
-                : ServerJudge(
+                : ServerVerifier(
                     manager, host: address.origin.addressWithoutZone, port: address.port,
                     verifier: settings.verifier))
         extras.trust = trust
@@ -220,7 +220,7 @@ extension EventLoop {
     ) throws(TransferError) {
         assertOnLoop()
         let judge = transfer.extras?.answers?.trustManager.flatMap { manager in
-            ServerJudge(
+            ServerVerifier(
                 manager, host: proxy.host, port: proxy.port, verifier: settings.verifier)
         }
         trust?.goesThroughProxy(judgedBy: judge)

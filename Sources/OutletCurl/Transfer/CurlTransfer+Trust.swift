@@ -23,7 +23,7 @@ extension CurlTransfer {
     /// Checks what the judge has decided about the server of a connection, new or reused.
     ///
     /// - Returns: Whether the request may be sent on it.
-    func isServerAccepted(_ easy: EasyHandle, _ judge: ServerJudge) -> Bool {
+    func isServerAccepted(_ easy: EasyHandle, _ judge: ServerVerifier) -> Bool {
         loop?.assertOnLoop()
         guard let connection = ccurl_get_ssl(easy.raw),
             case .accepted(let isVerified) = Verification.of(connection)?.judgement

@@ -78,12 +78,12 @@ extension EasyHandle {
     /// and each policy has a list of its own.
     ///
     /// - Parameter judge: `nil` for libcurl.
-    func applyTrust(_ judge: ServerJudge?, _ settings: TransportSettings) {
+    func applyTrust(_ judge: ServerVerifier?, _ settings: TransportSettings) {
         guard judge != nil || policy != nil else { return applyAuthorities(settings) }
         changeTrust(judge, settings)
     }
 
-    private func changeTrust(_ judge: ServerJudge?, _ settings: TransportSettings) {
+    private func changeTrust(_ judge: ServerVerifier?, _ settings: TransportSettings) {
         guard judge?.policy !== policy else { return }
         policy = judge?.policy
         let ciphers = settings.configuration.tlsCipherList
@@ -108,7 +108,7 @@ extension EasyHandle {
     /// - Parameter judge: `nil` for libcurl.
     /// - Throws: `TransferError` if there are no certificate authorities for libcurl.
     func applyProxyTrust(
-        _ judge: ServerJudge?, _ settings: TransportSettings, _ proxy: SecureProxy
+        _ judge: ServerVerifier?, _ settings: TransportSettings, _ proxy: SecureProxy
     ) throws(TransferError) {
         if let judge {
             let ciphers = settings.configuration.tlsCipherList

@@ -7,7 +7,7 @@ import OutletTransport
 /// Thread: any.
 final class AuthenticationCourse: Sendable {
     /// What the next transfer takes along.
-    struct Baggage {
+    struct Additions {
         var credential: Credential?
         var use = CredentialUse.onChallenge
         var challenge: AuthenticationChallenge?
@@ -64,8 +64,8 @@ final class AuthenticationCourse: Sendable {
     var sent: Int { course.withLock { $0.sent } }
 
     /// What the transfer takes along that begins now.
-    func next() -> Baggage {
-        var baggage = Baggage(credential: own)
+    func next() -> Additions {
+        var baggage = Additions(credential: own)
         baggage.toProxies = layer.knownProxyCredentials()
         let round = course.withLock { state in
             if let answer = state.proxyRound {

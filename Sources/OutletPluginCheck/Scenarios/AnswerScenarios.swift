@@ -21,7 +21,7 @@ extension CheckSubject {
             }
         }
         guard host.plugins.contains(where: { $0.hooks.contains(.trust) }) else { return }
-        let judge = host.trustJudge(behind: nil, verifies: false)
+        let judge = host.trustDecider(behind: nil, verifies: false)
         for round in 0..<rounds {
             for (number, server) in MadeServers.all.enumerated() {
                 report.step("trust, server \(number + 1), round \(round + 1)")

@@ -4,7 +4,7 @@ import OutletHTTP
 import OutletSession
 
 /// Calls a plugin's `redirect` hook.
-final class HookedRedirects: RedirectJudge {
+final class HookedRedirects: RedirectDecider {
     private let instance: PluginInstance
     /// The time limit for the answer, in nanoseconds.
     private let limit: UInt64

@@ -4,14 +4,14 @@ import OutletSession
 import OutletTransport
 
 /// Calls the `trust` hooks of plugins after the evaluators of the session.
-final class HookedTrust: ServerTrustJudging {
+final class HookedTrust: ServerTrustDeciding {
     private let plugins: [PluginInstance]
-    private let manager: (any ServerTrustJudging)?
+    private let manager: (any ServerTrustDeciding)?
     private let verifies: Bool
     private let running: RunningPlugins
 
     init(
-        _ plugins: [PluginInstance], behind manager: (any ServerTrustJudging)?, verifies: Bool,
+        _ plugins: [PluginInstance], behind manager: (any ServerTrustDeciding)?, verifies: Bool,
         keeping running: RunningPlugins
     ) {
         self.running = running

@@ -9,7 +9,7 @@ public protocol SessionPlugins: Sendable {
     /// See every hop on the wire, behind the session's own layers.
     var layers: [@Sendable (_ next: any Transport) -> any Transport] { get }
     /// Decide about redirects, behind the request's own handler.
-    var redirectJudges: [any RedirectJudge] { get }
+    var redirectDeciders: [any RedirectDecider] { get }
     /// Surrounds all calls, inside of the session's own middleware.
     var middleware: [any Middleware] { get }
     /// Watch all requests, beside the session's own.
@@ -20,9 +20,9 @@ public protocol SessionPlugins: Sendable {
     ///   - manager: Decides without plugins; the usual checks if `nil`.
     ///   - verifies: Whether certificates are verified at all.
     /// - Returns: Asked in place of `manager`.
-    func trustJudge(
-        behind manager: (any ServerTrustJudging)?, verifies: Bool
-    ) -> (any ServerTrustJudging)?
+    func trustDecider(
+        behind manager: (any ServerTrustDeciding)?, verifies: Bool
+    ) -> (any ServerTrustDeciding)?
     /// A session begins to use them; it is not to be kept.
     func attach(to session: Session)
 }
@@ -33,15 +33,15 @@ extension SessionPlugins {
     /// None.
     public var layers: [@Sendable (_ next: any Transport) -> any Transport] { [] }
     /// None.
-    public var redirectJudges: [any RedirectJudge] { [] }
+    public var redirectDeciders: [any RedirectDecider] { [] }
     /// None.
     public var middleware: [any Middleware] { [] }
     /// None.
     public var eventMonitors: [any EventMonitor] { [] }
     /// The manager.
-    public func trustJudge(
-        behind manager: (any ServerTrustJudging)?, verifies: Bool
-    ) -> (any ServerTrustJudging)? { manager }
+    public func trustDecider(
+        behind manager: (any ServerTrustDeciding)?, verifies: Bool
+    ) -> (any ServerTrustDeciding)? { manager }
     /// Does nothing.
     public func attach(to session: Session) {}
 }

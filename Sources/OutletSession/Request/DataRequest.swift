@@ -43,7 +43,7 @@ public class DataRequest: Request, @unchecked Sendable {
         return self
     }
 
-    override func validation(_ mutable: inout Mutable) -> ValidationEffort {
+    override func validation(_ mutable: inout Mutable) -> ValidationCost {
         mutable.dataValidation
     }
 

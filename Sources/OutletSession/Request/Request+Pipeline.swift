@@ -280,7 +280,7 @@ extension Request {
     private func answers(
         for request: HTTPRequest, _ mutable: inout Mutable
     ) -> TransferJob.Answers? {
-        let trustManager = core.trustJudge
+        let trustManager = core.trustDecider
         let hasStorage = core.configuration.urlCredentialStorage != nil
         let shares = sharesTransfer(mutable)
         guard

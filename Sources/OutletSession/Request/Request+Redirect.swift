@@ -102,7 +102,7 @@ extension Request {
     }
 
     /// What the head of a response shows.
-    enum RedirectFate {
+    enum RedirectStep {
         /// It is the response of the attempt.
         case response
         /// It is a redirect that will be followed.
@@ -111,10 +111,10 @@ extension Request {
         case undecided
     }
 
-    func redirectFate(of head: HTTPResponse, from task: any TransferTask) -> RedirectFate {
+    func redirectFate(of head: HTTPResponse, from task: any TransferTask) -> RedirectStep {
         guard head.isRedirect else { return .response }
         let handler = mutable.withLock { $0.redirectHandler } ?? core.redirectHandler
-        let isFollowed = core.redirectJudges.isEmpty ? RedirectFate.redirect : .undecided
+        let isFollowed = core.redirectDeciders.isEmpty ? RedirectStep.redirect : .undecided
         guard let handler else { return isFollowed }
         guard let handler = handler as? Redirector else { return .undecided }
         switch handler.behavior {
@@ -137,14 +137,14 @@ extension Request {
         if next.hasContext {
             next = next.redirected(mutable.withLock { $0.machine.redirects } + 1)
         }
-        let judges = core.redirectJudges
+        let judges = core.redirectDeciders
         guard !judges.isEmpty else { return ask(next, after: hop) }
         core.requestQueue.async { [next] in self.judge(next, with: judges[...], after: hop) }
     }
 
     /// Asks the judges about a redirect, one after the other.
     private func judge(
-        _ next: HTTPRequest, with judges: ArraySlice<any RedirectJudge>, after hop: Hop
+        _ next: HTTPRequest, with judges: ArraySlice<any RedirectDecider>, after hop: Hop
     ) {
         guard let judge = judges.first, let sent = mutable.withLock({ $0.attempt.prepared }) else {
             return ask(next, after: hop)

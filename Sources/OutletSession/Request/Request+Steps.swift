@@ -39,7 +39,7 @@ struct EndOfObservers {
 }
 
 /// The cost of validating a response.
-enum ValidationEffort {
+enum ValidationCost {
     /// There are no validators.
     case none
     /// All validators belong to this library: no user code is called.
@@ -50,7 +50,7 @@ enum ValidationEffort {
 
 extension Request.Mutable {
     /// The cost of the validators of a data request.
-    var dataValidation: ValidationEffort {
+    var dataValidation: ValidationCost {
         guard !dataValidators.isEmpty else { return .none }
         return dataValidators.allSatisfy(\.isQuick) ? .quick : .slow
     }

@@ -214,7 +214,7 @@ public class Request: @unchecked Sendable {
     /// The cost of validating the response.
     ///
     /// Called under the lock.
-    func validation(_ mutable: inout Mutable) -> ValidationEffort { .quick }
+    func validation(_ mutable: inout Mutable) -> ValidationCost { .quick }
 
     /// Resets the state for another attempt.
     func reset(_ mutable: inout Mutable) {

@@ -26,10 +26,10 @@ final class SessionCore: Sendable {
     let interceptor: (any RequestInterceptor)?
     let serverTrustManager: ServerTrustManager?
     /// Decides which servers are trusted: ``serverTrustManager``, or the plugins with it.
-    let trustJudge: (any ServerTrustJudging)?
+    let trustDecider: (any ServerTrustDeciding)?
     let redirectHandler: (any RedirectHandler)?
     /// The plugins' judges of redirects that the redirect handler would follow.
-    let redirectJudges: [any RedirectJudge]
+    let redirectDeciders: [any RedirectDecider]
     let cachedResponseHandler: (any CachedResponseHandler)?
     /// The transport and the layers around it.
     let stack: any Transport
@@ -114,12 +114,12 @@ final class SessionCore: Sendable {
         collectsStreams = middleware.contains(where: \.needsStreamedBodies)
         self.serverTrustManager = serverTrustManager
         let verifies = configuration.transport.verifiesCertificates
-        trustJudge =
-            plugins.map { $0.trustJudge(behind: serverTrustManager, verifies: verifies) }
+        trustDecider =
+            plugins.map { $0.trustDecider(behind: serverTrustManager, verifies: verifies) }
             ?? serverTrustManager
         let eventMonitors = eventMonitors + (plugins?.eventMonitors ?? [])
         self.redirectHandler = redirectHandler
-        redirectJudges = plugins?.redirectJudges ?? []
+        redirectDeciders = plugins?.redirectDeciders ?? []
         self.cachedResponseHandler = cachedResponseHandler
         let network = layers.reversed().reduce(transport) { next, layer in layer(next) }
         hasOwnLayers = !layers.isEmpty

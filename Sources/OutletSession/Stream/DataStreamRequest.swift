@@ -174,7 +174,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     // MARK: Validation
 
-    override func validation(_ mutable: inout Mutable) -> ValidationEffort {
+    override func validation(_ mutable: inout Mutable) -> ValidationCost {
         stream.withLock { $0.validators.allSatisfy(\.isQuick) ? .quick : .slow }
     }
 

@@ -3,7 +3,7 @@ public import OutletTransport
 /// Which evaluator decides about which host.
 ///
 /// A subclass must restate `@unchecked Sendable`.
-open class ServerTrustManager: ServerTrustJudging, @unchecked Sendable {
+open class ServerTrustManager: ServerTrustDeciding, @unchecked Sendable {
     // because nothing here changes after `init` but what a lock guards.
 
     /// Whether a host without an evaluator is refused; if not, it is checked as usual.

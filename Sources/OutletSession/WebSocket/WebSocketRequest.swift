@@ -57,7 +57,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         var pingToken: Deadlines.Token?
         var backlog = HandlerBacklog()
         /// The items that arrived before the first handler was added; `nil` afterwards.
-        var unheard: UnheardItems? = UnheardItems()
+        var unheard: BufferedItems? = BufferedItems()
 
         /// Returns the pipes for an item; without any, keeps it for the first handler.
         mutating func listeners(
@@ -207,7 +207,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         return self
     }
 
-    override func validation(_ mutable: inout Mutable) -> ValidationEffort {
+    override func validation(_ mutable: inout Mutable) -> ValidationCost {
         socket.withLock { $0.validators.isEmpty ? .quick : .slow }
     }
 
@@ -240,7 +240,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 }
 
 /// The items of a WebSocket that arrive before its first handler is added.
-struct UnheardItems: Sendable {
+struct BufferedItems: Sendable {
     private(set) var items: [WebSocketRequest.Item] = []
     private var sizes: [Int] = []
     private var size = 0

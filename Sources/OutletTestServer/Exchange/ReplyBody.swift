@@ -33,7 +33,7 @@ enum ReplyBody {
             source = LineSource(count: count, line: line)
             size = UInt64.max  // MHD_SIZE_UNKNOWN
         case .drip(let count, let interval):
-            source = DripSource(interval: interval, connection: connection, suspensions)
+            source = SlowSource(interval: interval, connection: connection, suspensions)
             size = UInt64(count)
         }
         return MHD_create_response_from_callback(
@@ -113,7 +113,7 @@ private struct LineSource: BodySource {
 }
 
 /// One byte at a time, with a fixed interval between them.
-private struct DripSource: BodySource {
+private struct SlowSource: BodySource {
     let interval: Double
     let connection: OpaquePointer
     let suspensions: Suspensions

@@ -36,7 +36,7 @@ public struct TransferJob: Sendable {
     }
     /// Provides the policy that evaluates the server, and an https proxy, in place of the
     /// transport's own verification; `nil` for the transport's own.
-    public var serverTrustManager: (any ServerTrustJudging)? {
+    public var serverTrustManager: (any ServerTrustDeciding)? {
         get { answers?.value.trustManager }
         set { if newValue != nil || answers != nil { change { $0.trustManager = newValue } } }
     }
@@ -110,7 +110,7 @@ public struct TransferJob: Sendable {
         package var use = CredentialUse.onChallenge
         package var challenge: AuthenticationChallenge?
         package var toProxies: [String: Credential] = [:]
-        package var trustManager: (any ServerTrustJudging)?
+        package var trustManager: (any ServerTrustDeciding)?
         package var addressPolicy: AddressPolicy?
         package var cachedResponseHandler: (any CachedResponseHandler)?
         package var firstURL: URL?

@@ -65,7 +65,7 @@ public struct WebSocketJob: Sendable {
     /// Keeps values of layers for the next attempt to open the connection; `nil` to keep none.
     public var memory: AttemptMemory?
     /// Provides the policy that evaluates the server; see ``TransferJob/serverTrustManager``.
-    public var serverTrustManager: (any ServerTrustJudging)?
+    public var serverTrustManager: (any ServerTrustDeciding)?
     /// The IP addresses that may be connected to; see ``TransferJob/addressPolicy``.
     public var addressPolicy: AddressPolicy?
 

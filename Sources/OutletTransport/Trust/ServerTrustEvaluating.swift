@@ -41,7 +41,7 @@ extension ServerTrustEvaluating {
 /// Selects the policy that evaluates a server.
 ///
 /// Thread: any. Called for each transfer, without a lock held.
-public protocol ServerTrustJudging: AnyObject, Sendable {
+public protocol ServerTrustDeciding: AnyObject, Sendable {
     /// Returns the policy for a server or an https proxy; `nil` for the transport's own
     /// verification.
     ///

@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func `of what nobody hears the oldest messages are dropped`() {
-        var unheard = UnheardItems()
+        var unheard = BufferedItems()
         unheard.append(.connected(protocol: nil), of: 0, limit: 10)
         for number in 0..<5 {
             unheard.append(.message(.string("\(number)")), of: 4, limit: 10)

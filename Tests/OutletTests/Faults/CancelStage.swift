@@ -41,7 +41,7 @@ enum CancelStage: String, CaseIterable, Sendable {
             }
             return scene
         case .connecting:
-            let port = try CrowdedPort()
+            let port = try FullPort()
             let other = try ScriptedServer.start(.request, .respond())
             let session = Session.isolated()
             let request = kind.request("http://127.0.0.1:\(port.port)/", by: session)

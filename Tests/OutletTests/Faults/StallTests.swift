@@ -72,7 +72,7 @@ import Testing
     func `a host that does not answer, and one that does not speak TLS, time out`(
         kind: RequestKind
     ) async throws {
-        let port = try CrowdedPort()
+        let port = try FullPort()
         try await expectTimeout(at: .connecting, "") { patience in
             try await kind.outcome(
                 "http://127.0.0.1:\(port.port)/", by: .isolated { $0.connectTimeout = patience })

@@ -7,7 +7,7 @@ import OutletSession
 import OutletTransport
 
 /// Ends the program while connections over TLS are made and closed on another thread.
-struct Departure {
+struct ExitTest {
     /// What the program exits with.
     static let code: Int32 = 7
 

@@ -5,7 +5,7 @@ import Outlet
 ///
 /// `:3000/x` means `http://localhost:3000/x`, `host/x` means `http://host/x`, `://host` means
 /// `http://host`. A user name and password are removed from the URL and stored in ``credential``.
-struct URLSugar: Sendable, Equatable {
+struct AddressShorthand: Sendable, Equatable {
     var url: URL
     /// `user:password` from the URL, percent-decoded; `nil` if there is none.
     var credential: String?
@@ -20,12 +20,12 @@ struct URLSugar: Sendable, Equatable {
     init(
         _ text: String, query: [(name: String, value: String)] = [], allowsFiles: Bool = false
     ) throws(CommandError) {
-        if let scheme = URLSugar.tornScheme(text) {
+        if let scheme = AddressShorthand.tornScheme(text) {
             throw .usage(
                 "\(Redaction.standard.address(text)): two slashes belong behind '\(scheme):'")
         }
-        var address = URLSugar.withScheme(text)
-        credential = URLSugar.takeCredential(from: &address)
+        var address = AddressShorthand.withScheme(text)
+        credential = AddressShorthand.takeCredential(from: &address)
         if let (head, _) = address.cut(at: "#") { address = String(head) }
         if !query.isEmpty {
             let pairs = query.map { pair in

@@ -22,7 +22,7 @@ public enum RedirectVerdict: Sendable {
 
 /// Decides about each redirect that a session is about to follow, behind the request's own
 /// ``RedirectHandler``.
-public protocol RedirectJudge: Sendable {
+public protocol RedirectDecider: Sendable {
     /// Decides, now or later.
     ///
     /// - Parameters:

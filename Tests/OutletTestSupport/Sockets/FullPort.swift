@@ -3,7 +3,7 @@ internal import Glibc
 /// A TCP port on 127.0.0.1 whose accept queue is full.
 ///
 /// Connecting to it blocks, as with a host that does not answer.
-public final class CrowdedPort: Sendable {
+public final class FullPort: Sendable {
     /// The port.
     public let port: UInt16
     private let descriptors: [FileDescriptor]

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 
 /// The system resources that this process holds.
-struct Holdings: CustomStringConvertible {
+struct HeldResources: CustomStringConvertible {
     /// Open descriptors.
     let descriptors: Int
     /// Running threads.
@@ -11,8 +11,8 @@ struct Holdings: CustomStringConvertible {
     /// Bytes in use in malloc's arenas; 0 under the address sanitizer, which has its own leak check.
     let bytes: Int
 
-    private static var now: Holdings {
-        Holdings(
+    private static var now: HeldResources {
+        HeldResources(
             descriptors: entries("/proc/self/fd"), threads: entries("/proc/self/task"),
             bytes: Int(heap_bytes()))
     }
@@ -25,7 +25,7 @@ struct Holdings: CustomStringConvertible {
     ///
     /// Dispatch ends a thread that has been idle for five seconds, and a lookup
     /// that nobody waits for any more takes its time.
-    static func settled(at before: Holdings?) -> Holdings {
+    static func settled(at before: HeldResources?) -> HeldResources {
         var last = now
         var quiet = 0
         while quiet < 80 {
@@ -42,7 +42,7 @@ struct Holdings: CustomStringConvertible {
     /// What there is more of than before, in words.
     ///
     /// A few MiB of difference are caches: of malloc per thread, of names per host.
-    func excess(over before: Holdings) -> [String] {
+    func excess(over before: HeldResources) -> [String] {
         var faults: [String] = []
         if descriptors > before.descriptors {
             faults.append("descriptors: \(descriptors - before.descriptors) more than before")

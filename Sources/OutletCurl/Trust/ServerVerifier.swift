@@ -4,7 +4,7 @@ import OutletTLS
 import OutletTransport
 
 /// Applies a session's server trust policy to one server, in the handshakes of one transfer.
-final class ServerJudge {
+final class ServerVerifier {
     let policy: ServerTrustPolicy
     private let host: String
     private let port: Int
@@ -20,7 +20,7 @@ final class ServerJudge {
     ///   - port: The port.
     ///   - verifier: Verifies chains with the session's authorities.
     init?(
-        _ manager: any ServerTrustJudging, host: String, port: Int, verifier: OpenSSLVerifier
+        _ manager: any ServerTrustDeciding, host: String, port: Int, verifier: OpenSSLVerifier
     ) {
         let host = String(decoding: host.trimmingBrackets().utf8.map(\.lowercased), as: UTF8.self)
         guard let policy = manager.policy(forHost: host, port: port) else { return nil }
@@ -67,20 +67,20 @@ final class ServerJudge {
 /// The judges of the servers that one transfer connects to over TLS: its own, and an https proxy.
 final class TransferTrust {
     /// Judges the server; `nil` if libcurl verifies it, or without TLS.
-    let server: ServerJudge?
+    let server: ServerVerifier?
     /// Judges the proxy; `nil` if libcurl verifies it, or without TLS.
-    private(set) var proxy: ServerJudge?
+    private(set) var proxy: ServerVerifier?
     /// Whether a connection starts with a handshake with an https proxy.
     private var hasSecureProxy = false
     /// The number of sockets opened when the last handshake with the proxy started.
     private var socketsAtProxy: UInt32?
 
-    init(server: ServerJudge?) {
+    init(server: ServerVerifier?) {
         self.server = server
     }
 
     /// Records that the transfer goes through an https proxy.
-    func goesThroughProxy(judgedBy judge: ServerJudge?) {
+    func goesThroughProxy(judgedBy judge: ServerVerifier?) {
         hasSecureProxy = true
         proxy = judge
     }
@@ -92,14 +92,14 @@ final class TransferTrust {
     /// another one on the same socket is the server's, inside the tunnel.
     ///
     /// - Parameter sockets: The number of sockets that the transfer's handle has opened so far.
-    func judgeOfNextHandshake(sockets: UInt32) -> ServerJudge? {
+    func judgeOfNextHandshake(sockets: UInt32) -> ServerVerifier? {
         guard hasSecureProxy, socketsAtProxy != sockets else { return server }
         socketsAtProxy = sockets
         return proxy
     }
 
     /// The judge that has refused a server of this transfer; `nil` if none has.
-    var refusing: ServerJudge? {
+    var refusing: ServerVerifier? {
         [server, proxy].lazy.compactMap(\.self).first { $0.refusal != nil }
     }
 }
