@@ -23,7 +23,7 @@ void list_addresses(lookup_addresses addresses) {
     atomic_store(&listed, addresses);
 }
 
-/// Looks up each of the addresses, in order.
+/// Converts each address of a blank-separated list, in order, and frees the list.
 static int look_up_all(
     system_lookup *system, char *addresses, const char *service, const struct addrinfo *hints,
     struct addrinfo **result) {

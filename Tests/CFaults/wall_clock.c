@@ -13,7 +13,7 @@ void shift_wall_clock(long seconds) {
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
-    // The system call itself: this may be called before there is anything to look names up with.
+    // Not dlsym() of the C library's function: this may be called before dlsym() can be used.
     if (syscall(SYS_clock_gettime, clock, time)) return -1;
     if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
         time->tv_sec += atomic_load_explicit(&shift, memory_order_relaxed);

@@ -5,15 +5,16 @@
 #include <time.h>
 
 /*
- * Gives the threads of a program time to release what they hold before leaks are searched for.
+ * Waits at exit, so that the program's threads release their memory before the leak check runs.
  *
- * outlet exits as soon as its answer is printed, while the session's threads still release it. What
- * they hold then is not always found: a Swift enum may keep its case in bits of a reference, as that
- * of Data does, which the leak check cannot read.
+ * The outlet command exits as soon as the response is printed, while threads of the session still
+ * release objects. The leak check would report some of these: a Swift enum, such as the storage of
+ * Data, may keep its case in spare bits of a reference, and the leak check does not recognise such
+ * a pointer.
  */
 static void let_go(void) {
     thrd_sleep(&(struct timespec){.tv_nsec = 200 * 1000 * 1000}, NULL);
 }
 
-/* Registered behind the leak check, which the sanitizer has done before, this runs ahead of it. */
+/* atexit() functions run in reverse order: the sanitizer registered its check before this one. */
 __attribute__((constructor)) static void give_grace(void) { atexit(let_go); }

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import Testing
 
-/// What the fuzzer has found worth keeping, and one good and one bad input for each parser.
+/// Runs each parser on the inputs in `Corpora`: valid and invalid ones, and those that the fuzzer
+/// found.
 @Suite struct CorpusTests {
     private static let corpora = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "Corpora")
@@ -15,7 +16,7 @@ import Testing
         for file in files.sorted() {
             let data = try Data(contentsOf: directory.appending(path: file))
             #expect(throws: Never.self, "\(name)/\(file)") { try target.run(data) }
-            // Cut short, as what breaks off is.
+            // Also truncated, like the input from a connection that is lost.
             for length in stride(from: 0, to: min(data.count, 400), by: 7) {
                 #expect(throws: Never.self, "\(name)/\(file), \(length) bytes of it") {
                     try target.run(data.prefix(length))

@@ -2,12 +2,16 @@ import CFuzzer
 import FoundationEssentials
 import Glibc
 
-/// Gives libFuzzer one target: `OutletFuzz TARGET [OPTION…] CORPUS…`.
+/// Runs libFuzzer on one target: `OutletFuzz TARGET [OPTION…] CORPUS…`.
+///
+/// Prints the names of the targets when TARGET is missing or unknown.
 enum FuzzDriver {
     private static let target = CommandLine.arguments.dropFirst().first.flatMap { name in
         FuzzTarget.all.first { $0.name == name }
     }
 
+    /// Runs the program.
+    ///
     /// - Returns: The exit code.
     static func run() -> Int32 {
         guard target != nil else {

@@ -75,7 +75,7 @@ import Testing
     }
 }
 
-/// Servers of this machine, which no policy for public addresses lets anybody connect to.
+/// Connections to servers on this machine, which the policy `publicOnly` refuses.
 @Suite struct `Connections under an address policy` {
     private func isRefused(
         _ error: TransferError?, _ address: String, policy: String = "publicOnly",
@@ -117,7 +117,7 @@ import Testing
             ("169.254.169.254", "169.254.169.254"), ("[fd00:ec2::254]", "fd00:ec2::254"),
         ] {
             let error = try await transport.get("http://\(host):\(server.port)/").error
-            // A host that is refused as it is written leads nowhere either.
+            // A URL that is rejected as malformed is not connected to either.
             if error?.code == .badURL { continue }
             isRefused(error, address)
         }
@@ -177,7 +177,8 @@ import Testing
         isRefused(
             try await transport.carry(job(url, .publicOnly)).error, "127.0.0.2")
         #expect(server.requests.count == 1)
-        // Not the idle one to 127.0.0.1, which is there again.
+        // A request without a policy leaves an idle connection to 127.0.0.1; a request with a policy
+        // that does not allow this address must not use it.
         #expect(try await transport.carry(job(url, nil)).text == "x")
         let second = try AddressPolicy(.publicOnly, allowing: ["127.0.0.2"])
         let result = try await transport.carry(job(url, second))

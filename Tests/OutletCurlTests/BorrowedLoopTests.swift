@@ -15,7 +15,7 @@ import Testing
         return job
     }
 
-    /// The transport knows at once that it cannot.
+    /// A URL that the transport rejects at once.
     private let unsupported = "gopher://127.0.0.1/"
 
     @Test(arguments: [true, false])
@@ -26,7 +26,7 @@ import Testing
         for _ in 0..<20 {
             let thread = Once<UInt>()
             let probe = Ending { _ in thread.set(UInt(pthread_self())) }
-            // A closure, because a task may go on elsewhere after a wait.
+            // A synchronous closure, because a task may change its thread after an `await`.
             let own = {
                 let job = job(unsupported, mayRunOnCaller: mayRunOnCaller)
                 _ = transport.start(job, handler: probe)
@@ -82,7 +82,7 @@ import Testing
                     let task = transport.start(self.job(url), handler: probe)
                     switch number % 4 {
                     case 1: task.cancel()
-                    // Waits until the loop is likely to have nothing to do.
+                    // Blocks until this transfer ends, so that the loop is probably idle then.
                     case 2: _ = transport.perform(TransferJob(request: self.job(url).request))
                     default: break
                     }

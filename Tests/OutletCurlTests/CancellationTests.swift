@@ -12,7 +12,7 @@ import Testing
         TransferJob(request: HTTPRequest(url: URL(string: url)))
     }
 
-    /// Ends as cancelled, once, and the transport works on.
+    /// Checks that the transfer ends once, as cancelled, and that the transport still works.
     private func check(_ probe: Probe, _ transport: CurlTransport) async throws {
         #expect(try await probe.end.value().error?.code == .cancelled)
         let server = try LoopbackServer.start()
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func `ends while it connects`() async throws {
-        // 192.0.2.0/24 is for documentation: nobody answers (RFC 5737).
+        // 192.0.2.0/24 is reserved for documentation (RFC 5737): no host responds.
         let transport = CurlTransport.test()
         let probe = Probe()
         let task = transport.start(job("http://192.0.2.1/"), handler: probe)

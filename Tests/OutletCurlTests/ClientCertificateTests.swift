@@ -115,7 +115,7 @@ import Testing
     @Test func `a provider is never asked inside of the call that starts the request`() async throws
     {
         let nginx = try await Nginx.shared()
-        // Held by the thread that starts a request, and wanted by the provider.
+        // Stands for a lock that the starting thread holds and that the provider also takes.
         let isHeld = Recorder<Bool>()
         let holder = Holder()
         let transport = CurlTransport.test {
@@ -133,9 +133,9 @@ import Testing
             holder.hold { _ = transport.start(job, handler: probe) }
             return probe
         }
-        // A thread of the test's own, on which the transport might run its loop.
+        // On a thread of the test, which may drive the loop itself.
         for _ in 0..<3 { #expect(try await start().end.value().text == "small\n") }
-        // And the transport's, where requests usually begin at once.
+        // On the transport's thread, where a request usually starts inside the call.
         let executor = try #require(transport.taskExecutor)
         let probes = await Task(executorPreference: executor) { (0..<3).map { _ in start() } }.value
         for probe in probes { #expect(try await probe.end.value().text == "small\n") }
@@ -221,7 +221,7 @@ import Testing
     }
 }
 
-/// Knows whether a thread is inside of ``hold(_:)``.
+/// Records which thread is inside ``hold(_:)``.
 private final class Holder: Sendable {
     private let thread = Atomic<UInt>(0)
 

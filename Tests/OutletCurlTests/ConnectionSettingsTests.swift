@@ -7,7 +7,7 @@ import OutletTransport
 import Testing
 
 @Suite struct `Settings of connections` {
-    /// A server that closes each connection after one answer.
+    /// A server that closes each connection after one response.
     private func closingServer() throws -> ScriptedServer {
         try ScriptedServer.start(.request, .respond(headers: ["Connection: close"], body: "here"))
     }
@@ -18,7 +18,7 @@ import Testing
         let server = try closingServer()
         let place = "api.example.test:\(server.port)"
         let transport = CurlTransport.test {
-            // Nobody listens on the first.
+            // Nothing listens on the first address.
             $0.staticAddresses = [place: ["127.0.0.9", "127.0.0.1"]]
             $0.dnsCacheLifetime = 0
         }
@@ -38,7 +38,7 @@ import Testing
         let transport = CurlTransport.test { $0.staticAddresses = [place: ["127.0.0.1"]] }
         let probes = (0..<8).map { _ in Probe() }
         for (index, probe) in probes.enumerated() {
-            // A body makes the handle be reset for the next transfer.
+            // A handle is reset after a transfer with a body, so both kinds of transfer are used.
             let body: HTTPBody = index % 2 == 0 ? .none : .data(Data("body".utf8))
             let request = HTTPRequest(
                 url: URL(string: "http://\(place)/"), method: index % 2 == 0 ? .get : .post,
@@ -249,7 +249,7 @@ import Testing
     }
 }
 
-/// What the system does on a connection on which nothing is sent.
+/// The keep-alive options of a TCP socket.
 private struct SocketOptions: Equatable {
     var isProbed: Bool
     var idle: Int32
@@ -261,7 +261,8 @@ private struct SocketOptions: Equatable {
         self.interval = interval
     }
 
-    /// Those of the socket of this process that has that address and port; `nil` if there is none.
+    /// Reads the options of this process's socket with the local port in `address`; `nil` if there
+    /// is none.
     init?(ofSocketAt address: String) {
         guard let port = address.split(separator: ":").last.flatMap({ UInt16($0) }) else {
             return nil
@@ -273,7 +274,7 @@ private struct SocketOptions: Equatable {
         interval = Self.option(found, Int32(IPPROTO_TCP), TCP_KEEPINTVL)
     }
 
-    /// The local port of a connected socket.
+    /// Returns the local port of a socket.
     private static func localPort(of descriptor: Int32) -> UInt16? {
         var address = sockaddr_in()
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)

@@ -5,7 +5,8 @@ import Testing
 @testable import OutletCurl
 import OutletTransport
 
-/// Answers to Digest challenges; the numbers are those of RFC 7616 §3.9.1, or made of them.
+/// Responses to Digest challenges; the values are those of the example in RFC 7616 §3.9.1, or
+/// computed from them.
 @Suite struct DigestAnswerTests {
     private let nonce = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
 
@@ -51,7 +52,8 @@ import OutletTransport
         #expect(answer(["algorithm": "SHA-3"]) == nil)
         #expect(answer(["qop": "auth-int"]) == nil)
         #expect(answer([:], user: "a\r\nX: y") == nil)
-        // With a combining mark each is one `Character` that is not a quotation mark.
+        // A quotation mark with a combining mark is one `Character`, unequal to `"`, but must be
+        // escaped as well.
         let odd = answer(
             ["opaque": "\"\u{301}, realm=\"x", "qop": "auth"], user: "a\"\u{301}b\\\u{FE0F}")
         #expect(odd?.contains("username=\"a\\\"\u{301}b\\\\\u{FE0F}\"") == true)

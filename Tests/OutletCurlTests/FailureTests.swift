@@ -94,7 +94,7 @@ import Testing
         #expect(result.body?.count == 512)
     }
 
-    /// A response, and how many bytes of its end libcurl does not wait for.
+    /// A response, and the number of bytes at its end that libcurl does not wait for.
     struct Framing: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let response: String

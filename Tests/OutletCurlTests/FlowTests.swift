@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `a pause inside a coded body loses nothing`() async throws {
-        // 200,000 zeros in 200 bytes: many pieces come out of one that went in.
+        // 200,000 zeros compressed to 200 bytes: one received piece decodes to many chunks.
         let made = try await Program.run(
             "/bin/sh", ["-c", "head -c 200000 /dev/zero | gzip -9 | base64 -w0"])
         let bytes = Array(try #require(Data(base64Encoded: made.output)))
@@ -75,7 +75,7 @@ import Testing
         let probe = Probe(onHead: { _ in .pause })
         let task = transport.start(job(server.baseURL), handler: probe)
         try await probe.events.values(1)
-        // One that times out in the same while shows that the time has passed.
+        // A request that times out meanwhile shows that the timeout has passed.
         let silent = try ScriptedServer.start(.request, .stall)
         #expect(try await transport.get(silent.baseURL).error?.code == .timedOut)
         #expect(try await transport.get(silent.baseURL).error?.code == .timedOut)
@@ -94,11 +94,11 @@ import Testing
         let probe = Probe(onHead: { _ in .pause })
         let task = transport.start(job(server.baseURL), handler: probe)
         try await probe.events.values(1)
-        // One that times out in the same while shows that the time has passed.
+        // A request that times out meanwhile shows that the timeout has passed.
         let silent = try ScriptedServer.start(.request, .stall)
         #expect(try await transport.get(silent.baseURL).error?.code == .timedOut)
         task.resume()
-        // Another that begins behind it shows that it was resumed.
+        // The loop handles messages in order: when this request ends, the resume has been handled.
         let other = try LoopbackServer.start()
         #expect(try await transport.get("\(other.baseURL)/get").error == nil)
         gate.open()
@@ -140,7 +140,7 @@ import Testing
 
     @Test func `one resumed as its connection fails ends with what went wrong`() async throws {
         let (isHeld, isTold, isAsked, isSent) = (try Gate(), try Gate(), try Gate(), try Gate())
-        // A handshake goes on while its transfer is suspended.
+        // Suspending a transfer does not stop its TLS handshake.
         let server = try ScriptedServer.start(
             .anything, .wait(isAsked), .send("no handshake"), .open(isSent), .stall)
         let transport = CurlTransport.test()
@@ -148,8 +148,9 @@ import Testing
         let probe = Probe()
         let task = transport.start(job("https://127.0.0.1:\(server.port)"), handler: probe)
         try await server.requests.values(1)
-        // Who has got several messages at once looks at the sockets before those that came meanwhile:
-        // libcurl is done with the transfer, and has not told yet, when it is asked to go on.
+        // The loop handles one batch of messages and then the sockets before it reads messages that
+        // arrived meanwhile. So libcurl has already ended the transfer, but the loop has not read
+        // its completion, when `resume` is handled.
         let before = Task(executorPreference: executor) {
             isHeld.open()
             #expect(isTold.isOpen(within: .seconds(60)))
@@ -184,7 +185,7 @@ import Testing
 }
 
 @Suite struct `A re-used connection` {
-    /// Answers the first request of each connection and closes it at the second one.
+    /// A server that responds to the first request of each connection and resets it at the second.
     private func server() throws -> ScriptedServer {
         try ScriptedServer.start(.request, .respond(body: "first"), .request, .reset)
     }
@@ -327,9 +328,9 @@ import Testing
 }
 
 @Suite struct `Orders from a handler and from elsewhere` {
-    /// Starts a transfer in its end, suspends it there and has it resumed from another thread.
+    /// Starts the next transfer when one ends, suspends it there and resumes it from another thread.
     private final class Chain: TransferHandler, @unchecked Sendable {
-        // because `left` is touched by the transport's thread alone.
+        // Unchecked: only the transport's thread accesses `left`.
         private let transport: CurlTransport
         private let job: TransferJob
         private let queue = DispatchQueue(label: "elsewhere")

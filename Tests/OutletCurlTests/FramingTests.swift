@@ -6,9 +6,9 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-/// What would leave client and server at odds about where a request ends is not sent.
+/// Requests that the transport refuses because client and server could disagree about their end.
 @Suite struct `Framing on a kept connection` {
-    /// A request that a server would take for another one.
+    /// A request that a server may interpret differently, and the error's reason.
     struct Case: Sendable, CustomTestStringConvertible {
         var method = HTTPMethod.get
         var headers: [(String, String)]
@@ -31,7 +31,7 @@ import Testing
     }
 
     static let cases = [
-        // The server reads the next request as the size of a chunk.
+        // The server would parse the next request as the size of a chunk.
         Case(headers: [("Transfer-Encoding", "chunked")], reason: "header Transfer-Encoding"),
         Case(
             method: .post, headers: [("transfer-encoding", "chunked")], body: "0\r\n\r\nGET /evil",
@@ -39,7 +39,8 @@ import Testing
         Case(
             method: .post, headers: [("Transfer-Encoding", "identity")], body: "hello",
             reason: "header Transfer-Encoding"),
-        // The server waits for bytes of the next request, or takes bytes for the next request.
+        // The server would read bytes of the next request as this body, or bytes of this body as
+        // the next request.
         Case(headers: [("Content-Length", "5")], reason: "says 5, but the body has 0 bytes"),
         Case(
             method: .head, headers: [("Content-Length", "5")],
@@ -56,7 +57,7 @@ import Testing
         Case(
             method: .post, headers: [("Content-Length", "5"), ("Content-Length", "5")],
             body: "hello", reason: "header Content-Length: is there more than once"),
-        // A proxy in between would leave the field to the connection, and the server would not see it.
+        // Hop-by-hop fields: a proxy would remove them, and with the first also `Authorization`.
         Case(headers: [("Connection", "close, Authorization")], reason: "header Connection"),
         Case(headers: [("Upgrade", "h2c")], reason: "header Upgrade"),
         Case(headers: [("TE", "trailers, chunked")], reason: "header TE"),

@@ -6,7 +6,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-/// Counts the bytes of a body, and keeps none.
+/// Counts the bytes of a body and discards them.
 private final class ByteCounter: TransferHandler {
     let end = Once<TransferResult>()
     private let bytes = Lock(0)
@@ -25,9 +25,9 @@ private final class ByteCounter: TransferHandler {
     }
 }
 
-/// Servers that send more than anybody should have to take.
+/// Responses that exceed the limits of a head, a body or a decoded body.
 @Suite struct `Limits` {
-    /// Codings that decode to at least 16 MiB of zeros from next to nothing.
+    /// Content codings, each with a small body that decodes to at least 16 MiB.
     enum Bomb: String, CaseIterable {
         case gzip, br, zstd
 
@@ -41,7 +41,7 @@ private final class ByteCounter: TransferHandler {
                 return Array(
                     try #require(Data(base64Encoded: "y///P/gnAOKxQCD3/o///3/wTwDEYRGA7v3f")))
             case .zstd:
-                // A frame of blocks that say "128 KiB of this byte" (RFC 8878 §3.1.1.2).
+                // A frame of RLE blocks, each 128 KiB of the same byte (RFC 8878 §3.1.1.2).
                 let block: [UInt8] = [0x02, 0x00, 0x10, 0x00]
                 let blocks = Array(repeating: block, count: 8192).joined()
                 return [0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38] + blocks + [0x01, 0x00, 0x00]

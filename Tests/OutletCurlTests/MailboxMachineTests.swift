@@ -2,11 +2,12 @@ import Testing
 
 @testable import OutletCurl
 
-/// Drives the machine without a thread: each test is a sequence of calls that several threads make.
+/// Tests the state machine on one thread: each test is a sequence of calls that, in use, several
+/// threads make.
 @Suite struct `The mailbox's machine` {
     typealias Machine = MailboxMachine<Int>
 
-    /// A way into a state, from a new machine.
+    /// A state, and the calls that bring a new machine into it.
     enum Way: CaseIterable {
         case undriven, running, polling, parked, callerOfUndriven, callerOfParked, closed
 
@@ -22,7 +23,7 @@ import Testing
             }
         }
 
-        /// A machine in the state, without messages.
+        /// Returns a machine in the state, without messages.
         func machine() throws -> Machine {
             var machine = Machine()
             guard self != .undriven else { return machine }
@@ -84,7 +85,7 @@ import Testing
         var machine = try way.machine()
         #expect(machine.post(1, mayRunOnCaller: true) == action)
         #expect(machine.state == after)
-        // The caller does the work itself: there is nothing to be read.
+        // A caller that drives the loop handles its message itself, so none is stored.
         #expect(machine.messages == (action == .runOnCaller ? [] : [1]))
         #expect(machine.hasForeign == (action != .runOnCaller))
     }
@@ -113,7 +114,7 @@ import Testing
         #expect(machine.take(into: &taken) == true)
         #expect(taken == [1, 2, 3])
         #expect(machine.state == .running && machine.messages.isEmpty)
-        // Those of other threads were told of; the next batch is judged anew.
+        // `take` reports whether this batch contains messages from other threads.
         taken = []
         #expect(machine.take(into: &taken) == false)
         #expect(taken.isEmpty)
@@ -124,7 +125,7 @@ import Testing
             var machine = try way.machine()
             var taken: [Int] = []
             #expect(machine.take(into: &taken) == false)
-            // A message is seen by the driver, which does not wait any more.
+            // The driver does not wait any more and will read the message: no wake-up is needed.
             #expect(machine.post(1) == .none)
         }
     }
@@ -141,7 +142,7 @@ import Testing
         #expect(machine.take(into: &taken) == true)
     }
 
-    /// The four ways to leave a loop, each with the state it leads to.
+    /// The four calls with which a driver stops running the loop, and the resulting states.
     private static let leavings: [(Machine.State, @Sendable (inout Machine) -> Bool)] = [
         (.polling, { $0.poll() }), (.parked, { $0.park() }), (.undriven, { $0.release() }),
         (.closed, { $0.close() }),
@@ -191,19 +192,19 @@ import Testing
         #expect(other.state == .running && other.messages == [1])
     }
 
-    /// What threads do to a loop, as far as the machine knows.
+    /// The calls that threads make on the machine.
     private enum Step: CaseIterable {
         case post, postOwn, postOnCaller, take, poll, park, release, close, returnIdle, returnBusy
     }
 
     @Test func `loses no message and leaves none unread in any sequence of five steps`() {
-        /// A machine with what its threads know.
+        /// A machine, the number of messages posted to it, and the messages read from it.
         struct Run {
             var machine = Machine()
             var posted = 0
             var read: [Int] = []
         }
-        // A hundred thousand sequences: only what is wrong is recorded.
+        // There are 100,000 sequences: an `#expect` for each would be slow, so only faults are kept.
         var faults: [String] = []
         func check(_ isRight: Bool, _ path: [Step], _ fault: String) {
             if !isRight { faults.append("\(path): \(fault)") }
@@ -211,7 +212,7 @@ import Testing
         func go(_ run: Run, _ path: [Step]) {
             let all = run.read + run.machine.messages
             check(all == Array(0..<run.posted), path, "messages lost or out of order: \(all)")
-            // The thread that is to read the messages runs, or has been woken.
+            // While messages are stored, the thread that reads them must be running or woken.
             switch run.machine.state {
             case .running, .callerRuns: break
             default: check(run.machine.messages.isEmpty, path, "unread: \(run.machine.state)")

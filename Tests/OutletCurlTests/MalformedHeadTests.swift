@@ -6,7 +6,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-/// Answers that mean one thing to one reader and something else to another, or nothing.
+/// Response heads that parsers interpret differently, or that are not valid HTTP.
 @Suite struct `A malformed answer` {
     private func answer(_ text: String) async throws -> TransferResult {
         let server = try ScriptedServer.start(.request, .send(text))
@@ -14,15 +14,15 @@ import Testing
     }
 
     @Test(arguments: [
-        // To libcurl the last two are chunked as well.
+        // libcurl also accepts the last two as chunked.
         ("Transfer-Encoding: identity", "is not 'chunked', once: 'Transfer-Encoding: identity'"),
         ("Transfer-Encoding: chunked, identity", "is not 'chunked', once"),
         ("Transfer-Encoding: chunked\r\ntransfer-encoding: chunked", "is not 'chunked', once"),
-        // One reader goes on with the field, the other has seen its end.
+        // Folded lines: one parser continues the field value, another ends it at the line break.
         ("Transfer-Encoding: chunked\r\n , identity", "says on several lines"),
         ("Content-Length: 14\r\n\t0", "says on several lines where the body ends"),
         ("Content-Length: 14\r\n \r\n 0", "says on several lines where the body ends"),
-        // A name ends at its colon, or before the blank.
+        // Invalid names: one parser includes the blank in the name, another removes it.
         ("X-A : b", "a header field whose name is no token: 'X-A '"),
         (": b", "a header field whose name is no token: ''"),
         ("X(A: secret", "a header field whose name is no token: 'X(A'"),

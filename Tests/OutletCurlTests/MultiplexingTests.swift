@@ -5,8 +5,9 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-/// Many requests at once to a server that may speak HTTP/2: those behind the first wait until its handshake
-/// says what the server speaks.
+/// Many simultaneous requests to a server that may support HTTP/2.
+///
+/// All but the first wait until the TLS handshake of the first has negotiated the protocol.
 @Suite(.timeLimit(.minutes(patience))) struct MultiplexingTests {
     private func transport(
         _ change: (inout TransportConfiguration) -> Void = { _ in }
@@ -18,7 +19,7 @@ import Testing
         }
     }
 
-    /// Starts so many transfers at once.
+    /// Starts `count` transfers without waiting for any of them.
     private func burst(
         of count: Int, to url: String, by transport: CurlTransport
     ) -> (tasks: [any TransferTask], probes: [Probe]) {
@@ -29,7 +30,7 @@ import Testing
         return (tasks, probes)
     }
 
-    /// The results, with the numbers that nginx gave their connections.
+    /// Waits for the results, and returns them with nginx's numbers of their connections.
     private func ends(_ probes: [Probe]) async throws -> (
         results: [TransferResult], connections: Set<Int64>
     ) {

@@ -8,14 +8,14 @@ import Testing
 @testable import OutletCurl
 import OutletTransport
 
-/// What hosts come to: the table that policies and libcurl have to agree on.
+/// The canonical form of unusual hosts, on which address policies and libcurl must agree.
 @Suite struct `Odd hosts` {
-    /// What libcurl's own parser makes of an address.
+    /// The host and port of a URL as libcurl's URL parser returns them.
     private struct Parsed: Equatable {
         var host: String
         var port: String
 
-        /// `nil` if it refuses the address.
+        /// Parses a URL; `nil` if libcurl rejects it.
         init?(_ address: String) {
             guard let handle = curl_url() else { return nil }
             defer { curl_url_cleanup(handle) }
@@ -40,7 +40,7 @@ import OutletTransport
         }
     }
 
-    /// Hosts that libcurl's parser brings into the same form, the case of letters excepted.
+    /// Hosts for which libcurl's parser returns the canonical form, apart from the case of letters.
     @Test(
         arguments: [
             ("http://localhost/", "localhost", 80), ("HTTPS://LocalHost/", "localhost", 443),
@@ -74,7 +74,8 @@ import OutletTransport
         #expect(parsed.port == "\(port)")
     }
 
-    /// Hosts that libcurl leaves to its resolver, to the locale or as they are.
+    /// Hosts that libcurl's parser does not bring into the canonical form by itself: it leaves them
+    /// unchanged, or for its resolver, or converts them depending on the locale.
     @Test(arguments: [
         ("http://bücher.example/", "xn--bcher-kva.example"),
         ("http://b%C3%BCcher.example/", "xn--bcher-kva.example"),
@@ -143,7 +144,7 @@ import OutletTransport
         let parsed = try #require(Parsed(canonical.text))
         #expect(parsed.host == canonical.wireHost)
         #expect(parsed.port == "\(canonical.origin.port)")
-        // Once more, it stays as it is.
+        // The canonical form of a canonical URL is the URL itself.
         #expect(try CanonicalAddress(canonical.text).text == canonical.text)
     }
 

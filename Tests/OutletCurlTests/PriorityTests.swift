@@ -6,7 +6,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-/// Who goes first when requests wait for a connection, from the session to the server.
+/// The order in which waiting requests get a connection, with a session and a server.
 @Suite struct PriorityTests {
     let gate: Gate
     let order = Recorder<String>()

@@ -98,7 +98,7 @@ import OutletTransport
         expectEntered(true, &queue, "first", origin: origin, priority: .normal)
         expectEntered(false, &queue, "second", origin: origin, priority: .low)
         queue.leave(origin)
-        // There is room, but it is the second one's.
+        // The free place belongs to "second", which waits already.
         expectEntered(false, &queue, "third", origin: origin, priority: .low)
         #expect(names(&queue) == ["second"])
     }
@@ -258,7 +258,7 @@ import OutletTransport
         return LoopGroup(TransportSettings(configuration, environment: [:]))
     }
 
-    /// Ends the loops, which own themselves until then.
+    /// Closes the loops; each retains itself until it is closed.
     private func close(_ group: inout LoopGroup) {
         for loop in group.close() { loop.close(.drain) }
     }
@@ -302,7 +302,7 @@ import OutletTransport
             let loop = try group.loop(isBulk: false, for: plain)
             for _ in 0..<LoopGroup.transfersPerShard { loop.load.rise() }
         }
-        // All are full: the one with the least takes the next.
+        // All loops are full: the one with the fewest transfers gets the next.
         let last = try #require(group.all.last)
         last.load.fall()
         last.load.rise()

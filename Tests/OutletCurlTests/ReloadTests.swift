@@ -8,7 +8,7 @@ import OutletTransport
 import Testing
 
 @Suite(.timeLimit(.minutes(patience))) struct `Certificates that are read anew` {
-    /// Puts a file in another's place, as programs that renew certificates do.
+    /// Replaces a file with a copy of another by renaming, as certificate renewal programs do.
     private func replace(_ path: String, by other: String) throws {
         let beside = path + ".new"
         try Data(contentsOf: URL(filePath: other)).write(to: URL(filePath: beside))
@@ -25,7 +25,7 @@ import Testing
         let url = "\(nginx.baseURL(.tls))/info"
         #expect(try await transport.get(url).error == nil)
         try replace(path, by: stranger.certificatePath)
-        // As ever, as long as nobody says that the files are others.
+        // Without `reloadCertificates`, the transport does not notice that the file has changed.
         let kept = try await transport.get(url)
         #expect(kept.error == nil && kept.metrics.isReusedConnection)
         transport.reloadCertificates()
@@ -35,7 +35,7 @@ import Testing
         transport.reloadCertificates()
         let again = try await transport.get(url)
         #expect(again.error == nil && !again.metrics.isReusedConnection)
-        // No TLS session of the old connections is resumed.
+        // The TLS sessions of the old connections are not resumed.
         #expect(again.text.contains(#""session_reused":".""#))
     }
 

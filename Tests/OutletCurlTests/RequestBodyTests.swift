@@ -7,9 +7,9 @@ import Testing
 
 @testable import OutletCurl
 
-/// A request's body as libcurl reads it.
+/// Request bodies, read the way libcurl's read callback does.
 @Suite struct RequestBodyTests {
-    /// All that a body's reader gives, into buffers of a size.
+    /// Reads a whole body into buffers of `size` bytes.
     private func read(_ body: RequestBody, by size: Int) throws -> String {
         guard case .reader(let reader) = body else { throw Missing() }
         var bytes: [UInt8] = []
@@ -44,7 +44,7 @@ import Testing
         #expect(body.isCut)
     }
 
-    /// Says of every buffer that it has given another number of bytes than the buffer holds.
+    /// A faulty stream: `read` returns the size of the buffer plus `more`.
     private final class Boaster: BodyStream {
         let more: Int
         let length: Int64? = nil

@@ -9,7 +9,7 @@ import OutletTransport
 import Testing
 
 @Suite struct `A request on the wire` {
-    /// Sends a request to a server that records it, and returns what it saw.
+    /// Sends a request to a server and returns the request that the server received.
     private func seen(_ request: (String) -> HTTPRequest) async throws -> ScriptedServer.Request {
         let server = try ScriptedServer.start(.request, .respond())
         let result = try await CurlTransport.test().perform(request(server.baseURL))
@@ -203,7 +203,7 @@ import Testing
     ) async throws {
         let server = try ScriptedServer.start(.request, .respond(), .again)
         let transport = CurlTransport.test()
-        // The connection is as good as before.
+        // Twice: the connection can still be used after the first request.
         for _ in 0..<2 {
             stream.rewind()
             let result = try await transport.perform(
@@ -335,13 +335,13 @@ import Testing
     }
 }
 
-/// A body given piece by piece.
+/// A body stream that returns its bytes in the given pieces.
 final class Pieces: BodyStream, @unchecked Sendable {
-    // because a transport never reads from two threads at once.
+    // Unchecked: a transport never reads a body from two threads at once.
     let length: Int64?
     private let pieces: [[UInt8]]
     private var next = 0
-    /// How many bytes of the next piece were given.
+    /// The number of bytes of the next piece that were already read.
     private var given = 0
     private(set) var rewinds = 0
 

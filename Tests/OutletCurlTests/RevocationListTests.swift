@@ -47,7 +47,7 @@ import OutletTransport
         let again = verifier.read([file])
         #expect(again != nil && !isSame(again, read))
         #expect(isSame(verifier.read([file]), again))
-        // The same one, written to in its place.
+        // The same file, overwritten in place.
         #expect(file.bytes == bytes)
         try (bytes + bytes).write(to: URL(filePath: directory.path("list")))
         #expect(file.bytes == bytes + bytes)

@@ -18,7 +18,7 @@ import Testing
         let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "late"), .again)
         let other = try ScriptedServer.start(.request, .respond(), .again)
         let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 1 }
-        // Two of them wait for a connection.
+        // Two of the three requests wait for a connection.
         let probes = (0..<3).map { _ in start(transport, server.baseURL) }
         try await server.requests.values(1)
         async let report = transport.shutDown(deadline: .seconds(60))
@@ -27,11 +27,11 @@ import Testing
         #expect(refusal?.code == .transportClosed)
         gate.open()
         for probe in probes { #expect(try await probe.end.value().text == "late") }
-        // The last of those to the other server may have been under way.
+        // At least the three; also counts a request to the other server that was still running.
         let ended = await report
         #expect(ended.finished >= 3 && ended.cut == 0)
         #expect(transport.statistics.total == TransportStatistics.Figures())
-        // Its connections are closed, idle ones among them.
+        // All connections are closed, including idle ones.
         try await server.endings.values(server.connections.count)
         try await other.endings.values(other.connections.count)
         #expect(await transport.shutDown(deadline: .seconds(60)) == ShutdownReport())

@@ -13,7 +13,7 @@ import Testing
         TransferJob(request: HTTPRequest(url: URL(string: url)))
     }
 
-    /// The transport knows at once that it cannot.
+    /// A URL that the transport rejects at once.
     private let unsupported = "gopher://127.0.0.1/"
 
     @Test func `uses the connection again`() async throws {
@@ -51,7 +51,7 @@ import Testing
     @Test func `is not told of its end by the call that starts it`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
-        // In place of a lock that the user holds: taken twice, it would never be free again.
+        // Stands for a lock that the caller holds: a callback inside `start` would deadlock on it.
         let isStarting = Lock(false)
         let wasStarting = Once<Bool>()
         let second = Ending { _ in wasStarting.set(isStarting.withLock { $0 }) }
@@ -74,7 +74,7 @@ import Testing
     }
 }
 
-/// Starts the same transfer at each end.
+/// Starts the same transfer again each time it ends.
 private final class Chain: TransferHandler {
     let transport: CurlTransport
     let end = Once<TransferError.Code?>()

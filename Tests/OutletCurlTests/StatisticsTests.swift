@@ -105,7 +105,7 @@ import Testing
     }
 }
 
-/// Tells when a WebSocket is open, and when it is over.
+/// Sets `opened` when a WebSocket is open, and `ended` when it has ended.
 private final class SocketProbe: WebSocketHandler {
     private let opened: Once<Void>
     private let ended: Once<Void>

@@ -2,7 +2,8 @@ import OutletTestSupport
 import Testing
 
 @Suite struct `A stress test of requests and cancels from many threads` {
-    /// In a program of its own, where all descriptors, threads and memory are the test's.
+    /// Runs in a separate process, so that no other test changes the number of descriptors and
+    /// threads or the memory in use.
     @Test func `ends each request once and leaves nothing behind`() async throws {
         let test = try await Program.run(
             Products.path("OutletStressTest"), ["2000"], deadline: .seconds(300))
@@ -11,10 +12,10 @@ import Testing
 }
 
 @Suite struct `A program that ends in the middle of connections over TLS` {
-    /// OpenSSL's own clearing up at exit would take locks from under the transport's thread.
+    /// OpenSSL's cleanup at exit would destroy locks that the transport's thread still uses.
     @Test func `ends with its own code`() async throws {
         let nginx = try await Nginx.shared()
-        // What its threads are at work on is no leak.
+        // The memory that its threads still use at exit would be reported as leaked.
         let sanitizer = (Program.environment["ASAN_OPTIONS"] ?? "") + ":detect_leaks=0"
         for _ in 0..<20 {
             let program = try await Program.run(

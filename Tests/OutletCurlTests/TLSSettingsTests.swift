@@ -8,7 +8,7 @@ import OutletTransport
 import Testing
 
 @Suite struct `Settings of TLS` {
-    /// Gets a page with settings, over a connection of its own.
+    /// Performs a `GET` request with the given settings, over a new transport.
     private func get(
         _ url: String, trust: ServerTrustManager? = nil,
         _ change: (inout TransportConfiguration) -> Void = { _ in }
@@ -123,7 +123,7 @@ import Testing
         let lines = String(decoding: try directory.read("keys"), as: UTF8.self)
             .split(separator: "\n")
         #expect(lines.first == "# before")
-        // The five secrets of one handshake in TLS 1.3.
+        // The comment line and the five secrets of one TLS 1.3 handshake.
         #expect(lines.count == 6)
         #expect(lines.dropFirst().allSatisfy { $0.split(separator: " ").count == 3 })
         #expect(lines.contains { $0.hasPrefix("CLIENT_TRAFFIC_SECRET_0 ") })

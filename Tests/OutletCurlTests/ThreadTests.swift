@@ -10,7 +10,7 @@ import OutletTransport
 import Testing
 
 @Suite struct `A blocking transfer` {
-    /// Carries a job on a thread that may wait, which those of tests may not.
+    /// Performs a job on a thread outside Swift's pool, whose threads must not block.
     private func perform(
         _ transport: CurlTransport, _ job: TransferJob
     ) async throws -> TransferResult {
@@ -59,7 +59,7 @@ import Testing
         gate.open()
         #expect(try await probe.end.value().text == "held")
         #expect(try await perform(transport, job("\(quick.baseURL)/get")).error == nil)
-        // And the other way round: what begins while a thread is blocked is not left lying.
+        // A transfer that starts while another thread blocks in `perform` must also run.
         let results = await withTaskGroup(of: Bool.self) { group in
             for index in 0..<40 {
                 group.addTask {

@@ -11,7 +11,8 @@ import Testing
         TransferJob(request: HTTPRequest(url: URL(string: url), timeoutInterval: timeout))
     }
 
-    /// A transport with one connection, and a server that keeps it busy.
+    /// Makes a transport with one connection per host, and a server that never responds, so that
+    /// the connection stays busy.
     private func busy(
         _ change: (inout TransportConfiguration) -> Void = { _ in }
     ) async throws -> (CurlTransport, ScriptedServer, any TransferTask) {
@@ -25,7 +26,7 @@ import Testing
         return (transport, server, running)
     }
 
-    /// A megabyte that tells when it is freed.
+    /// Returns 1 MiB of data that records `number` when it is freed.
     private func body(_ number: Int, _ freed: Recorder<Int>) -> Data {
         let size = 1 << 20
         let bytes = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 1)
@@ -117,7 +118,8 @@ import Testing
         let (running, _) = start()
         let (runningFile, _) = start(isFile: true)
         let (waitingFile, task) = start(isFile: true)
-        // A file's that is refused shows that the one before it waits; another's is refused as well.
+        // The refusal of a file transfer shows that the one before it waits. File transfers and
+        // others count towards the same limit, so the other transfer is refused as well.
         for isFile in [true, false] {
             let error = try await start(isFile: isFile).0.end.value().error
             #expect(error?.code == .requestQueueFull && error?.stage == .queued)
@@ -131,7 +133,7 @@ import Testing
         for probe in [running, runningFile, waiting] {
             #expect(try await probe.end.value().error == nil)
         }
-        // Those that waited and had their turn do not count any more.
+        // Requests that waited and have started no longer count towards the limit.
         let (last, _) = start()
         #expect(try await last.end.value().error == nil)
     }
@@ -146,7 +148,7 @@ import Testing
     }
 }
 
-/// Requests that are suspended and resumed, and then have a server that says nothing.
+/// Requests that are suspended and resumed, to a server that does not respond.
 @Suite struct `A resumed transfer` {
     private func job(_ url: String) -> TransferJob {
         TransferJob(request: HTTPRequest(url: URL(string: url), timeoutInterval: 0.5))

@@ -12,7 +12,7 @@ import OutletTransport
         try #require(WebSocketFrames(maximumMessageSize: maximumMessageSize))
     }
 
-    /// All bytes that are to be sent now.
+    /// Returns all bytes that are ready to be sent.
     private func bytes(_ frames: WebSocketFrames) -> [UInt8] {
         var all: [UInt8] = []
         while case let piece = frames.makeBytes(), !piece.isEmpty { all += piece }
@@ -41,7 +41,7 @@ import OutletTransport
         let fitting = WebSocketFrame(opcode: .binary, payload: Array(repeating: 1, count: 70_000))
         #expect(receive(frames, fitting.bytes) == [.message(.data(Data(fitting.payload)))])
         let large = WebSocketFrame(opcode: .binary, payload: Array(repeating: 1, count: 70_001))
-        // The head and a byte say it: nothing is kept for what will not be taken.
+        // The frame's header and one byte are enough: no buffer is allocated for the payload.
         #expect(receive(frames, Array(large.bytes.prefix(11))) == [])
         #expect(frames.fault == .messageTooBig)
     }
@@ -104,7 +104,7 @@ import OutletTransport
         #expect(receive(frames, WebSocketFrame.text("ab").bytes).isEmpty)
         #expect(frames.fault == .messageTooBig)
         let rest = bytes(frames)
-        // Message: 10 bytes of head, 4 of mask; close: 2, 4 and the code.
+        // Message: 10 bytes of header and 4 of mask. Close: 2 bytes of header, 4 of mask, 2 of code.
         #expect(first.count + rest.count == 100_014 + 8)
         #expect(rest.suffix(8).first == 0x88)
     }
@@ -156,7 +156,7 @@ import OutletTransport
 
     @Test func `a frame that cannot be read is answered with 1002`() throws {
         let frames = try frames()
-        // A length that fits into fewer bytes (RFC 6455 §5.2).
+        // Not the shortest encoding of the length, which RFC 6455 §5.2 requires.
         #expect(receive(frames, [0x82, 126, 0, 1, 0]).isEmpty)
         #expect(frames.fault == .protocolError)
         let close = bytes(frames)

@@ -1,7 +1,9 @@
 import OutletPluginCheck
 import OutletTestSupport
 
-/// Runs tests of the checker on a plugin of the build.
+/// Runs tests of the checker on a plugin from the build directory.
+///
+/// - Parameter limit: The time limit of each test in seconds, multiplied by `patience`.
 func checked(
     _ product: String, _ configuration: [String: String] = [:], _ tests: [CheckTest],
     seed: UInt64 = 1, limit: Int = 60

@@ -3,15 +3,15 @@ import OutletPluginHost
 import OutletTestSupport
 import Testing
 
-/// What the checker finds in plugins that break the contract, each in one way.
+/// The results of the checker for plugins that each break one rule of the contract.
 @Suite(.timeLimit(.minutes(patience * 3))) struct FaultyPluginTests {
-    /// A plugin, how it is configured, and what one test finds.
+    /// A plugin, its configuration, and the rule that one test must report as broken.
     struct Row: Sendable, CustomTestStringConvertible {
         let plugin: String
         var configuration: [String: String] = [:]
         let test: CheckTest
         let rule: PluginRule
-        /// How long the test may take, in seconds; short where it is the plugin that takes all of it.
+        /// The time limit of the test in seconds; short for plugins that always use all of it.
         var limit = 60
 
         init(_ plugin: String, _ test: CheckTest, _ rule: PluginRule, limit: Int = 60) {

@@ -3,7 +3,7 @@ import OutletPluginCheck
 import OutletPluginHost
 import Testing
 
-/// The rules, and which tests are about them.
+/// The checker's list of rules, and the tests that check each rule.
 @Suite struct RuleTests {
     @Test func `ABI.md lists all rules, in their order`() throws {
         let root = #filePath.dropLast("/Tests/OutletPluginCheckTests/RuleTests.swift".count)

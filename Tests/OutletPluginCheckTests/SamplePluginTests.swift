@@ -2,9 +2,9 @@ import OutletPluginCheck
 import OutletTestSupport
 import Testing
 
-/// What the checker says about plugins that keep to the contract.
+/// The results of the checker for plugins that follow the contract.
 @Suite(.timeLimit(.minutes(patience * 3))) struct SamplePluginTests {
-    /// The products, and a configuration where one is needed.
+    /// The file of each plugin, and its configuration if it needs one.
     private static let samples: [(product: String, configuration: [String: String])] = [
         ("librequest-id.so", [:]), ("libpacer.so", [:]), ("libretry-after.so", [:]),
         ("libguard.so", ["dev.outlet.guard": #"{"allow": ["*.test", "GET x.example/a"]}"#]),

@@ -6,12 +6,14 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// Ends the program while connections over TLS are made and closed on another thread.
+/// Calls `exit` while another thread opens and closes TLS connections.
 struct ExitTest {
-    /// What the program exits with.
+    /// The exit code of a program that passes the test.
     static let code: Int32 = 7
 
-    /// Asks a server again and again, on a connection of its own each time.
+    /// Sends a request again each time it ends.
+    ///
+    /// The server closes its connections, so each request opens a new one.
     private final class Caller: TransferHandler {
         private let transport: CurlTransport
         private let request: HTTPRequest
@@ -46,9 +48,11 @@ struct ExitTest {
         }
     }
 
+    /// Runs the test.
+    ///
     /// - Parameters:
-    ///   - address: Over TLS, of a server that closes the connection.
-    ///   - authority: The file with the authority's certificate.
+    ///   - address: An `https` URL of a server that closes the connection after each response.
+    ///   - authority: The path of a PEM file with the certificate of the server's authority.
     static func run(_ address: String, authority: String) -> Never {
         var configuration = SessionConfiguration()
         configuration.proxy = .none
@@ -57,7 +61,8 @@ struct ExitTest {
         let transport = CurlTransport(configuration: configuration.transport)
         let request = HTTPRequest(url: URL(string: address))
         let answered = DispatchSemaphore(value: 0)
-        // Some are judged in the handshake by an evaluator, some by libcurl.
+        // An evaluator verifies the certificate of half of the connections, libcurl that of the
+        // other half.
         let manager = ServerTrustManager(evaluators: ["localhost": DefaultTrustEvaluator()])
         for number in 0..<8 {
             Caller(transport, request, answered, number % 2 == 0 ? manager : nil).call()

@@ -4,11 +4,12 @@ import Glibc
 
 /// The system resources that this process holds.
 struct HeldResources: CustomStringConvertible {
-    /// Open descriptors.
+    /// The number of open file descriptors.
     let descriptors: Int
-    /// Running threads.
+    /// The number of running threads.
     let threads: Int
-    /// Bytes in use in malloc's arenas; 0 under the address sanitizer, which has its own leak check.
+    /// The number of bytes allocated with `malloc`; 0 under the address sanitizer, which has its
+    /// own leak check.
     let bytes: Int
 
     private static var now: HeldResources {
@@ -21,10 +22,13 @@ struct HeldResources: CustomStringConvertible {
         (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
     }
 
-    /// What is held once it is not more than `before`, or has not become less for a while.
+    /// Waits until the process holds no more than `before`, or until the numbers of threads and
+    /// descriptors have not fallen for 8 seconds, and returns what it holds then.
     ///
-    /// Dispatch ends a thread that has been idle for five seconds, and a lookup
-    /// that nobody waits for any more takes its time.
+    /// The wait is necessary because Dispatch keeps an idle thread for five seconds, and because
+    /// the lookup of a cancelled request still runs to its end.
+    ///
+    /// - Parameter before: `nil` waits for the numbers to stop falling only.
     static func settled(at before: HeldResources?) -> HeldResources {
         var last = now
         var quiet = 0
@@ -39,9 +43,10 @@ struct HeldResources: CustomStringConvertible {
         return last
     }
 
-    /// What there is more of than before, in words.
+    /// Describes each resource of which the process holds more than before.
     ///
-    /// A few MiB of difference are caches: of malloc per thread, of names per host.
+    /// Allows 4 MiB more memory, because malloc caches memory per thread and libcurl caches the
+    /// addresses of each host.
     func excess(over before: HeldResources) -> [String] {
         var faults: [String] = []
         if descriptors > before.descriptors {

@@ -1,23 +1,23 @@
 import OutletTestSupport
 
-/// Who a request goes to.
+/// The kind of server that a request is sent to.
 enum Peer {
-    /// Answers and keeps the connection.
+    /// Responds and keeps the connection open.
     case good
-    /// The same, behind a name that takes 20 ms.
+    /// Like `good`, with a host name whose lookup takes 20 ms.
     case slowName
-    /// Sends its answer in pieces.
+    /// Sends its response in pieces of 150 bytes.
     case trickles
-    /// Keeps the connection, so it says, and closes it.
+    /// Closes the connection after one to five responses, without `Connection: close`.
     case closes
-    /// Closes the connection with a reset in place of an answer.
+    /// Responds to the first request of a connection and resets the connection at the second.
     case resets
-    /// Sends half an answer and no more.
+    /// Sends the first 500 bytes of its response and then nothing.
     case stalls
-    /// Nobody: the name's lookup takes longer than the request has time.
+    /// No server: the lookup of the host name takes 500 ms, longer than the request's timeout.
     case nowhere
 
-    /// Any of them; those that cost a timeout are rare.
+    /// Returns a random kind; the kinds that end in a timeout are rare because they take long.
     static func random() -> Peer {
         switch Int.random(in: 0..<32) {
         case 0: .stalls
@@ -30,10 +30,10 @@ enum Peer {
         }
     }
 
-    /// Whether each request has to succeed that is not cancelled.
+    /// Whether every request must succeed unless it is cancelled.
     var isReliable: Bool { self == .good || self == .slowName || self == .trickles }
 
-    /// The time that a request has, in seconds.
+    /// The timeout of a request, in seconds.
     var patience: Double { isReliable ? 120 : 0.2 }
 }
 
@@ -61,7 +61,10 @@ final class Peers: Sendable {
         stalls = try ScriptedServer.start(.request, .send(Array(Self.pieces.prefix(500))), .stall)
     }
 
-    /// An address of a peer's; each number has a host name of its own where names are slow.
+    /// Returns the URL of a server.
+    ///
+    /// - Parameter number: The number of the request. With a slow lookup, it is part of the host
+    ///   name, so that no lookup is answered by a cache.
     func address(of peer: Peer, number: Int) -> String {
         switch peer {
         case .good: good.baseURL

@@ -6,9 +6,9 @@ import OutletSession
 import OutletTestSupport
 import OutletTransport
 
-/// All ways to send a request that do not need a Swift task.
+/// All ways to send a request that do not use Swift concurrency.
 extension StressTest {
-    /// Starts a request in the way that its number says.
+    /// Starts a request; its number determines how it is sent.
     func start(_ ticket: Ticket) -> Controls {
         switch ticket.number / 2 % 8 {
         case 0: transfer(ticket, .collect)
@@ -19,7 +19,7 @@ extension StressTest {
         case 5: stream(ticket)
         case 6: ticket.number % 5 == 0 ? lonely(ticket) : data(ticket)
         default:
-            // Nothing can be done to a blocking transfer, nor should it hold up its thread.
+            // A blocking transfer cannot be cancelled, and must not block its thread for long.
             ticket.isCancelled || !ticket.peer.isReliable
                 ? transfer(ticket, .chunks) : blocking(ticket)
         }
@@ -30,7 +30,7 @@ extension StressTest {
     ) -> Controls {
         var job = TransferJob(request: ticket.request, delivery: delivery)
         job.reportsProgress = ticket.number % 3 == 0
-        // The test's own transport is never idle, but those that few use are.
+        // Takes effect on an idle transport only. `transport` is never idle, those of `quiet` are.
         job.mayRunOnCaller = true
         let task = (transport ?? self.transport).start(job, handler: Ending(ticket))
         return Controls(
@@ -42,7 +42,10 @@ extension StressTest {
         return Controls(cancel: {}, suspend: {}, resume: {})
     }
 
-    /// Over a transport that nobody keeps: it is shut down, or lets the transfer end.
+    /// Starts a transfer over a new transport.
+    ///
+    /// The transport is shut down if the request is to be cancelled. Otherwise it is released here
+    /// and must still complete the transfer.
     private func lonely(_ ticket: Ticket) -> Controls {
         var configuration = SessionConfiguration()
         configuration.proxy = .none
@@ -96,7 +99,9 @@ extension StressTest {
     }
 }
 
-/// Waits for the end of one transfer; every other one that is to be cancelled also ends itself.
+/// Counts the end of one transfer.
+///
+/// Half of the requests to be cancelled are also cancelled here, when the response head arrives.
 private final class Ending: TransferHandler {
     private let ticket: Ticket
 

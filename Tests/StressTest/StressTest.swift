@@ -7,13 +7,13 @@ import OutletSession
 import OutletTestSupport
 import OutletTransport
 
-/// Keeps 64 requests under way from four threads until `count` have ended.
+/// Sends `count` requests from four threads, with at most 64 at a time.
 final class StressTest: Sendable {
     private static let width = 64
     private static let starters = 4
 
     let transport: CurlTransport
-    /// Often idle, so that a submitting thread drives the loop itself.
+    /// Transports with few requests: while one is idle, the submitting thread drives its loop.
     let quiet: [CurlTransport]
     let session: Session
     let peers: Peers
@@ -38,9 +38,9 @@ final class StressTest: Sendable {
         directory = FileManager.default.temporaryDirectory.path + "/outlet-test-\(getpid())"
     }
 
-    /// Runs it.
+    /// Runs the test.
     ///
-    /// - Returns: What was wrong.
+    /// - Returns: The faults found; empty if the test passes.
     func run() throws -> [String] {
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true)
@@ -58,7 +58,7 @@ final class StressTest: Sendable {
             }
         }
         started.wait()
-        // All places taken back: all requests have ended.
+        // Each request holds a place until it ends: with all places taken, all have ended.
         var free = 0
         while free < Self.width, takePlace() { free += 1 }
         workers.dismiss()
@@ -106,11 +106,14 @@ final class StressTest: Sendable {
         }
     }
 
-    /// Counts the end of a request and makes place for another.
+    /// Counts the end of a request and frees its place for another.
     ///
-    /// - Parameter outcome: A word for it, and all that is known of it.
+    /// - Parameters:
+    ///   - outcome: A word for the summary: "ok", "cancelled", or the code of the error.
+    ///   - facts: The method and the error, for the report of a fault.
+    ///   - isSuccess: Whether the response has the status 200 and no error occurred.
     func end(_ ticket: Ticket, _ outcome: String, _ facts: String, isSuccess: Bool) {
-        // Whatever a peer does, these say that something is wrong on this side.
+        // No behaviour of a server explains these errors: they are faults of the library.
         let isOurs = outcome == "badRequest" || outcome == "unknown"
         let hasReason =
             !isOurs && (ticket.isCancelled || isSuccess || !ticket.peer.isReliable)
@@ -133,7 +136,7 @@ struct Ticket: Sendable {
         self.test = test
     }
 
-    /// What is sent: a body with every fifth.
+    /// The request to send; every fifth one is a `POST` with a body.
     var request: HTTPRequest {
         var request = HTTPRequest(url: URL(string: test.peers.address(of: peer, number: number)))
         request.timeoutInterval = peer.patience
@@ -144,11 +147,11 @@ struct Ticket: Sendable {
         return request
     }
 
-    /// Where a download goes.
+    /// The path of the file that a download is saved to.
     var path: String { "\(test.directory)/\(number)" }
 }
 
-/// What any thread may do to a request.
+/// The operations on a request that any thread may call.
 struct Controls: Sendable {
     let cancel: @Sendable () -> Void
     let suspend: @Sendable () -> Void

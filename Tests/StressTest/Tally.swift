@@ -1,7 +1,7 @@
 import OutletSession
 import OutletTransport
 
-/// What became of each request of a stress test.
+/// Counts how the requests of a stress test end.
 final class Tally: Sendable {
     private struct State {
         var ends: [UInt8]
@@ -15,12 +15,13 @@ final class Tally: Sendable {
         state = Lock(State(ends: Array(repeating: 0, count: count)))
     }
 
-    /// Counts an end.
+    /// Counts one completion of a request.
     ///
     /// - Parameters:
-    ///   - outcome: A word for it.
-    ///   - fault: What is wrong with it, if anything.
-    /// - Returns: Whether it is the request's first.
+    ///   - number: The number of the request.
+    ///   - outcome: A word for the summary.
+    ///   - fault: What is wrong with the completion; `nil` if nothing is.
+    /// - Returns: Whether it is the first completion of this request.
     func end(_ number: Int, _ outcome: String, fault: String?) -> Bool {
         state.withLock { state in
             state.ends[number] &+= 1
@@ -30,14 +31,14 @@ final class Tally: Sendable {
         }
     }
 
-    /// How many ended how, the commonest first.
+    /// The number of requests for each outcome, the most frequent first.
     var summary: String {
         let outcomes = state.withLock { $0.outcomes }
         return outcomes.sorted { $0.value > $1.value }.map { "\($0.key) \($0.value)" }
             .joined(separator: ", ")
     }
 
-    /// What is wrong, ten of a kind at most.
+    /// The faults found, at most ten of each kind.
     var faults: [String] {
         let (ends, faults) = state.withLock { ($0.ends, $0.faults) }
         let lost = ends.indices.filter { ends[$0] == 0 }

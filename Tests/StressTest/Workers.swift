@@ -4,10 +4,10 @@ import OutletSession
 import OutletTestSupport
 import OutletTransport
 
-/// Threads that run closures after a random delay.
+/// Runs closures on other threads after a random delay.
 ///
-/// Half of the work goes to threads of its own and half to Dispatch, because they meet the locks of
-/// what is tested in different ways.
+/// Half of the closures run on threads made here and half on Dispatch's, because the two contend
+/// for the library's locks in different ways.
 final class Workers: Sendable {
     private let work = Lock<[@Sendable () -> Void]>([])
     private let news = DispatchSemaphore(value: 0)
@@ -28,7 +28,7 @@ final class Workers: Sendable {
         }
     }
 
-    /// Does something a little later: up to 5 ms, more when there is much to do.
+    /// Runs a closure up to 5 ms later, or after the closures submitted before it.
     func later(_ body: @escaping @Sendable () -> Void) {
         if Bool.random() {
             DispatchQueue.global().asyncAfter(
@@ -39,13 +39,15 @@ final class Workers: Sendable {
         }
     }
 
-    /// Lets the threads finish what they were told, and waits for them.
+    /// Waits until the threads made here have run their closures and ended.
+    ///
+    /// Does not wait for closures on Dispatch's threads.
     func dismiss() {
         for _ in 0..<hands { news.signal() }
         gone.wait()
     }
 
-    /// The next thing to do; `nil` when the workers are dismissed.
+    /// Waits for the next closure and returns it; `nil` after ``dismiss()`` once none is left.
     private func take() -> (@Sendable () -> Void)? {
         news.wait()
         return work.withLock { $0.isEmpty ? nil : $0.removeFirst() }

@@ -1,20 +1,22 @@
-// Many requests over a transport and a session, started, cancelled, suspended and resumed from many
-// threads at once, half of them cancelled at random times, against peers that misbehave.
+// Sends many requests with transports and a session. Several threads start, suspend, resume and
+// cancel them at the same time. Half of the requests are cancelled, at random times, and some of
+// the servers misbehave.
 //
 //   OutletStressTest COUNT
 //   OutletStressTest leave ADDRESS AUTHORITY
 //
-// The second exits with 7 in the middle of connections over TLS to that server.
+// The first form exits with 1, and prints what is wrong, when a completion is missing or occurs
+// twice, when a request fails without a reason, or when file descriptors, threads or memory leak.
 //
-// Exits with 1, and says what is wrong, when a completion is missing or comes twice, when a request
-// fails that has no reason to, or when descriptors, threads or memory are left behind.
+// The second form opens TLS connections to the server at ADDRESS, whose authority's certificate is
+// in the file AUTHORITY, and exits with 7 while they are in use.
 //
-// No Swift task runs here: the thread sanitizer of Swift 6.3 does not see how tasks synchronise.
+// Uses no Swift task: the thread sanitizer of Swift 6.3 does not see how tasks synchronise.
 
 import CFaults
 import Glibc
 
-/// One stress test from the first server to the last request's end; what was wrong.
+/// Starts the servers, runs one stress test and returns the faults found.
 func stress(_ count: Int) -> [String] {
     do {
         return try StressTest(Peers(), count: count).run()
@@ -30,7 +32,7 @@ guard CommandLine.arguments.count == 2, let count = Int(CommandLine.arguments[1]
     print("usage: OutletStressTest COUNT | OutletStressTest leave ADDRESS AUTHORITY")
     exit(64)
 }
-// The first one fills what libcurl, OpenSSL and Dispatch make once and keep.
+// The first run makes libcurl, OpenSSL and Dispatch allocate what they keep for the whole process.
 var faults = stress(min(count, 1000))
 let before = HeldResources.settled(at: nil)
 print("before: \(before)")
@@ -41,6 +43,6 @@ faults += after.excess(over: before)
 if late_lookups() == 0 { faults.append("resolver: the system's was used, not the slow one") }
 
 for fault in faults { print("fault: \(fault)") }
-// The leak check ends the program by itself, and loses what is not written yet.
+// The leak check may end the process without writing buffered output.
 fflush(nil)
 exit(faults.isEmpty ? 0 : 1)

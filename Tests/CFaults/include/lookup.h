@@ -1,29 +1,32 @@
 #ifndef OUTLET_LOOKUP_H
 #define OUTLET_LOOKUP_H
 
-/// A name service that takes its time.
+/// A getaddrinfo() that tests can delay and whose addresses tests can choose.
 ///
-/// Linked into the tests, this library's getaddrinfo() takes the place of the system's for
-/// everything in the process, libcurl included:
+/// In a test that links this library, it replaces the system's getaddrinfo() for the whole process,
+/// libcurl included:
 ///
-/// - Names that end in ".slow.test" are handed to `observer`, which may block as long as it likes,
-///   and are not found after that.
-/// - `ANYTHING.slow-MS.loopback.test` is 127.0.0.1, after MS milliseconds.
-/// - `ANYTHING.slow-MS.nowhere.test` is not known for now (EAI_AGAIN), after MS milliseconds.
-/// - Names that end in ".listed.test" have the addresses that `addresses` says.
-/// - All others go on to the system's own.
+/// - `ANYTHING.slow.test` calls the observer, which may block for any time, and then fails with
+///   EAI_NONAME.
+/// - `ANYTHING.slow-MS.loopback.test` waits MS milliseconds and returns 127.0.0.1.
+/// - `ANYTHING.slow-MS.nowhere.test` waits MS milliseconds and fails with EAI_AGAIN.
+/// - `ANYTHING.listed.test` returns the addresses that the `lookup_addresses` function returns.
+/// - Any other name is looked up with the system's getaddrinfo().
 typedef void (*lookup_observer)(const char *name);
 
-/// Sets the function that is called for slow names; without one they are not found at once. Any thread.
+/// Sets the observer of names in ".slow.test"; without one, their lookup fails at once. Any thread.
 void observe_slow_lookups(lookup_observer observer);
 
-/// Says which addresses a name has: separated by blanks, allocated with malloc(); NULL for none.
+/// Returns the addresses of a name, separated by blanks; NULL if the name has none.
+///
+/// The text must be allocated with malloc(); the caller frees it.
 typedef char *(*lookup_addresses)(const char *name);
 
-/// Sets who says the addresses of listed names; without it they are not found. Any thread.
+/// Sets the function that returns the addresses of names in ".listed.test"; without one, their
+/// lookup fails. Any thread.
 void list_addresses(lookup_addresses addresses);
 
-/// How many look-ups of names with a time in them have ended. Any thread.
+/// Returns the number of completed lookups of names with "slow-MS". Any thread.
 long late_lookups(void);
 
 #endif

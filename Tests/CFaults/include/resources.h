@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/// Bytes that malloc() has handed out and not got back, of all arenas.
+/// Returns the number of bytes allocated with malloc() and not freed, in all arenas.
 size_t heap_in_use(void);
 
 #endif

@@ -1,10 +1,11 @@
 #ifndef OUTLET_WALL_CLOCK_H
 #define OUTLET_WALL_CLOCK_H
 
-/// Puts this process's wall clock forward, or back; the monotonic clock goes on as ever.
+/// Moves the wall clock of this process by a number of seconds, backwards if it is negative.
 ///
-/// Linked into the tests, this library's clock_gettime() and time() take the place of the system's for
-/// all shared libraries of the process. For processes that run one test alone.
+/// The monotonic clock does not change. In a test that links this library, its clock_gettime() and
+/// time() replace the system's for the whole process, so call it only in a process that runs a
+/// single test.
 void shift_wall_clock(long seconds);
 
 #endif

@@ -1,1 +1,1 @@
-/* Nothing to call: linked into a program, it takes effect by itself. */
+/* Declares nothing: linking this library into a program is enough. */

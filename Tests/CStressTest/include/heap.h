@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-/// Bytes in use in all of malloc's arenas, its caches included; 0 under the address sanitizer.
+/// Returns the number of bytes in use in all arenas of malloc(), including blocks in the threads'
+/// caches; 0 under the address sanitizer.
 size_t heap_bytes(void);
 
 #endif

@@ -5,7 +5,7 @@ import FoundationEssentials
 @testable import OutletHTTP
 @testable import OutletSession
 
-/// What comes behind a head.
+/// Parsers of bodies, of content codings and of WebSocket frames.
 let bodyTargets: [FuzzTarget] =
     [
         FuzzTarget("server-sent-events") { data in

@@ -4,7 +4,7 @@ import FoundationEssentials
 @testable import OutletHTTP
 @testable import OutletSession
 
-/// What servers set, and what a file says they did.
+/// Parsers of `Set-Cookie` fields and of the files with cookies and HSTS policies.
 let cookieTargets: [FuzzTarget] = [
     FuzzTarget("set-cookie") { data in
         let headers: HTTPHeaders = ["Set-Cookie": data.text]
@@ -59,7 +59,8 @@ private func checkPrefix(_ cookie: Cookie) throws {
     }
 }
 
-/// What is written is one line for each cookie, and reads as some of those that were written.
+/// Checks that the file has at most one line per cookie, and that each cookie read from it is one
+/// of those written.
 private func checkFile(_ cookies: [Cookie]) throws {
     let text = CookieFile.encode(cookies)
     let lines = text.lines.filter {

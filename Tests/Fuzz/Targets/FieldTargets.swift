@@ -9,12 +9,12 @@ import Glibc
 @testable import OutletTransport
 @testable import OutletTransport
 
-/// Header sections and the values of fields.
+/// Parsers of header sections and of field values.
 let fieldTargets: [FuzzTarget] = [
     FuzzTarget("head-block") { data in
         let block = HTTPHeaders(HeaderBlock(bytes: Array(data)))
         try checkFields(block)
-        // As libcurl's callback collects it: in pieces of whole lines.
+        // Also in pieces of whole lines, which is how libcurl's header callback receives them.
         var head = ccurl_head()
         head.completed = { _, _ in true }
         head.limit = 1 << 20
@@ -117,8 +117,9 @@ let fieldTargets: [FuzzTarget] = [
     },
 ]
 
-/// Whether a shell takes a text as one word without anything of it acting: quotes with bytes between
-/// them, escaped quotes, and `printf` of octal numbers.
+/// Returns whether a shell reads the text as one word and expands or runs nothing else of it.
+///
+/// Accepts single-quoted bytes, escaped single quotes, and `printf` of octal numbers only.
 private func isOneWord(_ text: Substring.UTF8View) -> Bool {
     var rest = text
     while let byte = rest.first {
@@ -147,7 +148,7 @@ private func checkFields(_ headers: HTTPHeaders) throws {
                     == header.value.utf8.count,
             "value \(header.value.debugDescription)")
     }
-    // Names that are not UTF-8 are not those that the table has.
+    // A name with invalid UTF-8 is stored as bytes, so a lookup of its replaced text finds nothing.
     for header in headers where !header.name.unicodeScalars.contains("\u{FFFD}") {
         try expect(
             headers.values(for: header.name).contains { $0.hasSameBytes(as: header.value) },

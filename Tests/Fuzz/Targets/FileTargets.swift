@@ -7,12 +7,12 @@ import FoundationEssentials
 @testable import OutletSession
 import OutletTransport
 
-/// Files and data that another process, or nobody known, has written.
+/// Parsers of files and data that another process may have written or changed.
 let fileTargets: [FuzzTarget] = [
     FuzzTarget("cache-file") { data in
-        // The bytes as they are; a checksum keeps most of them out.
+        // The bytes as a cache file; the checksum rejects most of them.
         _ = CacheFile.decode(data, key: "http://x.test/")
-        // And as the values of an entry, which must come back.
+        // The bytes as the values of an entry, which must be the same after encoding and decoding.
         let values = data.split(separator: 0x0A).map { $0.prefix(200).text }
         var headers = HTTPHeaders()
         for (name, value) in zip(values, values.dropFirst()) {
@@ -59,7 +59,7 @@ let fileTargets: [FuzzTarget] = [
     FuzzTarget("netlink") { data in
         var table = RouteTable()
         _ = try? table.take(Array(data), sequence: 0, port: 0)
-        // A link takes a header of 16 bytes and 16 of its own, a hop 8.
+        // A link is a 16-byte message header and 16 bytes of data; a next hop is 8 bytes.
         try expect(table.links.count <= data.count / 32, "more links than messages")
         try expect(table.routes.count <= data.count / 8, "more routes than hops")
         _ = table.path { _ in .other }

@@ -4,10 +4,10 @@ import Glibc
 @testable import OutletHTTP
 @testable import OutletPluginHost
 
-/// What a plugin's file says before any of its code runs.
+/// Parsers of a plugin's file, schema, settings and signatures, which run before its code does.
 let pluginTargets: [FuzzTarget] = [
     FuzzTarget("elf") { data in
-        // A file without a name, as `tmpfile` makes one.
+        // `FileBytes` reads from a descriptor, so the bytes go to an unnamed temporary file.
         guard let stream = tmpfile() else { return }
         defer { fclose(stream) }
         let descriptor = fileno(stream)
@@ -27,7 +27,7 @@ let pluginTargets: [FuzzTarget] = [
         try expect(again == manifests, "padding makes another manifest")
         try expect(Set(manifests.map(\.id)).count == manifests.count, "an id is there twice")
     },
-    // A schema and what is held against it, with a zero between them.
+    // The input is a schema, a zero byte, and the JSON text to validate with the schema.
     FuzzTarget("schema") { data in
         let parts = data.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
         let schema = ConfigurationSchema(text: Data(parts[0]).text)

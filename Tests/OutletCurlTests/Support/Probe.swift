@@ -28,7 +28,7 @@ final class Probe: TransferHandler {
         self.onChunk = onChunk
     }
 
-    /// Whether the end is among the events, which it is before ``end`` is set.
+    /// Whether the end was recorded; true before ``end`` is set.
     var isOver: Bool {
         events.values.contains { if case .end = $0 { true } else { false } }
     }
@@ -41,7 +41,9 @@ final class Probe: TransferHandler {
         events.values.flatMap { if case .chunk(let chunk) = $0 { chunk } else { [UInt8]() } }
     }
 
-    /// Whether the chunks are these bytes; a yes or no, where a difference would fill the screen.
+    /// Returns whether the chunks are these bytes.
+    ///
+    /// `#expect` with this `Bool` does not print the bytes, which would fill the screen.
     func received(_ bytes: [UInt8]) -> Bool { chunks == bytes }
 
     var progress: [TransferCounts] {
@@ -74,7 +76,7 @@ final class Probe: TransferHandler {
     }
 }
 
-/// Calls a closure where a transfer ends.
+/// Calls a closure when a transfer ends, on the thread of the callback.
 final class Ending: TransferHandler {
     private let body: @Sendable (TransferResult) -> Void
 
@@ -86,30 +88,32 @@ final class Ending: TransferHandler {
 }
 
 extension CurlTransport {
-    /// Carries one request and waits for its end.
+    /// Performs one request and waits for its end.
     func perform(_ request: HTTPRequest) async throws -> TransferResult {
         try await carry(TransferJob(request: request))
     }
 
-    /// Carries one job and waits for its end.
+    /// Performs one job and waits for its end.
     func carry(_ job: TransferJob, probe: Probe = Probe()) async throws -> TransferResult {
         _ = start(job, handler: probe)
         return try await probe.end.value()
     }
 
-    /// Gets an address.
+    /// Performs a `GET` request and waits for its end.
     func get(_ url: String, headers: HTTPHeaders = HTTPHeaders()) async throws -> TransferResult {
         try await perform(HTTPRequest(url: URL(string: url), headers: headers))
     }
 }
 
 extension TransferResult {
-    /// The body as text; empty when there is none.
+    /// The body as text; empty if there is no body.
     var text: String { String(decoding: body ?? Data(), as: UTF8.self) }
 }
 
 extension TransportConfiguration {
-    /// The usual settings, changed by `change`, and independent of the environment.
+    /// The default settings without a proxy, changed by `change`.
+    ///
+    /// Without it, a proxy in the environment would change the results.
     static func test(_ change: (inout TransportConfiguration) -> Void = { _ in })
         -> TransportConfiguration
     {
@@ -121,7 +125,7 @@ extension TransportConfiguration {
 }
 
 extension CurlTransport {
-    /// A transport with the usual settings, independent of the environment.
+    /// A transport with the default settings and without a proxy.
     static func test(_ change: (inout TransportConfiguration) -> Void = { _ in }) -> CurlTransport {
         CurlTransport(configuration: .test(change))
     }
