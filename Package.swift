@@ -292,14 +292,12 @@ let package = Package(
                 "CSpawn", "COpenSSL",
             ],
             path: "Tests/OutletTestSupport", swiftSettings: swift),
-        .target(name: "CStressTest", path: "Tests/CStressTest", cSettings: c),
         .executableTarget(
             name: "OutletStressTest",
             dependencies: [
                 "OutletCurl", "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP",
                 "OutletTestSupport",
                 "CFaults",
-                "CStressTest",
             ],
             path: "Tests/StressTest", swiftSettings: swift),
         // A program that links FoundationEssentials alone, as most of the tests cannot.

@@ -177,8 +177,8 @@ import Testing
         isRefused(
             try await transport.carry(job(url, .publicOnly)).error, "127.0.0.2")
         #expect(server.requests.count == 1)
-        // A request without a policy leaves an idle connection to 127.0.0.1; a request with a policy
-        // that does not allow this address must not use it.
+        // A request without a policy leaves an idle connection to 127.0.0.1. A request whose policy
+        // does not allow this address must not use that connection.
         #expect(try await transport.carry(job(url, nil)).text == "x")
         let second = try AddressPolicy(.publicOnly, allowing: ["127.0.0.2"])
         let result = try await transport.carry(job(url, second))

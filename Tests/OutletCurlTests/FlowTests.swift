@@ -328,7 +328,7 @@ import Testing
 }
 
 @Suite struct `Orders from a handler and from elsewhere` {
-    /// Starts the next transfer when one ends, suspends it there and resumes it from another thread.
+    /// Starts a transfer when one ends, suspends it there and resumes it from another thread.
     private final class Chain: TransferHandler, @unchecked Sendable {
         // Unchecked: only the transport's thread accesses `left`.
         private let transport: CurlTransport

@@ -204,7 +204,7 @@ import Testing
             var posted = 0
             var read: [Int] = []
         }
-        // There are 100,000 sequences: an `#expect` for each would be slow, so only faults are kept.
+        // With 100,000 sequences, an `#expect` for each would be slow, so only faults are recorded.
         var faults: [String] = []
         func check(_ isRight: Bool, _ path: [Step], _ fault: String) {
             if !isRight { faults.append("\(path): \(fault)") }

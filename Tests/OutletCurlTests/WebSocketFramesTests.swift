@@ -104,7 +104,7 @@ import OutletTransport
         #expect(receive(frames, WebSocketFrame.text("ab").bytes).isEmpty)
         #expect(frames.fault == .messageTooBig)
         let rest = bytes(frames)
-        // Message: 10 bytes of header and 4 of mask. Close: 2 bytes of header, 4 of mask, 2 of code.
+        // Message: 10 bytes of header, 4 of mask. Close: 2 bytes of header, 4 of mask, 2 of code.
         #expect(first.count + rest.count == 100_014 + 8)
         #expect(rest.suffix(8).first == 0x88)
     }

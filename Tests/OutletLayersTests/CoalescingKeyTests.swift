@@ -4,7 +4,6 @@ import Testing
 
 @testable import OutletLayers
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// What requests must have in common to share a transfer: each thing by itself.
 @Suite struct CoalescingKeyTests {

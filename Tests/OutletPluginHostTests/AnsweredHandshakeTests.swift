@@ -8,7 +8,7 @@ import Testing
 @testable import OutletPluginHost
 import OutletTransport
 
-/// A WebSocket handshake that a plugin has answered.
+/// A WebSocket handshake that a plugin answers in place of the server.
 @Suite struct AnsweredHandshakeTests {
     @Test func `fails, and does not reach the network`() async throws {
         let network = StubTransport { _ in .webSocket([.close(.normalClosure)]) }

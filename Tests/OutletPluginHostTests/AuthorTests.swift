@@ -3,7 +3,7 @@ import OutletPluginHost
 import OutletTestSupport
 import Testing
 
-/// What the documentation promises to plugin authors, done as they would.
+/// Builds plugins with the commands and the code that the documentation gives to plugin authors.
 @Suite struct AuthorTests {
     private static let root = String(
         #filePath.dropLast("/Tests/OutletPluginHostTests/AuthorTests.swift".count))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import OutletPluginHost
 
-/// Plugins that fail too often, and what becomes of requests without them.
+/// The circuit breaker of plugins that fail too often, and requests while it is open.
 @Suite(.timeLimit(.minutes(2))) struct BreakerTests {
     // MARK: The machine
 
@@ -46,7 +46,7 @@ import Testing
 
     // MARK: Plugins
 
-    /// A plugin that promises answers and gives none.
+    /// Loads a plugin that promises answers and never gives them.
     private func host(
         failsOpen: Bool, maximumFaults: Int, observer: ActivityRecorder
     ) throws -> PluginHost {
@@ -73,7 +73,7 @@ import Testing
             let response = await session.request("http://a.example/").serializingString().response
             kinds.append((response.error?.underlyingError as? PluginError)?.kind)
         }
-        // Of each request several hooks are asked.
+        // Each request calls several hooks, so the first two requests cause the four faults.
         #expect(kinds.first == .timedOut && kinds.last == .tripped)
         #expect(stub.requests.isEmpty)
         let status = try #require(host.status.first)
@@ -124,7 +124,7 @@ import Testing
             #expect(response.value == "x")
         }
         #expect(host.status.first?.hooks["adapt"]?.calls == 2)
-        // Passed over, and told all the same.
+        // The third request skips the plugin, which is reported to the observer as well.
         #expect(recorder.activities.values.filter { $0.failure != nil }.count == 3)
         withExtendedLifetime(session) {}
     }

@@ -8,13 +8,18 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// What a plugin keeps for a call, and how long its hooks are waited for.
+/// The memory that a plugin keeps for a call, and how long the host waits for its hooks.
 @Suite(.timeLimit(.minutes(2))) struct CallScopeTests {
     private let address = "http://test.example/"
 
+    /// Loads the fixture.
+    ///
     /// - Parameters:
-    ///   - at: The hook that takes its time.
-    ///   - how: What it does then.
+    ///   - at: The hook that behaves as `how` says.
+    ///   - how: "pend" promises an answer, "block" blocks the thread, "settle" answers and then
+    ///     tries to change the request.
+    ///   - quick: Whether to use the plugin of the fixture that never blocks.
+    ///   - answerDeadline: How long the host waits for a promised answer.
     private func host(
         at: String = "none", how: String = "", quick: Bool = false,
         answerDeadline: Duration = .seconds(60)
@@ -31,7 +36,7 @@ import Testing
         return count
     }
 
-    /// Waits until a count is reached.
+    /// Waits until the plugin's counter `name` is at least `count`, and checks that it is equal.
     private func reach(
         _ count: Int64, _ name: String, _ host: PluginHost, quick: Bool = false
     ) async throws {
@@ -51,7 +56,7 @@ import Testing
         #expect(response.response?.statusCode == 200)
         try await reach(1, "finished", host)
         #expect(try count("live", host) == 0)
-        // adapt, prepare and will_send of two attempts, a retry, did_receive and process.
+        // Two attempts with adapt, prepare and will_send each; retry; did_receive and process.
         #expect(try count("hooks_seen", host) == 9)
         for _ in 0..<3 { _ = await session.request(address).serializingData().response }
         try await reach(4, "finished", host)
@@ -68,7 +73,7 @@ import Testing
         let response = await session.request(address).serializingDecodable([Int].self).response
         #expect(response.value == [1])
         try await reach(1, "finished", host)
-        // Both times adapt, prepare, will_send, did_receive and process, and a retry between them.
+        // Two attempts with adapt, prepare, will_send, did_receive and process each, and a retry.
         #expect(try count("hooks_seen", host) == 11 && count("live", host) == 0)
     }
 
@@ -170,7 +175,7 @@ import Testing
         let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
         let response = await session.request(address).serializingString().response
         #expect("\(String(describing: response.error))".contains("did not answer in time"))
-        // The hook is still on its stack: the call's memory is in use.
+        // The hook has not returned and still uses the call's memory.
         #expect(try count("finished", host) == 0)
         _ = try count("release", host)
         try await reach(1, "finished", host)
@@ -216,7 +221,7 @@ import Testing
 
     @Test func `a plugin without request_done has nowhere to keep anything`() async throws {
         let host = try PluginFolder(faulty: "WrongHandles").load()
-        // The fixture ends the process at any answer but the right one.
+        // The fixture aborts the process if a call of the host returns a wrong status.
         let stub = StubTransport(answers: [.status(200)])
         _ = try await host.provider(over: stub).request(.page)
     }

@@ -118,7 +118,7 @@ import Testing
                 == "plugin dev.outlet.request-id: call is not available: it was shut down")
     }
 
-    /// Calls the plugin whose line it receives.
+    /// Calls the plugin from inside `pluginDidLog`.
     private final class CallingObserver: PluginObserver {
         let host = Lock<PluginHost?>(nil)
         let errors = Recorder<String>()
@@ -174,7 +174,7 @@ import Testing
         }
         #expect(try plugin.call("liked", .function(likes)) == 2)
         #expect(seen.values == ["red", "green", "blue"])
-        // Of another kind than the plugin was promised: as if it had given nothing.
+        // A result of another type than the signature's is treated like no result.
         #expect(try plugin.call("liked", .function(PluginCallback { _ in "yes" })) == 0)
         #expect(plugin.misbehaviour == [:])
     }

@@ -4,7 +4,9 @@ import Testing
 
 @testable import OutletPluginHost
 
-/// What is asked of a plugin for a call that was cancelled, or is over; each race as it comes out.
+/// Which hooks the host calls for a call that is cancelled or has ended.
+///
+/// Each test makes the calls of one outcome of a race in a fixed order.
 @Suite struct CancelledCallTests {
     private func instance() throws -> (host: PluginHost, instance: PluginInstance) {
         let host = try PluginFolder(faulty: "Keeps").load()
@@ -34,7 +36,7 @@ import Testing
             hook: .retry, instance: instance, passing: .init(), limit: 1_000_000_000)
         _ = token.register()
         token.abandon()
-        // At once, on this thread: a worker that comes to it now finds it withdrawn.
+        // A worker thread that reaches the waiting call now gets `false` and skips it.
         #expect(!token.begin())
         withExtendedLifetime(host) {}
     }

@@ -10,7 +10,7 @@ import Testing
             .map(\.description)
     }
 
-    /// Why a schema cannot be used.
+    /// Returns why a schema cannot be used; `nil` if it can.
     private func fault(_ schema: String, _ value: String = "{}") throws -> String? {
         do {
             _ = try violations(schema, value)
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func `a schema can make no work without end`() throws {
-        // Each level tries the next one twice.
+        // Each level checks the next level twice: 2^40 checks.
         var doubling = ##"{"$ref": "#/definitions/0", "definitions": {"##
         for level in 0..<40 {
             let next = ##"{"$ref": "#/definitions/\##(level + 1)"}"##
@@ -129,7 +129,7 @@ import Testing
         doubling += #""40": false}}"#
         #expect(
             try fault(doubling) == "checking the value with it takes more than 1000000 steps")
-        // Each level leads to the next one.
+        // Each level refers to the next: the depth is the number of levels.
         func chain(_ count: Int) -> String {
             let levels = (0..<count).map { level in
                 ##""\##(level)": {"not": {"$ref": "#/definitions/\##(level + 1)"}}"##
@@ -202,7 +202,7 @@ import Testing
 
     // MARK: The test suite of JSON Schema
 
-    /// Files with schemas that lie elsewhere, which this host does not fetch.
+    /// The files with references to other schemas, which the host does not load.
     private static let filesWithReferences: Set = [
         "definitions.json", "ref.json", "refRemote.json",
     ]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OutletPluginHost
 
-/// What is checked is what runs, of plugins and of the libraries beside them.
+/// The host runs the bytes that it checked, of plugins and of the libraries beside them.
 @Suite struct CopyTests {
     private func plugin(_ id: String, if condition: String = "1") -> String {
         """
@@ -73,9 +73,15 @@ import Testing
             ])
     }
 
-    /// A plugin that runs only if the libraries beside it give seven, one of which needs the other.
+    /// Compiles a plugin that loads only if the libraries beside it return 7.
     ///
-    /// - Parameter name: Part of their names, by which the linker knows them from others'.
+    /// There are two libraries; one needs the other.
+    ///
+    /// - Parameters:
+    ///   - folder: The folder to compile into.
+    ///   - name: A part of the libraries' names, unique in the process: the dynamic linker treats
+    ///     libraries of the same name as one.
+    ///   - sum: The value that the compiled libraries return.
     private func makeBundle(_ folder: PluginFolder, _ name: String, sum: Int = 7) async throws {
         for name in ["plugins", "lib", "lib/deep", "lib/aside"] {
             mkdir(folder.directory.path(name), 0o755)
@@ -96,7 +102,7 @@ import Testing
         let file = try PluginFile(
             path: folder.directory.path("plugins/x.so"), checksOwnership: true)
         #expect(file.bundle.needed.count == 2)
-        // Neither what they are now nor whether they are there counts any more.
+        // The libraries were read already: neither replacing nor deleting them has an effect.
         try await makeBundle(folder, "copied", sum: 8)
         unlink(folder.directory.path("lib/deep/libcopied-in.so"))
         #expect(try PluginModule(file).descriptors.map(\.id) == ["whole.bundle"])

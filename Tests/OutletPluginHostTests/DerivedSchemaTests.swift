@@ -4,7 +4,7 @@ import Testing
 
 @testable import OutletPluginHost
 
-/// The schema that the Swift kit makes of the type of a configuration, and what the host makes of it.
+/// The schema that the Swift kit derives from a configuration type, used by the host.
 @Suite struct DerivedSchemaTests {
     private let folder: PluginFolder
 

@@ -3,9 +3,9 @@ import Testing
 
 @testable import OutletPluginHost
 
-/// What a plugin says of itself, in C's words.
+/// Reading the C descriptor of a plugin.
 @Suite struct DescriptorTests {
-    /// Hands over a text as C sees it.
+    /// Calls `body` with a C view of a text, which is valid during the call.
     private func view<Result>(of text: String, _ body: (outlet_view) throws -> Result) rethrows
         -> Result
     {

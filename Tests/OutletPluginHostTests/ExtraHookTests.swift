@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Serializers and event monitors that plugins offer.
+/// Serializers and event monitors that plugins provide.
 @Suite(.timeLimit(.minutes(2))) struct ExtraHookTests {
     private let address = "http://test.example/page"
 

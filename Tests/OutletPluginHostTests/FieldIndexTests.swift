@@ -5,7 +5,7 @@ import Testing
 @testable import OutletPluginHost
 
 @Suite struct FieldIndexTests {
-    /// Changes of all kinds, of few names and of many, in an order that repeats from run to run.
+    /// Makes random changes of all kinds to few and to many names, with a fixed seed.
     @Test(arguments: [8, 90, 400])
     func `fields come out as without an index`(names: Int) {
         var random = Steps(state: UInt64(names))

@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [
-        // Its size when it is loaded, and its place in the file.
+        // Offsets in the program header: of the size in memory, and of the offset in the file.
         (40, 0, "is larger in the file than loaded"), (8, 0x40, "ends at byte "),
     ])
     func `a segment that cannot be what it says is an error`(
@@ -114,7 +114,7 @@ import Testing
     @Test func `damaged headers are errors, wherever the damage is`() throws {
         let whole = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
         let folder = try PluginFolder()
-        // Each of the header's offsets and counts in turn becomes as large as it can be.
+        // Sets each offset and count of the ELF header in turn to its largest value.
         for (offset, length) in [(32, 8), (40, 8), (54, 2), (56, 2), (58, 2), (60, 2), (62, 2)] {
             var bytes = whole
             for index in offset..<offset + length { bytes[index] = 0xFF }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import OutletPluginHost
 
-/// Whose files are trusted, as a value.
+/// The owners and modes with which a file is trusted, tested without files.
 @Suite struct FileTrustTests {
     private func objection(
         user: uid_t, mode: mode_t, allowsWriting: Bool = false

@@ -5,7 +5,7 @@ import OutletProvider
 import OutletSession
 import OutletTesting
 
-/// What the tests ask for.
+/// The requests of the tests; the fixtures read their `X-` fields.
 enum Fixture: TargetType {
     case page
     case answered(String)
@@ -27,7 +27,7 @@ enum Fixture: TargetType {
 }
 
 extension PluginHost {
-    /// A provider over a stub, with all that this host has to give.
+    /// Makes a provider whose session uses the stub and this host's plugins.
     func provider(
         over stub: StubTransport, eventMonitors: [any EventMonitor] = []
     ) -> Provider<Fixture> {
@@ -37,7 +37,7 @@ extension PluginHost {
     }
 }
 
-/// The plugin's error inside a provider's.
+/// Returns the plugin's error inside the error that `body` throws; `nil` if there is none.
 func pluginError(_ body: () async throws -> Response) async -> PluginError? {
     do {
         _ = try await body()

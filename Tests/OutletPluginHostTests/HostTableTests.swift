@@ -7,9 +7,9 @@ import Testing
 
 @testable import OutletPluginHost
 
-/// The functions of the host table as a plugin calls them.
+/// The functions of the host table, called the way a plugin calls them.
 @Suite struct HostTableTests {
-    /// An instance as far as the table knows, and a request that it was given.
+    /// An instance with its host table, and the handles of a request and of a call.
     private final class Caller {
         let recorder = ActivityRecorder()
         let owner: PluginOwner
@@ -84,7 +84,7 @@ import Testing
         try #require(pipe(&ends) == 0)
         defer { for end in ends { close(end) } }
         try #require(write(ends[1], "x", 1) == 1)
-        // The kernel says what a store would end in.
+        // `read` fails with `EFAULT` on memory that is not writable, where a store would crash.
         #expect(read(ends[0], UnsafeMutableRawPointer(mutating: caller.table), 1) == -1)
         #expect(errno == EFAULT)
     }
@@ -92,7 +92,7 @@ import Testing
     @Test func `a length above its limit is refused, and nothing of it is read`() throws {
         let caller = try Caller()
         let (table, host, request) = (caller.table, caller.table.pointee, caller.request)
-        // Where the bytes would end is not mapped at all.
+        // The view's memory is not mapped: reading it would crash.
         func lie(_ length: Int32) -> outlet_view {
             outlet_view(ptr: UnsafePointer(bitPattern: 4096), len: UInt64(length) + 1)
         }

@@ -35,7 +35,7 @@ import Testing
             #expect(adaptError?.kind == .timedOut)
         }
         #expect(stub.requests.isEmpty)
-        // cancel was called for both, and its late answers were no breach.
+        // `cancel` was called for both hooks. Late answers there do not count as misbehaviour.
         #expect(try host.call("faulty.never-settles.cancelled") == 2)
         #expect(host.plugins.first?.misbehaviour == [.neverSettled: 2])
     }
@@ -78,7 +78,7 @@ import Testing
         #expect(try await ended.value())
         try await cancelled(1, of: host)
         #expect(stub.requests.isEmpty)
-        // Its late answer was no breach, and the last use of the completion's handle.
+        // The late answer does not count as misbehaviour, and ends the completion's handle.
         #expect(host.plugins.first?.misbehaviour == [:])
         #expect(try lastCancelled(of: host) == nil)
     }
@@ -87,7 +87,7 @@ import Testing
         let host = try PluginFolder(faulty: "NeverSettles").load()
         let session = Session(transport: StubTransport(answers: [.status(503)]))
         let retriers = try #require((host.interceptors.first as? Interceptor)?.retriers)
-        // A session that nobody holds would end the request before the retrier is asked.
+        // A released session would cancel the request before the retrier is called.
         defer { withExtendedLifetime(session) {} }
         let ended = Once<SessionError?>()
         let request = session.request(
@@ -98,14 +98,15 @@ import Testing
         let error = try await ended.value()
         #expect(error?.responseCode == 503, "\(String(describing: error))")
         try await cancelled(1, of: host)
-        // Answered by the wrong function, it may still have its late answer, until the plugin ends.
+        // The plugin answered with the wrong function, so the handle stays valid for a late answer
+        // until the plugin ends.
         let forgotten = try lastID(of: host)
         #expect(try lastCancelled(of: host) != nil)
         #expect(await host.shutDown() == [])
         #expect(HandleTable.shared.find(forgotten, as: OutletPluginHost.Completion.self) == nil)
     }
 
-    /// The handle of the completion that a plugin was last told nobody waits for.
+    /// Returns the handle of the completion with which the host last called the plugin's `cancel`.
     private func lastID(of host: PluginHost) throws -> UInt64 {
         guard case .int(let id) = try host.call("faulty.never-settles.last") else {
             throw TestSupportError("no number")
@@ -113,7 +114,7 @@ import Testing
         return UInt64(bitPattern: id)
     }
 
-    /// That completion, as long as it may be answered.
+    /// Returns this completion; `nil` once its handle has ended.
     private func lastCancelled(of host: PluginHost) throws -> OutletPluginHost.Completion? {
         HandleTable.shared.find(try lastID(of: host), as: OutletPluginHost.Completion.self)
     }
@@ -175,14 +176,14 @@ import Testing
         #expect(effects.map(\.effects) == [["URL -> http://next.example/new"], []])
     }
 
-    /// Waits until a plugin has been asked for so many answers.
+    /// Waits until the host has called `count` hooks of the plugin.
     private func asked(_ count: Int64, of host: PluginHost) async throws {
         while try host.call("faulty.never-settles.asked") != .int(count), !Task.isCancelled {
             await Task.yield()
         }
     }
 
-    /// Waits until a plugin was told that nobody waits for so many answers.
+    /// Waits until the host has called the plugin's `cancel` `count` times.
     private func cancelled(_ count: Int64, of host: PluginHost) async throws {
         while try host.call("faulty.never-settles.cancelled") != .int(count) {
             await Task.yield()
@@ -219,9 +220,9 @@ import Testing
             HTTPRequest(url: URL(string: "http://test.example/")),
             using: RequestAdapterState(requestID: UUID(), session: session)
         ) { answer.set($0) }
-        // Behind the hook, which has begun then.
+        // Calls of a plugin run one after the other, so the hook has returned when this call does.
         #expect(try host.call("faulty.late-settle.started") == 1)
-        // The fixture's thread runs from destroy on, and ends the process if it is not refused.
+        // The fixture's thread calls the host during `destroy` and aborts unless it is refused.
         #expect(await host.shutDown() == [])
         _ = try await answer.value()
         #expect(answer.callCount == 1)

@@ -8,7 +8,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-/// Bodies piece by piece, in a Swift plugin.
+/// A plugin written in Swift that processes bodies piece by piece.
 @Suite(.timeLimit(.minutes(patience))) struct KitStreamTests {
     private let recorder = ActivityRecorder()
 

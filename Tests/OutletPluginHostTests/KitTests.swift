@@ -61,7 +61,7 @@ import Testing
         #expect(line.level == .info)
     }
 
-    /// A request with a mode, through a session of the plugin's.
+    /// Sends a request with the fixture's mode in `X-Mode`, in a session with the plugin.
     private func response(
         mode: String, body: HTTPBody = .none, over stub: StubTransport
     ) async throws -> DataResponse<String, SessionError> {

@@ -74,7 +74,7 @@ import Testing
 @Suite struct CompletionMachineTests {
     private typealias Machine = CompletionMachine<Int>
 
-    /// A machine whose hook is on the stack.
+    /// Returns a machine whose hook has been called and has not returned.
     private func begun() -> Machine {
         var machine = Machine()
         #expect(machine.begin() == true)

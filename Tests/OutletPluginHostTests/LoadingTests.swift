@@ -6,7 +6,7 @@ import Testing
 @testable import OutletPluginHost
 
 @Suite struct LoadingTests {
-    /// Loads one faulty plugin beside a good one, and gives the error without the path.
+    /// Loads a faulty plugin and a good one, and returns the error without the path.
     private func failure(of name: String) throws -> String {
         let folder = try PluginFolder(faulty: name, samples: ["librequest-id.so"])
         let host = try folder.load()
@@ -88,12 +88,12 @@ import Testing
     }
 
     @Test func `a broken manifest stops a plugin before any of its code runs`() throws {
-        // Its constructor would end the process.
+        // Its constructor would end the process if the library were mapped.
         let error = try failure(of: "BrokenManifest")
         #expect(error.hasPrefix("manifest is wrong: not JSON: "))
     }
 
-    /// A library with two plugins, `some.first` and `some.second`.
+    /// Returns the code of a library with the plugins `some.first` and `some.second`.
     private func pair(_ manifests: String) -> String {
         """
         \(manifests)
@@ -256,7 +256,7 @@ import Testing
         try folder.copy("libpacer.so", as: "z-second-swift.so")
         let host = try folder.load()
         #expect(host.plugins.map(\.id) == ["dev.outlet.pacer", "dev.outlet.request-id"])
-        // The second copy of the Swift plugin was mapped and asked: its id came second.
+        // The second copy of the Swift plugin was loaded, then refused because its id is in use.
         #expect(
             host.failures.map(\.path) == ["\(folder.path)/z-second-swift.so"])
         #expect(try host.call("dev.outlet.pacer.delay_ms", [2]) == .int(400))
@@ -323,9 +323,9 @@ import Testing
     }
 }
 
-/// A plugin that allows one instance in a process: one test at a time.
+/// Tests of a plugin that allows only one instance per process; they run one after the other.
 @Suite(.serialized) struct LonePluginTests {
-    /// The mode that the umask leaves a file.
+    /// Creates a file with mode 0666 and returns the mode that the umask leaves.
     private func modeOfNewFile(_ path: String) -> mode_t? {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         defer { close(descriptor) }
@@ -348,7 +348,7 @@ import Testing
         sigaction(SIGXFSZ, nil, &action)
         #expect(action.__sigaction_handler.sa_handler == nil)
 
-        // It also wants to be alone.
+        // The plugin allows one instance per process.
         let second = try folder.load()
         #expect(
             second.failures.map(\.description) == [
@@ -361,7 +361,7 @@ import Testing
         _ = await third.shutDown()
     }
 
-    /// A library that takes over a signal when it is loaded.
+    /// Returns the code of a library that installs a signal handler when it is loaded.
     private func taking(_ signal: Int32) -> String {
         """
         #include <signal.h>
@@ -431,7 +431,8 @@ import Testing
         #expect(
             PluginDirectoryError.incomplete(failures).description
                 == "\(failures[0]); and 1 more")
-        // What had started was ended: it wants to be alone, and is again.
+        // The failed load has shut down the plugins it started: the plugin that allows one instance
+        // starts again, and the failures are the same.
         #expect(try folder.load().failures == failures)
     }
 }

@@ -2,7 +2,7 @@ import OutletPluginHost
 import OutletTestSupport
 import Testing
 
-/// What a descriptor says of a plugin's place and needs.
+/// The order of plugins and the services they need, as their descriptors declare them.
 @Suite struct OrderTests {
     private func code(_ id: String, _ fields: String) -> String {
         """

@@ -3,11 +3,15 @@ import OutletTestSupport
 
 @testable import OutletPluginHost
 
-/// A plugin directory of a test's own, filled with built plugins.
+/// A temporary plugin directory for one test, with plugins from the build directory.
 final class PluginFolder: Sendable {
     let directory: TemporaryDirectory
 
-    /// - Parameter faulty: Names of fixtures, such as `NoEntry`.
+    /// Makes a directory and copies plugins into it.
+    ///
+    /// - Parameters:
+    ///   - faulty: The names of fixtures, such as `NoEntry` for `libFaultyNoEntry.so`.
+    ///   - samples: The file names of other plugins.
     init(faulty: String..., samples: [String] = []) throws {
         directory = try TemporaryDirectory()
         for name in faulty { try copy("libFaulty\(name).so") }
@@ -16,7 +20,9 @@ final class PluginFolder: Sendable {
 
     var path: String { directory.path }
 
-    /// Copies a product into the folder, with mode 0755.
+    /// Copies a plugin from the build directory into the folder.
+    ///
+    /// - Returns: The path of the copy.
     @discardableResult
     func copy(_ product: String, as name: String? = nil) throws -> String {
         let target = directory.path(name ?? product)
@@ -24,7 +30,9 @@ final class PluginFolder: Sendable {
         return target
     }
 
-    /// Compiles a library in C into the folder, or below it; `faulty.h` helps.
+    /// Compiles C code, which may use `faulty.h`, to a library in the folder or below it.
+    ///
+    /// - Returns: The path of the library.
     @discardableResult
     func compile(_ code: String, as name: String, _ flags: String...) async throws -> String {
         let root = #filePath.dropLast("/Tests/OutletPluginHostTests/PluginFolder.swift".count)
@@ -42,7 +50,7 @@ final class PluginFolder: Sendable {
         return directory.path(name)
     }
 
-    /// Loads what can be used of the folder.
+    /// Loads the plugins of the folder; those that cannot be used are in the host's `failures`.
     func load(
         configuration: [String: String] = [:], observer: (any PluginObserver)? = nil,
         answerDeadline: Duration = .seconds(30),
@@ -58,7 +66,7 @@ final class PluginFolder: Sendable {
     }
 }
 
-/// Records what plugins do.
+/// Records the activities, log lines and misbehaviours of plugins.
 final class ActivityRecorder: PluginObserver {
     let activities = Recorder<PluginActivity>()
     let lines = Recorder<PluginLogLine>()

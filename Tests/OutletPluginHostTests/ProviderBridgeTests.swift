@@ -128,14 +128,15 @@ import Testing
         let host = try folder.load(observer: recorder)
         let stub = StubTransport(answers: [.status(200)])
         let provider = host.provider(over: stub)
-        // The fixture ends the process at any answer but the right one.
+        // The fixture aborts the process if a call of the host returns a wrong status.
         _ = try await provider.request(.page)
         _ = try await provider.request(.page)
         #expect(stub.requests.allSatisfy { $0.headers["A"] == nil })
-        // A kept request the second time, and a call's handle taken for a request's both times.
+        // In both requests: the handle of the call, used as a request's. In the second also: the
+        // handle of the first request.
         #expect(host.plugins.first?.misbehaviour[.staleHandle] == 3)
         #expect(recorder.misbehaviours.values.last { $0.kind == .staleHandle }?.count == 3)
-        // None at all, one out of the blue, and another instance's.
+        // In both requests: the handle 0, a handle that was never issued, and another instance's.
         #expect(host.plugins.first?.misbehaviour[.foreignHandle] == 6)
         #expect(host.plugins.first?.misbehaviour[.unaskedQuiesced] == 2)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OutletPluginHost
 
-/// Changing a running plugin's configuration, and its data directory.
+/// Changing the configuration of a running plugin, and the plugin's data directory.
 @Suite struct ReconfigurationTests {
     private let folder: PluginFolder
 
@@ -25,7 +25,7 @@ import Testing
         #expect(try plugin.call("word") == .text("first"))
         try plugin.reconfigure(#"{"word":"second"}"#)
         #expect(try plugin.call("word") == .text("second"))
-        // All of it: what is not said is not set.
+        // The new configuration replaces the old one: missing keys are not kept.
         try plugin.reconfigure("{}")
         #expect(try plugin.call("word") == .text("none"))
         #expect(host.status.first?.hooks["reconfigure"]?.calls == 2)
@@ -75,7 +75,7 @@ import Testing
         #expect(try host.call("faulty.reconfigured.directory") == .text(path))
         var status = stat()
         #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o700)
-        // Again in the next run.
+        // The next load accepts the directory that exists.
         #expect(try load { $0.dataDirectory = place.path }.plugins.count == 1)
     }
 

@@ -42,7 +42,7 @@ import Testing
         #expect(handle.set(url: "http://other.example/") == OUTLET_E_STALE)
     }
 
-    /// The bytes of a field as a plugin receives them.
+    /// Returns the bytes of a field's value as a plugin receives them.
     private func copy(_ name: String, _ nth: Int = 0) -> CopiedBytes? {
         Array(name.utf8).withUnsafeBufferPointer { handle.header($0, nth) }
     }
@@ -86,7 +86,7 @@ import Testing
         #expect((answer(status) != nil) == isOne)
     }
 
-    /// An answer that has one field so many times.
+    /// Makes an answer with the field `X-Field` repeated `count` times.
     private func answer(field value: String, count: Int = 1) -> RequestHandle.Answer? {
         Array("X-Field".utf8).withUnsafeBufferPointer { name in
             Array(value.utf8).withUnsafeBufferPointer { value in

@@ -7,14 +7,14 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// What the host does for plugins: requests of their own, timers.
+/// The services of the host for plugins: their own requests, and timers.
 @Suite(.timeLimit(.minutes(2))) struct ServiceTests {
     private func host(token: String = "", observer: ActivityRecorder? = nil) throws -> PluginHost {
         try PluginFolder(faulty: "Services").load(
             configuration: ["faulty.services": #"{"token": "\#(token)"}"#], observer: observer)
     }
 
-    /// An answer that does not come.
+    /// An answer that never arrives.
     private static var never: StubAnswer {
         var answer = StubAnswer.text("x")
         answer.delay = nil
@@ -26,7 +26,7 @@ import Testing
         return count
     }
 
-    /// Waits until a count is reached.
+    /// Waits until the plugin's counter `name` is at least `count`.
     private func reach(_ count: Int64, _ name: String, _ host: PluginHost) async throws {
         while try self.count(name, host) < count, !Task.isCancelled { await Task.yield() }
     }
@@ -64,7 +64,7 @@ import Testing
         let second = Session(transport: stub, plugins: host)
         _ = await second.request("http://test.example/").serializingString().response
         #expect(other.requests.isEmpty && stub.requests.count == 2)
-        // Outside of a call it is the first one's.
+        // A request outside of a call uses the first session.
         #expect(try host.call("faulty.services.fetch", [.text("http://a.example/")]) == .int(0))
         try await reach(2, "done", host)
         #expect(other.requests.count == 1)
@@ -93,7 +93,7 @@ import Testing
         #expect(try fetch("http://elsewhere.test/") == .int(-3))
         #expect(try fetch("http://a.example/") == .int(0))
         try await reach(1, "done", host)
-        // One redirect was followed, the other is what came back.
+        // The redirect to a permitted host was followed; the other was returned as the response.
         #expect(try host.call("faulty.services.last") == .text("302 "))
         #expect(stub.requests.map { $0.url?.host() } == ["a.example", "b.example"])
         withExtendedLifetime(session) {}
@@ -118,7 +118,7 @@ import Testing
         try await reach(1, "done", host)
         #expect(try host.call("faulty.services.last") == .text("302 "))
         #expect(stub.requests.count == 1)
-        // A flag that the host does not know is no request at all.
+        // With an unknown flag, no request is sent.
         #expect(try fetch("?http://a.example/") == .int(-9))
         withExtendedLifetime(session) {}
     }

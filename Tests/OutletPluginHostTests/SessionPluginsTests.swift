@@ -8,7 +8,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Plugins in one argument: every kind of request of the session passes the hooks.
+/// A session with the `plugins` argument: the hooks are called for every kind of request.
 @Suite(.timeLimit(.minutes(patience))) struct SessionPluginsTests {
     private let recorder = ActivityRecorder()
     private let address = "http://test.example/page"

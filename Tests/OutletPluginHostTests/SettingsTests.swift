@@ -8,7 +8,7 @@ import Testing
 
 @testable import OutletPluginHost
 
-/// What `plugins.json` and the program say of plugins.
+/// The settings of plugins in `plugins.json` and in the program's options.
 @Suite struct SettingsTests {
     private let folder: PluginFolder
     private let requestID = "dev.outlet.request-id"
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// The line of a header that the plugin would send.
+    /// Returns the header line that the plugin makes, by which the tests see its configuration.
     private func line(_ host: PluginHost, _ name: String? = nil) throws -> String {
         try host.call("\(name ?? requestID).format", ["x"]).description
     }
@@ -131,7 +131,7 @@ import Testing
         try write(text)
         let expected = "\(file): settings of plugins are wrong: \(fact)"
         #expect(failure() == expected)
-        // The policy of the directory is not known then.
+        // The file restricts the permissions of plugins, so it must be valid with any load policy.
         #expect(failure { $0.loadPolicy = .usable } == expected)
     }
 
@@ -214,7 +214,7 @@ import Testing
     // MARK: Use
 
     @Test func `a plugin that is disabled is not even mapped`() async throws {
-        // Its constructor would end the process.
+        // Its constructor would end the process if the library were mapped.
         try await folder.compile(
             #"""
             __attribute__((constructor)) static void end(void) { abort(); }
@@ -230,7 +230,7 @@ import Testing
         let host = try load { $0.configuration = ["not.wanted#a": "{}"] }
         #expect(host.plugins.map(\.id) == [requestID])
         #expect(host.disabled == ["not.wanted"])
-        // Neither is one whose manifest asks for more than is granted.
+        // A plugin whose manifest needs a permission that is not granted is not mapped either.
         let path = "\(folder.path)/a.so"
         try write(#"{"plugins": {"not.wanted": {"permissions": ["env:PATH"]}}}"#)
         #expect(
@@ -358,7 +358,10 @@ import Testing
 
     // MARK: Permissions
 
-    /// A plugin that asks for permissions, and whether its `create` may run.
+    /// Compiles a plugin that needs the given permissions, and logs whether the host denies it the
+    /// service `outlet.http/1`.
+    ///
+    /// - Returns: The path of the plugin.
     private func asking(_ permissions: String, count: Int) async throws -> String {
         try await folder.compile(
             #"""
@@ -418,7 +421,7 @@ import Testing
                 "\(path): 'asks.much' asks for something that it is not granted: 'fs:/tmp' is no "
                     + "permission that this host knows: there are net:HOST, net:HOST:PORT and env:NAME"
             ])
-        // No network, no service of it.
+        // Without a network permission, the plugin does not get the service for requests.
         #expect(recorder.lines.values.map(\.message) == ["denied"])
     }
 

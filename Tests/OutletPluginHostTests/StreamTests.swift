@@ -9,9 +9,9 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Bodies piece by piece: `outlet.stream/1`.
+/// Plugins that see, change or make bodies piece by piece, with the service `outlet.stream/1`.
 @Suite(.timeLimit(.minutes(patience))) struct StreamTests {
-    /// The fixture, configured as one of its two plugins.
+    /// One of the two plugins of the fixture, with its configuration.
     private struct Streams {
         let host: PluginHost
         let id: String
@@ -37,7 +37,7 @@ import Testing
             return count
         }
 
-        /// Waits until a count is reached.
+        /// Waits until the plugin's counter `name` is at least `count`.
         func reach(_ count: Int64, _ name: String) async throws {
             while try self.count(name) < count, !Task.isCancelled { await Task.yield() }
         }
@@ -122,7 +122,7 @@ import Testing
         #expect(error.plugin == streams.id && error.hook == .streamPiece)
         #expect(error.code == "refused" && error.message == "this body is refused")
         #expect(!FileManager.default.fileExists(atPath: directory.path("file")))
-        // At its end it had been seen whole.
+        // With the refusal at the first piece the stream ends incomplete, otherwise complete.
         try await streams.reach(1, watch == "refuse" ? "broken" : "whole")
         withExtendedLifetime(session) {}
     }
@@ -140,7 +140,7 @@ import Testing
         request.suspend()
         #expect(try streams.host.call("\(streams.id).release") == .int(0))
         request.resume()
-        // The end is a piece as well.
+        // The end of the body is passed to the plugin like a piece, so it is held back as well.
         try await streams.reach(2, "pending")
         #expect(try streams.host.call("\(streams.id).release") == .int(0))
         #expect(await response.value?.count == 10)

@@ -8,7 +8,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// What plugins see and change on the wire: `finalize`, `redirect`, and bodies in pieces.
+/// The hooks for requests on the wire: `finalize`, `redirect`, and those for pieces of bodies.
 @Suite(.timeLimit(.minutes(2))) struct WireHookTests {
     private let address = "http://test.example/page"
 
@@ -28,7 +28,7 @@ import Testing
         return count
     }
 
-    /// Waits until a count is reached.
+    /// Waits until the plugin's counter `name` is at least `count`.
     private func reach(
         _ count: Int64, _ name: String, _ host: PluginHost, quick: Bool = false
     ) async throws {
@@ -58,7 +58,7 @@ import Testing
         let signatures = stub.requests.map { $0.headers["X-Signature"] }
         #expect(signatures.count == 3 && Set(signatures).count == 1)
         #expect(signatures.first??.hasPrefix("1000-") == true)
-        // Read, taken back, and sent.
+        // The plugin read the stream, the host rewound it, and the transport read it again.
         #expect(stream.rewinds == 1 && stream.position == 1000)
         withExtendedLifetime(session) {}
     }
@@ -82,10 +82,11 @@ import Testing
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
         _ = await session.request(address).serializingString().response
-        // Method, address, body, answer; Host, Content-Length; a field, an attribute.
+        // The results of changing, in order: method, URL, body, answer (-6: wrong hook); `Host`,
+        // `Content-Length` (-3: denied); another field, an attribute (0: changed).
         #expect(try host.call("faulty.wire.seen") == .text("-6 -6 -6 -6 -3 -3 0 0"))
         #expect(stub.requests.first?.headers["X-Probe"] == "v")
-        // Shown to the plugin, and left to the transport.
+        // The plugin sees a `Host` field, but the request has none: the transport adds it.
         #expect(stub.requests.first?.headers["Host"] == nil)
         withExtendedLifetime(session) {}
     }
@@ -149,7 +150,7 @@ import Testing
         request.cancel()
         #expect(await response.error?.isExplicitlyCancelledError == true)
         try await reach(1, "cancels", host)
-        // Late, and no breach.
+        // The late answer is refused (-2), but does not count as misbehaviour.
         #expect(try host.call("faulty.wire.release") == .int(-2))
         #expect(stub.requests.isEmpty)
         #expect(host.plugins.first?.misbehaviour == [:])
@@ -217,7 +218,8 @@ import Testing
                 let session = Session(
                     transport: stub,
                     plugins: try host(finalize: finalize, redirect: redirect, quick: quick))
-                // What the host had to end is ended by now, in the background.
+                // If the session did not retain the host, the host would shut down meanwhile on
+                // another thread.
                 for _ in 0..<100 { await Task.yield() }
                 let response = await session.request(address).serializingUnserialized().response
                 #expect(
@@ -276,7 +278,8 @@ import Testing
         let session = Session(transport: stub, plugins: host)
         let response = await session.request(address).serializingString().response
         #expect(response.value == "there")
-        // Method, address and body may be set, an answer and the length not; Host is not protected here.
+        // The order is the same as for `finalize`. Method, URL, body and `Host` may be changed; an
+        // answer and `Content-Length` may not be set.
         #expect(try host.call("faulty.wire.seen") == .text("0 0 0 -6 0 -3 0 0"))
         #expect(
             stub.requests.last?.method == .put && stub.requests.last?.httpBody == Data("b".utf8))
@@ -309,7 +312,7 @@ import Testing
     }
 }
 
-/// A body that knows how often it was taken back to its start.
+/// A body stream that counts how often it is rewound.
 private final class CountedStream: BodyStream {
     private struct State {
         var position = 0

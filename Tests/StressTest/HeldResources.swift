@@ -1,4 +1,4 @@
-import CStressTest
+import CFaults
 import FoundationEssentials
 import Glibc
 
@@ -15,7 +15,7 @@ struct HeldResources: CustomStringConvertible {
     private static var now: HeldResources {
         HeldResources(
             descriptors: entries("/proc/self/fd"), threads: entries("/proc/self/task"),
-            bytes: Int(heap_bytes()))
+            bytes: Int(heap_in_use()))
     }
 
     private static func entries(_ path: String) -> Int {

@@ -7,7 +7,6 @@ import Glibc
 @testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// Parsers of header sections and of field values.
 let fieldTargets: [FuzzTarget] = [

@@ -5,7 +5,6 @@ import Testing
 @testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 @Suite struct AuthenticationChallengeTests {
     private func parsed(_ field: String) -> [String] {

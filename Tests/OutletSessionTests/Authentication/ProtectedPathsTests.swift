@@ -5,7 +5,6 @@ import Testing
 @testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 @Suite struct ProtectedPathsTests {
     private func space(_ method: String = "basic", realm: String = "x") -> ProtectionSpace {

@@ -8,7 +8,6 @@ import Testing
 @testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// Stored credentials, before a stub that asks for them.
 @Suite(.timeLimit(.minutes(patience))) struct StoredCredentialTests {

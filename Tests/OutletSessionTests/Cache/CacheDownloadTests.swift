@@ -8,7 +8,6 @@ import Testing
 
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// What the cache does for downloads.
 @Suite struct CacheDownloadTests {

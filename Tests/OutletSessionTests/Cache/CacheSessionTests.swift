@@ -9,7 +9,6 @@ import Testing
 
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// Sessions with a cache, on a transport without a network.
 @Suite(.timeLimit(.minutes(patience))) struct CacheSessionTests {

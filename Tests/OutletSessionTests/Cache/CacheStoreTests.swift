@@ -7,7 +7,6 @@ import Testing
 @testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// Where responses are kept: memory and directory.
 @Suite struct CacheStoreTests {

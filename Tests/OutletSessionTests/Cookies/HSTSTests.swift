@@ -7,7 +7,6 @@ import Testing
 @testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// Hosts that want to be talked to encrypted only.
 @Suite struct HSTSTests {

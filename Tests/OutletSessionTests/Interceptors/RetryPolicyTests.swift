@@ -5,7 +5,6 @@ import Testing
 
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// Gives the same number every time.
 private struct Fixed: RandomNumberGenerator {

@@ -7,7 +7,6 @@ import Testing
 
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// A kind of request, with the progress that belongs to it.
 enum ProgressKind: CaseIterable {

@@ -5,7 +5,6 @@ import Testing
 
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// What the next request of a redirect is, as a value.
 @Suite struct RedirectRulesTests {

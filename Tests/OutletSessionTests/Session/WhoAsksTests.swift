@@ -7,7 +7,6 @@ import Testing
 
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// Who gets what a server has said to somebody: caches, cookies, HSTS.
 @Suite struct WhoAsksTests {

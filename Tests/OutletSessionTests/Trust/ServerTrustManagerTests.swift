@@ -3,7 +3,6 @@ import Testing
 
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 @Suite struct ServerTrustManagerTests {
     private struct Named: ServerTrustEvaluating {

@@ -5,7 +5,6 @@ import Testing
 
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// Managers before a stub.
 @Suite struct StubbedTrustTests {

@@ -7,7 +7,6 @@ import Testing
 
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// Sending, pinging, closing, and the pipeline of the handshake.
 @Suite(.timeLimit(.minutes(patience))) final class WebSocketSendingTests: Sendable {
