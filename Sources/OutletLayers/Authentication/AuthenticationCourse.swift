@@ -34,8 +34,8 @@ final class AuthenticationCourse: Sendable {
     private let course: Lock<State>
 
     /// - Parameters:
-    ///   - request: What is sent.
-    ///   - own: The request's own credential; what is stored is not used then.
+    ///   - request: The request to send.
+    ///   - own: The request's own credential; stored credentials are then not used.
     ///   - memory: What former hops of the same attempt have left.
     init(
         _ layer: AuthenticationLayer, _ request: HTTPRequest, own: Credential?,
@@ -178,8 +178,8 @@ final class AuthenticationCourse: Sendable {
         opensWebSocket ? [.bearer, .digest, .basic] : AuthenticationScheme.allCases
     }
 
-    /// Whether challenges are answered with a request's own credential here, not by the transport, and
-    /// not before they come: a WebSocket's handshake brings what it can at once.
+    /// Whether challenges are answered with a request's own credential here, not by the transport,
+    /// and not before they come: a WebSocket's handshake brings what it can at once.
     private func answersChallenges(with own: Credential) -> Bool {
         switch own.scheme {
         case .digest, nil: true

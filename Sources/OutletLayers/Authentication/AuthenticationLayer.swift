@@ -7,20 +7,21 @@ public import OutletTransport
 ///
 /// Each answer is a transfer of its own, so that the layers below take part in it: the cookies of a
 /// challenge go along with its answer. The handler sees one transfer, and the challenges in
-/// `TransferHandler.transfer(_:didUse:turn:)`. Only the steps of NTLM and Negotiate, which belong to
-/// one connection, are the transport's.
+/// `TransferHandler.transfer(_:didUse:turn:)`. Only the steps of NTLM and Negotiate, which belong
+/// to one connection, are the transport's.
 public final class AuthenticationLayer: TransportLayer {
     /// Carries what this layer sends.
     public let next: any Transport
     /// Where the stored credentials are; `nil` where there are none.
     let storage: CredentialStorage?
-    /// The proxy of every transfer, for transports that do not tell; `nil` where hosts are excepted.
+    /// The proxy of every transfer, for transports that do not report it; `nil` if the proxy
+    /// depends on the host.
     private let proxy: String?
     /// Whether the transport has a credential for proxies, which goes before what is stored.
     let hasProxyCredential: Bool
     /// Rewinds body streams, and calls handlers when a cancel comes between two transfers.
     let queue: DispatchQueue
-    /// Where credentials were asked for before.
+    /// The paths at which servers have requested credentials.
     private let protectedPaths = Lock(ProtectedPaths())
     /// The same for proxies.
     private let proxySpaces = Lock<[String: ProtectionSpace]>([:])
@@ -48,9 +49,9 @@ public final class AuthenticationLayer: TransportLayer {
         hasProxyCredential = configuration.proxyCredential != nil
     }
 
-    /// Sends the job, and sends it again with a credential where one is asked for.
+    /// Sends the job, and sends it again with a credential if the server requests one.
     ///
-    /// Jobs whose `TransferJob.credentialUse` says that somebody else does are passed on.
+    /// Passes on jobs whose `TransferJob.credentialUse` leaves that to another part.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         guard job.credential != nil || storage?.isEmpty == false,
             job.credentialUse == .onChallenge
@@ -58,7 +59,7 @@ public final class AuthenticationLayer: TransportLayer {
         return AuthenticationTask.start(job, self, handler: handler)
     }
 
-    /// Opens the WebSocket, and opens it again with a credential where one is asked for.
+    /// Opens the WebSocket, and opens it again with a credential if the server requests one.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
@@ -68,9 +69,9 @@ public final class AuthenticationLayer: TransportLayer {
         return AuthenticationSocket.start(job, self, handler: handler)
     }
 
-    // MARK: What is known
+    // MARK: Stored credentials
 
-    /// The stored credential that goes along with a request although nobody has asked yet.
+    /// The stored credential to send with a request before the server has requested one.
     func unaskedRound(for request: HTTPRequest, opensWebSocket: Bool) -> AuthenticationRound? {
         guard let storage else { return nil }
         let paths = protectedPaths.withLock { $0 }
@@ -99,8 +100,8 @@ public final class AuthenticationLayer: TransportLayer {
         return known
     }
 
-    /// The proxy of a transfer, as the transport names it; `nil` without one, and for those that do not
-    /// speak HTTP: a 407 is the server's then.
+    /// The proxy of a transfer, as the transport names it; `nil` without one, and for those that do
+    /// not speak HTTP: a 407 is the server's then.
     func proxy(of task: any TransferTask) -> String? {
         let name = task.proxy.isEmpty ? proxy : task.proxy
         guard let name, let scheme = ProxyRound.url(of: name)?.scheme?.lowercasedASCII,

@@ -14,7 +14,7 @@ final class AuthenticationRound: Sendable {
     let challenges: Int
     /// Whether it is the request's own, and to be stored when it was let in.
     let isOwn: Bool
-    /// What it answers; `nil` when nobody has asked yet.
+    /// The challenge that it answers; `nil` before the first challenge.
     let challenge: AuthenticationChallenge?
     /// Requests that have answered the challenge.
     private let answers = Atomic<Int>(0)
@@ -22,15 +22,15 @@ final class AuthenticationRound: Sendable {
     /// Challenges of one attempt that are answered; servers that change realms for ever end there.
     static let limit = 4
 
-    /// What it answers, for one more request; `nil` when nobody has asked yet.
+    /// The challenge that it answers with one more request; `nil` before the first challenge.
     func nextChallenge() -> AuthenticationChallenge? {
         guard var challenge else { return nil }
         challenge.nonceCount = answers.wrappingAdd(1, ordering: .relaxed).newValue
         return challenge
     }
 
-    /// What answers a response; `nil` when it asks for nothing that is stored, or what is stored was
-    /// refused.
+    /// What answers a response; `nil` when it asks for nothing that is stored, or what is stored
+    /// was refused.
     ///
     /// - Parameters:
     ///   - response: The response, or its head.

@@ -3,9 +3,9 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// A WebSocket that is opened again, with a credential, as often as one is asked for and found.
+/// A WebSocket that is opened again with a credential for each challenge that a credential answers.
 ///
-/// What is to be sent waits until it is open.
+/// Messages wait until it is open.
 final class AuthenticationSocket: WebSocketConnection {
     let identifier = TransferIdentifier.next()
     private let layer: AuthenticationLayer
@@ -100,7 +100,7 @@ final class AuthenticationSocket: WebSocketConnection {
         turn.end()
     }
 
-    /// Tells the end, the first time only.
+    /// Reports the end, once.
     private func finish(_ result: TransferResult, turn: TransportTurn) {
         let handler = mutable.withLock { state in
             defer { state.handler = nil }
@@ -130,7 +130,7 @@ extension AuthenticationSocket: WebSocketHandler {
         guard head.isFinal else { return handler.transfer(self, didReceive: head, turn: turn) }
         guard course.answer(to: head, from: task) else {
             course.settle(head)
-            // Before the handler knows, which may send and close at once.
+            // Before the handler is called, because it may send and close at once.
             if head.statusCode == 101, let connection = task as? any WebSocketConnection {
                 orders.open(connection)
             }

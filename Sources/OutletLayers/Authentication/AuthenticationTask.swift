@@ -2,7 +2,7 @@ import Dispatch
 import OutletHTTP
 import OutletTransport
 
-/// A transfer that is begun again, with a credential, as often as one is asked for and found.
+/// A transfer that is started again with a credential for each challenge that a credential answers.
 final class AuthenticationTask: TransferTask {
     let identifier = TransferIdentifier.next()
     private let layer: AuthenticationLayer
@@ -15,7 +15,7 @@ final class AuthenticationTask: TransferTask {
         var handler: (any TransferHandler)?
         /// The head that has come is a challenge that is answered.
         var isAnswering = false
-        /// What the challenge's body has come to.
+        /// The body of the challenge so far.
         var dropped = DroppedBody()
         var proxy = ""
         var isServerVerified = true
@@ -103,7 +103,7 @@ final class AuthenticationTask: TransferTask {
         turn.end()
     }
 
-    /// Tells the end, the first time only.
+    /// Reports the end, once.
     private func finish(_ result: TransferResult, turn: TransportTurn) {
         let handler = mutable.withLock { state in
             defer { state.handler = nil }

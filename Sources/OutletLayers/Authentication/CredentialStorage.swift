@@ -9,7 +9,7 @@ public final class CredentialStorage: Sendable {
 
     private struct Entry: Sendable {
         var byUser: [String: Credential] = [:]
-        /// The user whose credential is taken when none is named.
+        /// The user of the default credential.
         var first: String?
     }
 
@@ -54,7 +54,8 @@ public final class CredentialStorage: Sendable {
         }
     }
 
-    /// The credential that answers challenges of requests without one of their own; `nil` if there is none.
+    /// The credential that answers challenges of requests without one of their own; `nil` if there
+    /// is none.
     public func defaultCredential(for space: ProtectionSpace) -> Credential? {
         entries.withLock { entries in
             entries[space].flatMap { entry in entry.first.flatMap { entry.byUser[$0] } }

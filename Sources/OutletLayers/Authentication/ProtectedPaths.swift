@@ -2,14 +2,15 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// Where credentials were asked for before, so that the next request brings them along.
+/// The paths at which servers have requested credentials, so that the next request sends them at
+/// once.
 struct ProtectedPaths: Sendable {
     private struct Path: Sendable {
         let prefix: String
         let space: ProtectionSpace
     }
 
-    /// Paths of one origin; more are asked for again.
+    /// The maximum number of paths of one origin; further paths cost a challenge each time.
     private static let limit = 64
 
     private var paths: [Origin: [Path]] = [:]
@@ -27,7 +28,7 @@ struct ProtectedPaths: Sendable {
             .max { $0.prefix.utf8.count < $1.prefix.utf8.count }?.space
     }
 
-    /// Notes that an address belongs to a space.
+    /// Records that a URL belongs to a protection space.
     mutating func insert(_ space: ProtectionSpace, for url: URL) {
         guard let origin = try? Origin(url) else { return }
         var prefix = "/"

@@ -9,7 +9,8 @@ struct CacheControl: Sendable, Equatable {
     var noCache = false
     var mustRevalidate = false
     var isPublic = false
-    /// The least of several; 0 for what is no number, so that it counts as stale (§4.2.1).
+    /// The smallest of several; 0 for an invalid number, so that the response counts as stale
+    /// (§4.2.1).
     var maxAge: Int?
     var staleWhileRevalidate: Int?
     var staleIfError: Int?
@@ -54,7 +55,7 @@ struct CacheControl: Sendable, Equatable {
         }
     }
 
-    /// Delta-seconds (§1.2.2), quoted or not; what is too large for them counts as 2³¹.
+    /// Delta-seconds (§1.2.2), quoted or not; larger values count as 2³¹.
     private static func seconds(_ text: String?) -> Int? {
         text?.clampedDecimal().map { min($0, 1 << 31) }
     }

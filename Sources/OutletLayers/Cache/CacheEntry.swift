@@ -2,7 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// A stored response, with what is needed to judge it later.
+/// A stored response with the data that decide about its reuse.
 struct CacheEntry: Sendable, Equatable {
     var response: HTTPResponse {
         didSet { facts = Facts(response) }
@@ -75,7 +75,7 @@ struct CacheEntry: Sendable, Equatable {
     /// About how many bytes of memory it takes.
     var cost: Int { data.count + 512 + response.headers.weight }
 
-    /// Whether it answers such a request.
+    /// Whether it may answer such a request.
     func matches(_ request: CacheRequest) -> Bool {
         selectors.allSatisfy { selector in
             guard let value = request.value(of: selector.name), let own = selector.value else {
@@ -96,7 +96,7 @@ struct CacheEntry: Sendable, Equatable {
     }
 }
 
-/// What a cache has to know of a request.
+/// The parts of a request that matter to a cache.
 struct CacheRequest: Sendable {
     /// The address without its fragment, its host in canonical form (§2: the cache key), and the
     /// request's own `Host` where that is another; `nil` when no cache can help.
@@ -114,27 +114,27 @@ struct CacheRequest: Sendable {
 
     /// Stands for ``person`` among the names of fields.
     ///
-    /// One session may act for several persons, which no server expects of a private cache; so who asks
-    /// selects a response as if its `Vary` named it, unless it is public.
+    /// One session may act for several persons, which no server expects of a private cache; so who
+    /// asks selects a response as if its `Vary` named it, unless it is public.
     private static let personName = ":person"
 
-    /// Whether what is selected by names a person.
+    /// Whether a selecting header identifies a user.
     static func isPersonal(_ name: String) -> Bool {
         name == personName || Redaction.standard.hidesHeader(named: name)
     }
 
-    /// Selects a response by who has verified the server that it came from: what one session takes from
-    /// a server, another one may not.
+    /// Selects a response by who has verified the server that it came from: what one session takes
+    /// from a server, another one may not.
     static let verifier = ":verifier"
     /// What stands before the number of a policy.
     static let policyMark = UInt8(ascii: "#")
 
-    /// Selects a response by where its session may connect to: what one session may ask, another one
-    /// may not even get from memory.
+    /// Selects a response by where its session may connect to: what one session may ask, another
+    /// one may not even get from memory.
     static let route = ":route"
 
     /// - Parameters:
-    ///   - request: What is asked for, cookies included.
+    ///   - request: The request, with its cookies.
     ///   - credential: What answers challenges.
     ///   - session: Names a session that shows certificates of its own.
     ///   - verifier: Who checks the server.
@@ -156,15 +156,15 @@ struct CacheRequest: Sendable {
     static func key(of request: HTTPRequest) -> String? {
         let text = request.url?.withoutUserInfo.absoluteString
         guard let address = text.flatMap({ try? CanonicalAddress($0) }) else { return nil }
-        // An address has no blank, so no other request comes to the same text.
+        // A URL contains no space, so no other request has the same text.
         guard let host = request.headers["Host"]?.lowercasedASCII,
             !host.hasSameBytes(as: address.hostField)
         else { return address.textWithoutFragment }
         return "\(address.textWithoutFragment) \(host)"
     }
 
-    /// Fields that are secret, user name and password of the address, credential and session; each with
-    /// its length before it, so that no two persons come to the same text.
+    /// Fields that are secret, user name and password of the address, credential and session; each
+    /// with its length before it, so that no two persons come to the same text.
     private static func person(
         _ request: HTTPRequest, _ credential: Credential?, _ session: String?
     ) -> String? {

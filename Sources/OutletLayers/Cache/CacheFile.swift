@@ -4,8 +4,8 @@ import OutletTransport
 
 /// A stored response as the bytes of a file.
 ///
-/// Sixteen bytes of magic and lengths, a checksum of all that follows, a head in JSON, the body. What
-/// is torn, cut or of another version does not decode.
+/// Sixteen bytes of magic and lengths, a checksum of all that follows, a head in JSON, the body.
+/// What is torn, cut or of another version does not decode.
 enum CacheFile {
     private static let magic: UInt64 = 0x4F75_746C_6574_4333  // "OutletC3"
     private static let prefixSize = 32
@@ -74,7 +74,7 @@ enum CacheFile {
         }
     }
 
-    /// What tells one response of an address from its others.
+    /// Distinguishes the responses of one URL.
     static func variant(_ selectors: [CacheEntry.Selector]) -> String {
         let text = selectors.map { "\($0.name)=\($0.value ?? "\u{1}")" }.joined(separator: "\n")
         return String(name(of: text).prefix(16))

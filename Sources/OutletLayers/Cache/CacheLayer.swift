@@ -12,15 +12,16 @@ public final class CacheLayer: TransportLayer {
     let verifiesCertificates: Bool
     /// Where the session's authorities are, unless they are the system's.
     private let authorities: String?
-    /// Decides what is stored, where a request has nobody of its own.
+    /// Decides about storing responses of requests without a handler of their own.
     let handler: (any CachedResponseHandler)?
     private let handlerQueue: DispatchQueue
     private let handlerTimeout: Double
     private let deadlines: Deadlines
-    /// What decides where the session's connections lead, as a text that is equal for those that may
-    /// connect to the same places; `nil` where nothing does.
+    /// What decides where the session's connections lead, as a text that is equal for those that
+    /// may connect to the same places; `nil` where nothing does.
     let route: String?
-    /// Names the session among those that share the cache; `nil` unless servers know it by a certificate.
+    /// Identifies the session among those that share the cache; `nil` unless it has a client
+    /// certificate.
     let session: String?
     /// Where stored responses are handed over; nothing here waits.
     let queue = DispatchQueue(label: "outlet.session.cache")
@@ -31,9 +32,9 @@ public final class CacheLayer: TransportLayer {
     /// - Parameters:
     ///   - next: Carries what the cache does not answer.
     ///   - cache: Where responses are stored.
-    ///   - configuration: That of the transport: a response answers only those who may connect to the
-    ///     same places, and accept the same servers.
-    ///   - handler: Decides what is stored; all that may be if `nil`.
+    ///   - configuration: That of the transport: a response answers only those who may connect to
+    ///     the same places, and accept the same servers.
+    ///   - handler: Decides what is stored; `nil` stores everything that may be stored.
     public convenience init(
         around next: any Transport, cache: ResponseCache,
         configuration: TransportConfiguration = .default,
@@ -134,7 +135,7 @@ public final class CacheLayer: TransportLayer {
     }
 }
 
-/// A transfer that nobody waits for: it brings a stored response up to date.
+/// A transfer in the background that revalidates a stored response.
 private final class Validation: TransferHandler {
     private let caching: CacheLayer
     private let entry: CacheEntry

@@ -7,7 +7,7 @@ import OutletTransport
 /// Parts themselves are not stored, and what one range asks for comes from a fresh response only:
 /// whatever else there is to decide is the server's to say.
 extension CacheRules {
-    /// Whether one range of bytes is asked for, and nothing else.
+    /// Whether the request is for a single range of bytes.
     func asksForPart(_ request: CacheRequest) -> Bool {
         let isConditional = request.headers.containsAny(of: Self.preconditions)
         return request.method == .get && !isConditional
@@ -31,10 +31,11 @@ extension CacheRules {
         }
     }
 
-    /// The answer to a request for a part: 206, or 416 if there is no such part; `nil` when the stored
-    /// response cannot tell.
+    /// The answer to a request for a part: 206, or 416 if there is no such part; `nil` when the
+    /// stored response cannot tell.
     func part(of entry: CacheEntry, for request: CacheRequest) -> CacheEntry? {
-        // Ranges count the bytes of the coded body (RFC 9110 §14.1.2), and only the decoded is kept.
+        // Ranges count the bytes of the coded body (RFC 9110 §14.1.2), and only the decoded is
+        // kept.
         guard entry.response.statusCode == 200,
             entry.response.headers.values(for: "Content-Encoding").isEmpty,
             let range = ByteRange(request.headers.values(for: "Range"))

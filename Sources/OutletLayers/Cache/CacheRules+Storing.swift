@@ -2,7 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What is stored, brought up to date, and forgotten.
+/// Storing, updating and invalidating entries.
 extension CacheRules {
     /// The entry that a response makes; `nil` when it is not to be stored (RFC 9111 §3).
     func entry(
@@ -77,7 +77,7 @@ extension CacheRules {
         case same(CacheEntry)
         /// It is another one by now.
         case other
-        /// The answer does not tell.
+        /// The response does not say.
         case unknown
     }
 
@@ -103,7 +103,7 @@ extension CacheRules {
         return .same(fresh)
     }
 
-    /// Weak comparison (RFC 9110 §8.8.3.2); what is not known byte by byte is not the same.
+    /// Weak comparison (RFC 9110 §8.8.3.2); values that are not known byte by byte differ.
     private static func isSame(_ new: String, _ old: String) -> Bool {
         isReturnable(new) && opaque(new).hasSameBytes(as: opaque(old))
     }
@@ -112,7 +112,7 @@ extension CacheRules {
         tag.droppingBytes(tag.startsWithBytes(of: "W/") ? 2 : 0)
     }
 
-    /// Fields of the message or the connection, not of what is stored (§3.1, §3.2).
+    /// Fields of the message or the connection, which are not stored (§3.1, §3.2).
     private static func describesTheMessage(_ name: String) -> Bool {
         [
             "content-length", "content-encoding", "content-range", "content-type",
@@ -128,7 +128,7 @@ extension CacheRules {
             && CacheEntry.saysSomething(response) && CacheControl(response.headers).noStore
     }
 
-    /// The keys whose responses an answer has made untrue (§4.4).
+    /// The keys of the entries that a response invalidates (§4.4).
     ///
     /// Other addresses that the answer names count only within its origin.
     func invalidated(by response: HTTPResponse, to request: HTTPRequest) -> [String] {

@@ -3,8 +3,8 @@ import OutletHTTP
 
 /// What a private cache does with a request (RFC 9111, RFC 5861), as a value.
 struct CacheRules: Sendable {
-    /// Whether a response that names no time is fresh for a tenth of the time since its last change,
-    /// a day at most (§4.2.2).
+    /// Whether a response that names no time is fresh for a tenth of the time since its last
+    /// change, a day at most (§4.2.2).
     var usesHeuristics = false
 
     /// What becomes of a request.
@@ -13,7 +13,7 @@ struct CacheRules: Sendable {
         case respond(CacheEntry)
         /// The stored response answers it, and is validated afterwards.
         case respondAndValidate(CacheEntry)
-        /// The server is asked whether the stored response still holds.
+        /// The stored response has to be revalidated.
         case validate(CacheEntry)
         /// The server is asked; if that fails, the stored response may do.
         case load(fallback: CacheEntry?)
@@ -92,7 +92,7 @@ struct CacheRules: Sendable {
 
     /// How long a response has been too old for a request, in seconds; 0 or less while it is not.
     private func staleness(of entry: CacheEntry, for wish: CacheControl, now: Date) -> Double {
-        // A clock that was put back: nobody knows how old this is.
+        // The clock was set back, so the age is unknown.
         guard now.timeIntervalSince(entry.responseTime) > -1 else { return .infinity }
         let age = age(of: entry, now: now)
         var lifetime = lifetime(of: entry) - Double(wish.minFresh ?? 0)
@@ -118,7 +118,7 @@ struct CacheRules: Sendable {
         if let maxAge = entry.directives.maxAge { return Double(maxAge) }
         let headers = entry.response.headers
         if let expires = headers.values(for: "Expires").first {
-            // What is no date, "0" above all, is in the past (§5.3).
+            // An invalid date, such as "0", counts as a time in the past (§5.3).
             return HTTPDate.parse(expires)?.timeIntervalSince(entry.date) ?? 0
         }
         guard usesHeuristics, Self.isCacheable(entry.response.statusCode),
@@ -137,7 +137,7 @@ struct CacheRules: Sendable {
         return staleness(of: entry, for: CacheControl(), now: now) <= Double(allowed)
     }
 
-    /// Answers that count as failures there.
+    /// The status codes that count as failures there.
     static func isFailure(_ statusCode: Int) -> Bool { [500, 502, 503, 504].contains(statusCode) }
 
     /// Status codes that may be stored without a word about it (RFC 9110 §15.1), parts left out.

@@ -13,6 +13,6 @@ public struct CacheStorageError: Error, Sendable, Equatable, CustomStringConvert
         reason = "\(failure.what): \(String(cString: strerror(failure.number)))"
     }
 
-    /// The path, and what is wrong with it.
+    /// The path and the fault.
     public var description: String { "\(path): \(reason)" }
 }

@@ -3,7 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What the network's answer means for what is stored.
+/// The effect of the network's response on the stored one.
 extension CacheTask: TransferHandler {
     func transfer(_ inner: any TransferTask, didRefuseServer refusal: any Error) {
         guard let handler = course.withLock({ $0.handler }) else { return }
@@ -55,7 +55,8 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
         let (handler, dropping) = course.withLock { state in
-            // By its count, not by itself: a second owner would make each piece a copy of all before.
+            // By its count, not by itself: a second owner would make each piece a copy of all
+            // before.
             if let count = state.passed?.count {
                 let fits = count + chunk.count <= caching.cache.bodyLimit
                 if fits { state.passed?.append(contentsOf: chunk) } else { state.passed = nil }

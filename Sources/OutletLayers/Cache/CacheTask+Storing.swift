@@ -6,7 +6,7 @@ import OutletTransport
 
 /// What becomes of a response that has come whole: it is stored, if it may be, and handed over.
 extension CacheTask {
-    /// Stores a response, wherever its body has gone, and tells the end.
+    /// Stores a response, whether its body is in memory or in a file, and reports the end.
     func keep(
         _ response: HTTPResponse, _ result: TransferResult, _ now: Date, _ turn: TransportTurn
     ) {
@@ -25,7 +25,7 @@ extension CacheTask {
         }
     }
 
-    /// Whether a file is worth reading: if what is in it is small enough, and can answer again.
+    /// Whether to read a file: if its content is small enough and the response can be stored.
     ///
     /// A resumed file is not: its response is a part.
     private func mayStoreFile(_ response: HTTPResponse, _ now: Date) -> Bool {

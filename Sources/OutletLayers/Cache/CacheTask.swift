@@ -3,7 +3,8 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// A transfer that the session's cache has a say in: answered by it, validated, or carried and stored.
+/// A transfer that the session's cache has a say in: answered by it, validated, or carried and
+/// stored.
 ///
 /// To its request it is one transfer, whatever it takes.
 final class CacheTask: TransferTask {
@@ -11,7 +12,7 @@ final class CacheTask: TransferTask {
     let caching: CacheLayer
     let job: TransferJob
     let request: CacheRequest
-    /// Decides what is stored.
+    /// Decides whether the response is stored.
     let storing: (any CachedResponseHandler)?
     let start = Date()
     let startTime = ContinuousClock.now
@@ -21,7 +22,7 @@ final class CacheTask: TransferTask {
     struct State: Sendable {
         /// Set to `nil` at the end, so that the end is reported once only.
         var handler: (any TransferHandler)?
-        /// What is being validated, or may stand in for a failure.
+        /// The stored response that is being validated, or may replace a failure.
         var stored: CacheEntry?
         /// Whether a 304 says that it holds.
         var isValidating = false
@@ -34,7 +35,7 @@ final class CacheTask: TransferTask {
         /// What has passed of a body that goes to the handler piece by piece; `nil` when it is not
         /// to be stored, or too large.
         var passed: Data?
-        /// What the body that is kept from the handler has come to.
+        /// The body so far that is not passed to the handler.
         var dropped = DroppedBody()
         /// Properties of the last transfer, for when it has ended.
         var proxy = ""
@@ -195,7 +196,7 @@ final class CacheTask: TransferTask {
         turn.end()
     }
 
-    /// Tells the end, the first time only.
+    /// Reports the end, once.
     func finish(_ result: TransferResult, turn: TransportTurn) {
         let handler = course.withLock { state in
             defer {

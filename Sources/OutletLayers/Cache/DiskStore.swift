@@ -135,8 +135,8 @@ final class DiskStore: Sendable {
         byte.hexValue != nil && byte.lowercased == byte
     }
 
-    /// Looks at the directory when it may be full, or when enough was written for others to have
-    /// filled it, and removes what was not used for longest.
+    /// Scans the directory when it may be full, or when enough was written for other processes to
+    /// have filled it, and removes what was not used for longest.
     private func keepInBounds(written: Int) {
         let capacity = budget.withLock { budget -> Int? in
             budget.written += written

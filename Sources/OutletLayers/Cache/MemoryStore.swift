@@ -29,7 +29,7 @@ struct MemoryStore: Sendable {
         self.capacity = capacity
     }
 
-    /// Larger ones would push too many others out.
+    /// Larger entries would evict too many others.
     var entryLimit: Int { capacity / 8 }
 
     mutating func entries(for key: String) -> [CacheEntry] {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import Synchronization
 
-/// The cache keys of the addresses that were asked for last.
+/// The cache keys of the URLs requested most recently.
 ///
 /// To bring an address into canonical form costs as much as all else that a stored response costs
 /// (`Benchmarks/count stored`).
@@ -16,7 +16,7 @@ final class RecentKeys: Sendable {
     }
 
     private static let limit = 8
-    /// Longer addresses are read each time: what lies here is never let go of.
+    /// Longer URLs are parsed each time, because the entries here are never released.
     private static let longest = 1024
     private let entries = Mutex<(list: [Entry], oldest: Int)>(([], 0))
 
@@ -31,7 +31,7 @@ final class RecentKeys: Sendable {
         }
         if let known { return known }
         let key = CacheRequest.key(of: request)
-        // One that may carry a password is not kept.
+        // A URL that may contain a password is not kept.
         guard let key, address.utf8.count <= Self.longest,
             !address.utf8.contains(UInt8(ascii: "@"))
         else { return key }

@@ -3,7 +3,7 @@ public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
 
-/// A private cache of responses (RFC 9111), in memory and, if asked for, in a directory.
+/// A private cache of responses (RFC 9111), in memory and optionally in a directory.
 ///
 /// Sessions keep in it what HTTP lets them keep, and answer from it when HTTP lets them; see
 /// `SessionConfiguration.urlCache`. Several sessions may share one cache, several processes one
@@ -14,7 +14,7 @@ public import OutletTransport
 public final class ResponseCache: Sendable {
     fileprivate struct State: Sendable {
         var memory: MemoryStore
-        /// What is on its way to the disk, `nil` for what is to be removed there.
+        /// The entries that wait to be written to the disk; `nil` for entries to remove.
         var pending: [String: Pending] = [:]
         var pendingBytes = 0
         /// How often something was stored or removed.
@@ -31,7 +31,7 @@ public final class ResponseCache: Sendable {
     enum Lookup {
         case found(CacheEntry)
         case missing
-        /// Nothing in memory; the disk may know more.
+        /// Nothing in memory; the disk may have an entry.
         case onDisk
     }
 
@@ -48,8 +48,8 @@ public final class ResponseCache: Sendable {
     /// - Parameters:
     ///   - memoryCapacity: The most bytes kept in memory. A response takes at most an eighth of it.
     ///   - diskCapacity: The most bytes kept in `directory`; 0 for none.
-    ///   - directory: Where files are kept; made (for its owner only) if its parent is there. Memory
-    ///     only if `nil`.
+    ///   - directory: Where files are kept; made (for its owner only) if its parent is there.
+    ///     Memory only if `nil`.
     ///   - usesHeuristics: Whether a response that says nothing about its lifetime counts as fresh
     ///     for a tenth of its age, a day at most (RFC 9111 §4.2.2).
     public init(
@@ -158,7 +158,7 @@ public final class ResponseCache: Sendable {
         let before = state.withLock { $0.changes }
         guard let key = request.key, let entry = disk?.entry(for: request) else { return nil }
         state.withLock { state in
-            // Whatever was stored or removed meanwhile is newer.
+            // An entry that was stored or removed in the meantime is newer.
             if state.changes == before { state.memory.store(entry, for: key) }
         }
         return entry
@@ -193,8 +193,8 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Puts a response that a server has renewed in the place of what was stored, or forgets it: the
-    /// server may have said by now that it is not to be kept, or whom else it answers.
+    /// Puts a response that a server has renewed in the place of what was stored, or forgets it:
+    /// the server may have said by now that it is not to be kept, or whom else it answers.
     ///
     /// - Parameters:
     ///   - old: What was stored.

@@ -12,7 +12,7 @@ struct CoalescingKey: Hashable, Sendable {
     private let credential: Credential?
     private let cachePolicy: HTTPRequest.CachePolicy
 
-    /// Fields that name the single request, and say nothing of what is wanted.
+    /// Fields that identify a single request without affecting the response.
     private static let ignored: Set<String> = [
         "x-request-id", "x-correlation-id", "traceparent", "tracestate",
     ]

@@ -4,7 +4,8 @@ public import OutletTransport
 
 /// Lets equal jobs that are under way at the same time share one transfer.
 ///
-/// Each handler is called as for a transfer of its own. Jobs that do not ask for it (`TransferJob.sharesTransfer`) are passed on.
+/// Each handler is called as for a transfer of its own. Jobs that do not ask for it
+/// (`TransferJob.sharesTransfer`) are passed on.
 public final class CoalescingLayer: TransportLayer {
     /// Carries what this layer lets through.
     public let next: any Transport
@@ -17,7 +18,7 @@ public final class CoalescingLayer: TransportLayer {
         self.next = next
     }
 
-    /// Joins the transfer of an equal job, or begins one that others may join.
+    /// Joins the transfer of an equal job, or starts one that equal jobs may join.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         guard job.sharesTransfer, let key = CoalescingKey(job) else {
             return next.start(job, handler: handler)

@@ -63,7 +63,7 @@ final class SharedTask: TransferTask {
         transfer.reportProgress()
     }
 
-    // MARK: What the shared transfer tells
+    // MARK: Callbacks of the shared transfer
 
     private var handler: (any TransferHandler)? { mutable.withLock { $0.handler } }
 
@@ -81,9 +81,10 @@ final class SharedTask: TransferTask {
         handler?.transfer(self, didProgress: progress, turn: turn)
     }
 
-    /// Tells the result, as if the transfer were this task's own.
+    /// Reports the result as if the transfer were this task's own.
     ///
-    /// - Parameter isFirst: Whether the transfer counts as this task's, and as nobody else's.
+    /// - Parameter isFirst: Whether the transfer counts as this task's; it counts for one task
+    ///   only.
     func play(_ result: TransferResult, of task: any TransferTask, isFirst: Bool) {
         mutable.withLock { state in
             state.request = task.currentRequest ?? job.request
@@ -93,7 +94,7 @@ final class SharedTask: TransferTask {
             state.credentialsSent = task.credentialsSent
         }
         let isBegun = inner.begin { wishes in
-            // How far it has come was told meanwhile.
+            // The progress was reported in the meantime.
             var job = job
             job.reportsProgress = false
             return PlayedTransfer.start(
@@ -102,7 +103,7 @@ final class SharedTask: TransferTask {
         if !isBegun { queue.async { self.finish(TransferResult(error: .cancelled)) } }
     }
 
-    /// Tells the end, the first time only.
+    /// Reports the end, once.
     private func finish(_ result: TransferResult) {
         let turn = TransportTurn()
         defer { turn.end() }

@@ -56,10 +56,10 @@ final class SharedTransfer: TransferHandler {
         settle()
     }
 
-    /// Somebody wants to know how far the transfer has come.
+    /// Turns on progress reports for the transfer.
     func reportProgress() { inner.reportProgress() }
 
-    /// Suspends or resumes the transfer; repeated until no other thread has changed the state meanwhile.
+    /// Suspends or resumes the transfer; repeats until no other thread has changed the state.
     private func settle() {
         var done: Bool?
         while true {
@@ -70,7 +70,7 @@ final class SharedTransfer: TransferHandler {
         }
     }
 
-    // MARK: What the transport tells
+    // MARK: Callbacks of the transport
 
     private var tasks: [SharedTask] { machine.withLock { $0.members } }
 

@@ -69,7 +69,8 @@ public struct Cookie: Sendable, Hashable {
     /// The cookies that an answer from an address sets, those that are refused left out.
     ///
     /// Refused are cookies for other hosts or for public suffixes, `Secure` ones that came in clear
-    /// (but from this machine), and those that break the promise of their prefix (RFC 6265bis §4.1.3).
+    /// (but from this machine), and those that break the promise of their prefix (RFC 6265bis
+    /// §4.1.3).
     ///
     /// - Parameters:
     ///   - headerFields: The fields of the response; each `Set-Cookie` is one cookie.

@@ -69,7 +69,7 @@ enum CookieFile {
             }
     }
 
-    /// Whether some server may set it (RFC 6265bis §5.7), as far as a file tells.
+    /// Whether a server could have set it (RFC 6265bis §5.7), as far as the file shows.
     private static func isSettable(_ cookie: Cookie) -> Bool {
         let isOfMany = Origin.isAddress(cookie.domain) || PublicSuffixList.contains(cookie.domain)
         return (cookie.isHostOnly || !isOfMany)

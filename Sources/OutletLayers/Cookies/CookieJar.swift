@@ -17,7 +17,7 @@ struct CookieJar: Sendable {
             .sorted { ($0.domain, $0.path, $0.name) < ($1.domain, $1.path, $1.name) }
     }
 
-    /// What is sent: longer paths first, then older cookies (RFC 6265 §5.4).
+    /// The cookies to send: longer paths first, then older cookies (RFC 6265 §5.4).
     func cookies(host: String, path: String, isSecure: Bool, now: Date) -> [Cookie] {
         var found: [Cookie] = []
         var domain = host[...]
@@ -42,8 +42,8 @@ struct CookieJar: Sendable {
 
     /// Takes a cookie in, in place of the one it renews; one that has ended takes that away.
     ///
-    /// - Parameter isSecure: Whether it came encrypted: what came in clear puts nothing in the place
-    ///   of a secure cookie (RFC 6265bis §5.7).
+    /// - Parameter isSecure: Whether it came encrypted: what came in clear puts nothing in the
+    ///   place of a secure cookie (RFC 6265bis §5.7).
     mutating func set(_ cookie: Cookie, isSecure: Bool, now: Date) {
         var cookie = cookie
         if !isSecure, !cookie.isSecure, hidesSecure(cookie) { return }
@@ -93,8 +93,8 @@ struct CookieJar: Sendable {
         }
     }
 
-    /// Takes a tenth of the oldest away once there are too many, so that not every cookie that comes
-    /// has to look for one that goes.
+    /// Takes a tenth of the oldest away once there are too many, so that not every cookie that
+    /// comes has to look for one that goes.
     private mutating func keepInBounds(_ domain: String, _ now: Date) {
         if let cookies = domains[domain], cookies.count > Self.domainLimit {
             let kept = Self.newest(Self.domainLimit * 9 / 10, of: cookies, now)

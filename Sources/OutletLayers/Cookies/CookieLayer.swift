@@ -21,8 +21,8 @@ public final class CookieLayer: TransportLayer, HeadObserver {
     ///   - storage: Where the cookies are.
     ///   - accepts: From whom cookies are taken; the storage's own policy counts besides.
     ///   - sends: Whether stored cookies are sent.
-    ///   - verifiesCertificates: Whether certificates are verified; cookies of a server that was not
-    ///     are not kept.
+    ///   - verifiesCertificates: Whether certificates are verified; cookies of a server that was
+    ///     not are not kept.
     public init(
         around next: any Transport, storage: CookieStorage, accepts: CookieAcceptPolicy = .always,
         sends: Bool = true, verifiesCertificates: Bool = true
@@ -69,8 +69,8 @@ public final class CookieLayer: TransportLayer, HeadObserver {
 }
 
 extension CookieStorage {
-    /// The request with the cookies for its address, behind those that it brings itself; `nil` if there
-    /// are none.
+    /// The request with the cookies for its address, behind those that it brings itself; `nil` if
+    /// there are none.
     package func addingCookies(to request: HTTPRequest) -> HTTPRequest? {
         guard !isEmpty, request.httpShouldHandleCookies, let url = request.url else { return nil }
         let stored = cookies(for: url)

@@ -10,16 +10,18 @@ import Synchronization
 public enum CookieAcceptPolicy: Sendable, Hashable {
     /// From everybody.
     case always
-    /// From nobody; those that are there are sent.
+    /// From no server; stored cookies are still sent.
     case never
-    /// From the site that a request went to first; not from others that redirects lead to.
+    /// From the site of the original request; not from other sites that redirects lead to.
     case onlyFromMainDocumentDomain
 }
 
-/// Keeps cookies between requests (RFC 6265), in memory; see `SessionConfiguration.httpCookieStorage`.
+/// Keeps cookies between requests (RFC 6265), in memory; see
+/// `SessionConfiguration.httpCookieStorage`.
 ///
-/// Domains are checked against the public suffix list (libpsl), so that no server sets cookies for all
-/// of `co.uk`. At most 180 cookies are kept for a domain, 3300 in all; the oldest go first, some at a time.
+/// Domains are checked against the public suffix list (libpsl), so that no server sets cookies for
+/// all of `co.uk`. At most 180 cookies are kept for a domain, 3300 in all; the oldest go first,
+/// some at a time.
 ///
 /// Thread: any.
 public final class CookieStorage: Sendable {
@@ -58,7 +60,8 @@ public final class CookieStorage: Sendable {
         }
     }
 
-    /// The cookies that are sent to an address, in the order in which they are sent (RFC 6265bis §5.8.3).
+    /// The cookies that are sent to an address, in the order in which they are sent (RFC 6265bis
+    /// §5.8.3).
     public func cookies(for url: URL) -> [Cookie] {
         guard let origin = try? Origin(url) else { return [] }
         let path = url.wirePath
@@ -168,7 +171,7 @@ public final class CookieStorage: Sendable {
     /// `SameSite` goes into a comment, which other programs pass over. Blocks while it writes.
     ///
     /// - Parameters:
-    ///   - url: The file; what is there is replaced at once, or not at all.
+    ///   - url: The file; an existing file is replaced atomically.
     ///   - includesSessionCookies: Whether those are written that end with the session.
     /// - Throws: ``CacheStorageError``.
     public func save(to url: URL, includesSessionCookies: Bool = true) throws {
@@ -186,7 +189,7 @@ public final class CookieStorage: Sendable {
     /// The host in canonical form; `nil` for addresses that no request can be sent to.
     static func host(of url: URL) -> String? { (try? Origin(url))?.host }
 
-    /// Whether nobody listens in: encrypted, or this machine.
+    /// Whether the connection is secure: encrypted, or to this machine.
     static func isTrustworthy(_ origin: Origin) -> Bool {
         origin.isSecure || origin.host == "localhost" || origin.isUnder("localhost")
             || origin.host == "127.0.0.1" || origin.host == "::1"

@@ -3,8 +3,8 @@ import OutletHTTP
 
 /// The cookies of the last different `Set-Cookie` fields.
 ///
-/// Servers set the same few with every answer, and taking a field apart costs most of what such a cookie costs
-/// (`Benchmarks/count cookie`).
+/// Servers set the same few with every answer, and taking a field apart costs most of what such a
+/// cookie costs (`Benchmarks/count cookie`).
 struct RecentCookies: Sendable {
     private struct Entry: Sendable {
         let field: String

@@ -21,7 +21,7 @@ struct SetCookie: Sendable, Equatable {
     /// No cookie lasts longer (§5.5).
     private static let longest = 400 * 86_400.0
 
-    /// `nil` for what is to be ignored: control characters, neither name nor value, too much of both.
+    /// `nil` if it must be ignored: control characters, neither name nor value, or too long.
     init?(_ field: String) {
         guard !field.utf8.contains(where: { $0.isControl && !$0.isBlank }) else { return nil }
         let parts = field.parts(separatedBy: ";")
@@ -70,7 +70,7 @@ struct SetCookie: Sendable, Equatable {
         var (domain, isHostOnly) = (host, true)
         if let wanted = self.domain.map(Origin.hostForComparison), !wanted.isEmpty {
             if wanted == host {
-                // Under a public suffix others have names: only that host itself.
+                // Other hosts share a public suffix, so the cookie is for this host only.
                 isHostOnly = Origin.isAddress(host) || PublicSuffixList.contains(host)
             } else {
                 guard Origin.isName(host, under: wanted), !PublicSuffixList.contains(wanted) else {

@@ -16,8 +16,8 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     /// - Parameters:
     ///   - next: Carries the requests.
     ///   - storage: The hosts.
-    ///   - verifiesCertificates: Whether certificates are verified; the wish of a server that was not
-    ///     does not count.
+    ///   - verifiesCertificates: Whether certificates are verified; the wish of a server that was
+    ///     not does not count.
     public init(
         around next: any Transport, storage: HSTSStorage, verifiesCertificates: Bool = true
     ) {

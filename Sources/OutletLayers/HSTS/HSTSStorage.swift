@@ -13,7 +13,7 @@ import Synchronization
 ///
 /// Thread: any.
 public final class HSTSStorage: Sendable {
-    /// What a host has asked for.
+    /// The policy of a host.
     public struct Policy: Sendable, Hashable {
         /// The host, in lower case.
         public var host: String
@@ -39,7 +39,8 @@ public final class HSTSStorage: Sendable {
     private static let limit = 10_000
 
     private let known: Lock<[String: Policy]>
-    /// Whether anything is known; written under the lock of ``known``, read at each request without it.
+    /// Whether anything is known; written under the lock of ``known``, read at each request without
+    /// it.
     private let hasAny: Atomic<Bool>
     private let file: URL?
     private let failure = Lock<CacheStorageError?>(nil)
@@ -63,7 +64,7 @@ public final class HSTSStorage: Sendable {
         known = Lock(Dictionary(policies.map { ($0.host, $0) }, uniquingKeysWith: { $1 }))
     }
 
-    /// What is known, of hosts in order; what has ended is left out.
+    /// The policies in the order of their hosts, without expired ones.
     public var policies: [Policy] {
         let now = Date()
         return known.withLock { Array($0.values) }.filter { $0.expiresDate > now }
@@ -99,7 +100,7 @@ public final class HSTSStorage: Sendable {
         save()
     }
 
-    /// Waits until the file says what is known, or could not be written.
+    /// Waits until the file is up to date, or could not be written.
     public func flush() {
         writing.sync {}
     }
@@ -144,7 +145,7 @@ public final class HSTSStorage: Sendable {
             case let (host, now) = (origin.host, Date()),
             let policy = Self.policy(field, host: host, now: now)
         else { return }
-        // Most answers say again what is known.
+        // Most responses repeat the stored policy.
         let isNews = known.withLock { known in
             let isOver = policy.expiresDate <= now
             guard let old = known[host] else { return !isOver }
@@ -154,8 +155,8 @@ public final class HSTSStorage: Sendable {
         if isNews { setPolicy(policy) }
     }
 
-    /// Reads `max-age=31536000; includeSubDomains` (§6.1); `nil` without a valid `max-age`, or when a
-    /// directive comes twice.
+    /// Reads `max-age=31536000; includeSubDomains` (§6.1); `nil` without a valid `max-age`, or when
+    /// a directive comes twice.
     static func policy(_ field: String, host: String, now: Date) -> Policy? {
         var seen: Set<String> = []
         var seconds: Double?

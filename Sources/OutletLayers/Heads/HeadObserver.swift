@@ -62,7 +62,7 @@ final class HeadTap<Observer: HeadObserver>: ForwardingTransferHandler, WebSocke
     func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
-        // Of what is stored nothing is learnt again.
+        // Stored responses do not update cookies and policies again.
         if task.source == .network { show(head, task) }
         return handler.transfer(task, didReceive: head, turn: turn)
     }

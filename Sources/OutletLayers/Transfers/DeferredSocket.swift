@@ -2,9 +2,9 @@ package import Dispatch
 package import FoundationEssentials
 package import OutletTransport
 
-/// A WebSocket that is opened once a question about it is answered.
+/// A WebSocket that is opened after an asynchronous decision.
 ///
-/// What is to be sent waits until then.
+/// Messages wait until then.
 package final class DeferredSocket: DeferredTransfer, WebSocketConnection, @unchecked Sendable {
     private let orders = SocketOrders()
 
@@ -18,7 +18,7 @@ package final class DeferredSocket: DeferredTransfer, WebSocketConnection, @unch
         let socket = DeferredSocket(job.request, reportsProgress: false, on: queue, handler)
         socket.ask(question) { job in
             let isBegun = socket.inner.begin { _ in begin(job, socket) }
-            // It keeps what comes before it is open itself.
+            // It queues messages itself until it is open.
             if isBegun, let connection = socket.connection { socket.orders.open(connection) }
             return isBegun
         }

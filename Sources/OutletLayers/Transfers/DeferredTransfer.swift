@@ -6,12 +6,12 @@ package import OutletTransport
 ///
 /// Cancelled before, it never begins.
 package class DeferredTransfer: TransferTask, @unchecked Sendable {
-    // @unchecked because all is constant but what has its own lock, in its subclass as well.
+    // @unchecked because everything is constant except what has its own lock, in the subclass too.
 
     /// Asks whether, and as what, the transfer is to begin.
     ///
     /// - Parameter answer: To be called once, on any thread.
-    /// - Returns: What is called when nobody waits for the answer any more.
+    /// - Returns: A closure to call when the answer is no longer needed.
     package typealias Question<Job> = (
         _ answer: @escaping @Sendable (Result<Job, TransferError>) -> Void
     ) -> @Sendable () -> Void
@@ -36,10 +36,10 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
     /// Begins to wait for the answer.
     ///
     /// - Parameters:
-    ///   - job: What is to be sent.
+    ///   - job: The job to send.
     ///   - queue: Where the handler is called when the job ends without a transfer.
     ///   - handler: Told as by a transport.
-    ///   - question: Asked before this returns.
+    ///   - question: Called before this returns.
     ///   - begin: Begins the transfer as the answer says.
     package static func start(
         _ job: TransferJob, on queue: DispatchQueue, handler: any TransferHandler,
@@ -129,7 +129,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         }
     }
 
-    /// Tells the end, the first time only.
+    /// Reports the end, once.
     func finish(_ result: TransferResult, turn: TransportTurn) {
         let handler = mutable.withLock { $0.handler.take() }
         inner.complete()

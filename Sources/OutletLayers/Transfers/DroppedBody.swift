@@ -1,9 +1,9 @@
 package import OutletTransport
 
-/// The body of an answer that nobody gets.
+/// The body of a response that is not delivered.
 ///
-/// Read so that its connection can be used again, as far as that is cheaper than another connection: a
-/// server may send it for ever.
+/// Read so that its connection can be used again, as far as that is cheaper than another
+/// connection: a server may send it for ever.
 package struct DroppedBody: Sendable {
     /// How many bytes are read.
     package static let limit = 1 << 20

@@ -8,7 +8,7 @@ final class InnerTransfer: Sendable {
         var task: (any TransferTask)?
         /// A transfer was begun and has not ended; it may not be known yet.
         var isUnderWay = false
-        /// Tells a transfer from the one before.
+        /// Generation counter of the transfers.
         var number = 0
         var isCancelled = false
         var isSuspended = false
@@ -17,7 +17,7 @@ final class InnerTransfer: Sendable {
     private let course: Lock<State>
     private let visible = VisibleState()
 
-    /// What is wanted of a transfer that begins.
+    /// The state that a new transfer has to take over.
     struct Wishes {
         let reportsProgress: Bool
         let isSuspended: Bool
@@ -35,7 +35,7 @@ final class InnerTransfer: Sendable {
 
     /// Begins a transfer, unless the whole was cancelled.
     ///
-    /// - Parameter start: Given what is wanted of the transfer.
+    /// - Parameter start: Starts the transfer; receives the state to take over.
     /// - Returns: Whether it did.
     func begin(_ start: (Wishes) -> any TransferTask) -> Bool {
         let begun = course.withLock { state -> (number: Int, wishes: Wishes)? in
@@ -67,8 +67,8 @@ final class InnerTransfer: Sendable {
 
     /// Brings a transfer into the wanted state, suspended or running.
     ///
-    /// Loops until the wanted state is unchanged after the call: a concurrent `suspend()` and `resume()` may
-    /// reach the transfer in the wrong order.
+    /// Loops until the wanted state is unchanged after the call: a concurrent `suspend()` and
+    /// `resume()` may reach the transfer in the wrong order.
     private func settle(_ task: any TransferTask) {
         var done: Bool?
         while true {
@@ -97,7 +97,7 @@ final class InnerTransfer: Sendable {
 
     /// Cancels the transfer under way, and lets none begin any more.
     ///
-    /// - Returns: Whether there is none, which would tell the end.
+    /// - Returns: Whether there is no transfer, which would report the end.
     func cancel() -> Bool {
         visible.wish(.canceling)
         let (task, isUnderWay) = course.withLock { state in

@@ -1,6 +1,6 @@
 import OutletTransport
 
-/// What is to be sent on a WebSocket that is not open yet.
+/// The messages and pings of a WebSocket that is not open yet.
 ///
 /// Thread: any. Connections are called outside the lock.
 final class SocketOrders: Sendable {
@@ -18,7 +18,7 @@ final class SocketOrders: Sendable {
 
     private let state = Lock(State.waiting([]))
 
-    /// Whether what is sent goes to the connection at once.
+    /// Whether messages go to the connection at once.
     var isOpen: Bool {
         state.withLock { state in
             if case .open = state { true } else { false }
@@ -62,7 +62,7 @@ final class SocketOrders: Sendable {
         order.begin(connection)
     }
 
-    /// Gives an open connection what has waited for it.
+    /// Passes the waiting messages to an open connection.
     func open(_ connection: any WebSocketConnection) {
         while true {
             let orders = state.withLock { state -> [Order] in
@@ -75,7 +75,7 @@ final class SocketOrders: Sendable {
         }
     }
 
-    /// Nothing is sent any more; what waits fails.
+    /// Ends the queue: nothing more is sent, and waiting messages fail.
     func end(_ error: TransferError) {
         let orders = state.withLock { state -> [Order] in
             defer { state = .over }

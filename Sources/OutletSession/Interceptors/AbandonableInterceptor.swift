@@ -1,21 +1,21 @@
 package import OutletHTTP
 
-/// An adapter whose answers may take long, and that wants to know at once when nobody waits for one any
-/// more: the request was cancelled, its session has gone, the time is over.
+/// An adapter that is notified when its answer is no longer needed: the request was cancelled, its
+/// session was released, or its time limit has passed.
 package protocol AbandonableAdapter: RequestAdapter {
-    /// As `adapt(_:using:completion:)`.
+    /// Same as `adapt(_:using:completion:)`.
     ///
-    /// - Returns: Called once when nobody waits for the answer any more, on any thread; must not
-    ///   block. `nil` when there is nothing to give up.
+    /// - Returns: A closure to call once when the answer is no longer needed, on any thread; it must
+    ///   not block. `nil` if there is nothing to cancel.
     func beginAdapting(
         _ request: HTTPRequest, using state: RequestAdapterState,
         _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) -> (@Sendable () -> Void)?
 }
 
-/// A retrier of that kind.
+/// A retrier that is notified when its answer is no longer needed.
 package protocol AbandonableRetrier: RequestRetrier {
-    /// As `retry(_:for:dueTo:completion:)`; returns as ``AbandonableAdapter/beginAdapting(_:using:_:)``.
+    /// Same as `retry(_:for:dueTo:completion:)`; returns a closure as ``AbandonableAdapter/beginAdapting(_:using:_:)``.
     func beginRetrying(
         _ request: Request, for session: Session, dueTo error: any Error,
         _ completion: @escaping @Sendable (RetryResult) -> Void

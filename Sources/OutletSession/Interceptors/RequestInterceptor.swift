@@ -1,21 +1,26 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// What an adapter may want to know about the request it adapts.
+/// The context of a request that an adapter changes.
 public struct RequestAdapterState: Sendable {
-    /// The request's own id; the same at every attempt.
+    /// The id of the session's request; the same in every attempt.
     public let requestID: UUID
-    /// The session the request belongs to.
+    /// The session of the request.
     public let session: Session
-    /// How many attempts came before this one.
+    /// The number of earlier attempts.
     public let retryCount: Int
-    /// The request, where one is being made.
+    /// The request; `nil` outside of a session's request.
     package let request: Request?
 
-    /// Carries the state past the callback form that has no parameter for it.
+    /// Passes the state through the callback form that has no parameter for it.
     @TaskLocal static var current: RequestAdapterState?
 
-    /// Makes a state.
+    /// Makes a state, for tests of adapters.
+    ///
+    /// - Parameters:
+    ///   - requestID: The id of the request.
+    ///   - session: The session of the request.
+    ///   - retryCount: The number of earlier attempts.
     public init(requestID: UUID, session: Session, retryCount: Int = 0) {
         self.init(requestID: requestID, session: session, retryCount: retryCount, request: nil)
     }
@@ -30,62 +35,70 @@ public struct RequestAdapterState: Sendable {
 
 /// Changes a request before each attempt.
 ///
-/// Writing either form is enough: the callback, which may answer at any time from any thread, or
-/// the `async` one.
+/// Implement either form: the callback, which may be called at any time on any thread, or the
+/// `async` one.
 public protocol RequestAdapter: InterceptorTiming {
-    /// Answers with the request to send, or with why it cannot be sent.
+    /// Passes the request to send, or an error, to `completion`.
     ///
     /// - Parameters:
-    ///   - request: The request as it is so far.
+    ///   - request: The request, as changed by the adapters before.
     ///   - session: The request's session.
-    ///   - completion: To be called exactly once; a second call is ignored.
+    ///   - completion: To be called exactly once, on any thread; further calls are ignored. An
+    ///     error fails the request with `SessionError.requestAdaptationFailed(error:)`.
     ///
-    /// Thread: the session's request queue; nothing else of this request runs meanwhile.
+    /// Thread: the session's request queue. Nothing else of this request runs at the same time.
     func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void)
 
-    /// As ``adapt(_:for:completion:)``, knowing more; forwards to it unless implemented.
+    /// Same as ``adapt(_:for:completion:)``, with the context of the request.
+    ///
+    /// By default it calls ``adapt(_:for:completion:)``.
     func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void)
 
-    /// Returns the request to send; used by the callback forms unless they are implemented.
+    /// Returns the request to send.
+    ///
+    /// The default implementations of the callback forms call it.
+    ///
+    /// - Throws: Any error; the request fails with `SessionError.requestAdaptationFailed(error:)`.
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest
 
-    /// The adapter as one that answers at once; `nil` for those that may take their time.
+    /// The adapter's synchronous form; `nil` if it may answer later.
     var synchronous: (any SynchronousRequestAdapter)? { get }
 }
 
-/// An adapter that answers at once, and never blocks.
+/// An adapter that returns its answer and never blocks.
 ///
-/// A session all of whose adapters are such asks them where the request is set up, without a hop to its
-/// request queue.
+/// If all adapters of a request are synchronous, they run on the thread that starts the request,
+/// without a hop to the session's request queue.
 public protocol SynchronousRequestAdapter: RequestAdapter {
     /// Returns the request to send.
     ///
-    /// - Throws: Why it cannot be sent.
+    /// - Throws: Any error; the request fails with `SessionError.requestAdaptationFailed(error:)`.
     ///
     /// Thread: the one that starts the request, or the session's request queue.
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) throws -> HTTPRequest
 }
 
 extension SynchronousRequestAdapter {
-    /// Itself.
+    /// The adapter itself.
     public var synchronous: (any SynchronousRequestAdapter)? { self }
 
-    /// Answers with what the synchronous form returns.
+    /// Passes the result of the synchronous form to `completion`, before it returns.
     public func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) { completion(Result { try adapt(request, using: state) }) }
 }
 
-/// An adapter that is asked after all others, those of the request included: one that signs, or guards.
+/// An adapter that runs after all other adapters, including the request's own: for signers and
+/// guards.
 public protocol RequestPreparer: RequestAdapter {}
 
 extension RequestAdapter {
-    /// Takes its time.
+    /// `nil`: the adapter may answer later.
     public var synchronous: (any SynchronousRequestAdapter)? { nil }
 
     /// Returns the request unchanged.
@@ -103,7 +116,7 @@ extension RequestAdapter {
         }
     }
 
-    /// Asks the `async` form, in a task of its own.
+    /// Calls the `async` form in a new task.
     public func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -121,20 +134,21 @@ extension RequestAdapter {
     }
 }
 
-/// What a retrier decided.
+/// The decision of a retrier.
 public enum RetryResult: Sendable {
-    /// Try again at once.
+    /// Retries at once.
     case retry
-    /// Try again after so many seconds.
+    /// Retries after a delay in seconds.
     case retryWithDelay(TimeInterval)
-    /// Leave the request failed; the next retrier is asked.
+    /// Does not retry; the next retrier decides. After the last one, the request fails.
     case doNotRetry
-    /// Leave the request failed, with this error around the original one.
+    /// Does not retry, and fails the request with `SessionError.requestRetryFailed` around this
+    /// error and the original one.
     case doNotRetryWithError(any Error)
 }
 
 extension RetryResult {
-    /// Whether the request is tried again.
+    /// Whether the request is retried.
     public var retryRequired: Bool {
         switch self {
         case .retry, .retryWithDelay: true
@@ -142,38 +156,41 @@ extension RetryResult {
         }
     }
 
-    /// How long the next try waits, in seconds; `nil` if it does not, or there is none.
+    /// The delay before the retry in seconds; `nil` without a delay or a retry.
     public var delay: TimeInterval? {
         guard case .retryWithDelay(let delay) = self else { return nil }
         return delay
     }
 
-    /// What the request's error is replaced by, if anything.
+    /// The error that replaces the request's; `nil` for none.
     public var error: (any Error)? {
         guard case .doNotRetryWithError(let error) = self else { return nil }
         return error
     }
 }
 
-/// Decides whether a failed request is tried again.
+/// Decides whether a failed request is retried.
 ///
-/// Writing either form is enough: the callback, which may answer at any time from any thread, or
-/// the `async` one.
+/// Implement either form: the callback, which may be called at any time on any thread, or the
+/// `async` one.
 public protocol RequestRetrier: InterceptorTiming {
-    /// Answers whether to try again.
+    /// Passes the decision about a retry to `completion`.
     ///
     /// - Parameters:
-    ///   - request: The failed request; its `response`, `error` and `retryCount` say more.
+    ///   - request: The failed request; see its `response`, `error` and `retryCount`.
     ///   - session: The request's session.
-    ///   - error: Why it failed: the transfer's error, or a validator's.
-    ///   - completion: To be called exactly once; a second call is ignored.
+    ///   - error: The error of the transfer, of a validator or of a serializer.
+    ///   - completion: To be called exactly once, on any thread; further calls are ignored.
     ///
-    /// Thread: where the request is being finished; nothing else of this request runs meanwhile.
+    /// Thread: the session's root queue; with inline delivery, the thread that finishes the
+    /// request. Nothing else of this request runs at the same time.
     func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void)
 
-    /// Returns whether to try again; used by the callback form unless that is implemented.
+    /// Returns the decision about a retry.
+    ///
+    /// The default implementation of the callback form calls it.
     func retry(_ request: Request, for session: Session, dueTo error: any Error) async
         -> RetryResult
 }
@@ -184,7 +201,7 @@ extension RequestRetrier {
         _ request: Request, for session: Session, dueTo error: any Error
     ) async -> RetryResult { .doNotRetry }
 
-    /// Asks the `async` form, in a task of its own.
+    /// Calls the `async` form in a new task.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
@@ -193,5 +210,5 @@ extension RequestRetrier {
     }
 }
 
-/// An adapter and a retrier in one; either part may be left out.
+/// An adapter and a retrier in one type; each part has a default implementation.
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}

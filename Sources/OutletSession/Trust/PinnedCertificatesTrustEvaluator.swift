@@ -1,6 +1,6 @@
 public import OutletTransport
 
-/// Trusts servers whose chain holds one of some certificates.
+/// Trusts servers whose certificate chain contains one of several certificates.
 public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating, Equatable {
     private let certificates: [Certificate]
     private let acceptSelfSignedCertificates: Bool
@@ -10,13 +10,13 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating, Equatable
     /// Makes an evaluator.
     ///
     /// - Parameters:
-    ///   - certificates: The server's own, or those of authorities; a second one that is not in use
-    ///     yet lets the server change. No bundle is searched for them: an evaluator without any
-    ///     trusts nobody.
-    ///   - acceptSelfSignedCertificates: Whether `certificates` are the only authorities that count,
-    ///     so that a server's certificate signed by itself will do.
-    ///   - performDefaultValidation: Whether the chain must be good.
-    ///   - validateHost: Whether the certificate must be for the host.
+    ///   - certificates: Certificates of the server or of authorities. Include a second certificate
+    ///     that is not in use yet, so that the server can change to it. Certificates are not
+    ///     searched for in a bundle: an empty list refuses every server.
+    ///   - acceptSelfSignedCertificates: Whether `certificates` replace the trusted authorities, so
+    ///     that a self-signed certificate among them is valid.
+    ///   - performDefaultValidation: Whether the chain has to be valid, too.
+    ///   - validateHost: Whether the certificate has to match the host, too.
     public init(
         certificates: [Certificate] = [], acceptSelfSignedCertificates: Bool = false,
         performDefaultValidation: Bool = true, validateHost: Bool = true
@@ -27,7 +27,9 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating, Equatable
         self.validateHost = validateHost
     }
 
-    /// Checks chain and host, then looks for the certificates.
+    /// Checks the chain and the host, then compares the certificates.
+    ///
+    /// - Throws: `SessionError.serverTrustEvaluationFailed(reason:)` for the first fault.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !certificates.isEmpty else {
             throw SessionError.serverTrustEvaluationFailed(reason: .noCertificatesFound)
@@ -48,7 +50,7 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating, Equatable
                 serverCertificates: verdict.path))
     }
 
-    /// Whether the certificate is for the host, or is pinned itself.
+    /// Whether the server's certificate matches the host, or is pinned itself.
     public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
         trust.hostFault(for: host) == nil
             || trust.sentCertificates.first.map(certificates.contains) == true
@@ -56,12 +58,13 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating, Equatable
 }
 
 extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
-    /// Trusts nobody: no certificates were given to compare with.
+    /// Refuses every server, because there are no certificates to compare with.
     public static var pinnedCertificates: PinnedCertificatesTrustEvaluator {
         PinnedCertificatesTrustEvaluator()
     }
 
-    /// Trusts servers whose chain holds one of some certificates.
+    /// Trusts servers whose chain contains one of several certificates; see
+    /// ``PinnedCertificatesTrustEvaluator``.
     public static func pinnedCertificates(
         certificates: [Certificate] = [], acceptSelfSignedCertificates: Bool = false,
         performDefaultValidation: Bool = true, validateHost: Bool = true

@@ -1,6 +1,6 @@
 public import OutletTransport
 
-/// Trusts servers whose chain holds one of some public keys, in whatever certificate.
+/// Trusts servers whose certificate chain contains one of several public keys.
 public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
     private let keys: [PublicKey]
     private let performDefaultValidation: Bool
@@ -9,11 +9,11 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
     /// Makes an evaluator.
     ///
     /// - Parameters:
-    ///   - keys: Of the server, or of authorities; a backup that is kept elsewhere among them, so that
-    ///     a lost key does not lock clients out. No bundle is searched for them: an evaluator without
-    ///     any trusts nobody.
-    ///   - performDefaultValidation: Whether the chain must be good.
-    ///   - validateHost: Whether the certificate must be for the host.
+    ///   - keys: Keys of the server or of authorities. Include the key of a backup certificate,
+    ///     so that a lost key does not lock clients out. Keys are not searched for in a bundle: an
+    ///     empty list refuses every server.
+    ///   - performDefaultValidation: Whether the chain has to be valid, too.
+    ///   - validateHost: Whether the certificate has to match the host, too.
     public init(
         keys: [PublicKey] = [], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) {
@@ -22,13 +22,13 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
         self.validateHost = validateHost
     }
 
-    /// Makes an evaluator of keys known by their hashes.
+    /// Makes an evaluator of the hashes of public keys.
     ///
     /// - Parameters:
-    ///   - pins: As `PublicKey.init(pin:)` takes them; a backup among them.
-    ///   - performDefaultValidation: Whether the chain must be good.
-    ///   - validateHost: Whether the certificate must be for the host.
-    /// - Throws: `PublicKey.InvalidPin` with the first text that is none.
+    ///   - pins: The hashes, in the form of `PublicKey.init(pin:)`; include that of a backup key.
+    ///   - performDefaultValidation: Whether the chain has to be valid, too.
+    ///   - validateHost: Whether the certificate has to match the host, too.
+    /// - Throws: `PublicKey.InvalidPin` with the first invalid hash.
     public init(
         pins: [String], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) throws(PublicKey.InvalidPin) {
@@ -37,7 +37,9 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
             performDefaultValidation: performDefaultValidation, validateHost: validateHost)
     }
 
-    /// Checks chain and host, then looks for the keys.
+    /// Checks the chain and the host, then compares the keys.
+    ///
+    /// - Throws: `SessionError.serverTrustEvaluationFailed(reason:)` for the first fault.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !keys.isEmpty else {
             throw SessionError.serverTrustEvaluationFailed(reason: .noPublicKeysFound)
@@ -51,7 +53,7 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
                 host: host, trust: trust, pinnedKeys: keys, serverKeys: shown))
     }
 
-    /// Whether the certificate is for the host, or its key is pinned itself.
+    /// Whether the server's certificate matches the host, or its own key is pinned.
     public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
         trust.hostFault(for: host) == nil
             || (trust.sentCertificates.first?.publicKey).map(keys.contains) == true
@@ -59,10 +61,11 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
 }
 
 extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
-    /// Trusts nobody: no keys were given to compare with.
+    /// Refuses every server, because there are no keys to compare with.
     public static var publicKeys: PublicKeysTrustEvaluator { PublicKeysTrustEvaluator() }
 
-    /// Trusts servers whose chain holds one of some public keys.
+    /// Trusts servers whose chain contains one of several public keys; see
+    /// ``PublicKeysTrustEvaluator/init(keys:performDefaultValidation:validateHost:)``.
     public static func publicKeys(
         keys: [PublicKey] = [], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) -> PublicKeysTrustEvaluator {
@@ -71,9 +74,10 @@ extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
             validateHost: validateHost)
     }
 
-    /// Trusts servers whose chain holds a public key with one of some hashes.
+    /// Trusts servers whose chain contains a public key with one of several hashes; see
+    /// ``PublicKeysTrustEvaluator/init(pins:performDefaultValidation:validateHost:)``.
     ///
-    /// - Throws: ``PublicKey/InvalidPin`` with the first text that is none.
+    /// - Throws: `PublicKey.InvalidPin` with the first invalid hash.
     public static func publicKeys(
         pins: [String], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) throws(PublicKey.InvalidPin) -> PublicKeysTrustEvaluator {

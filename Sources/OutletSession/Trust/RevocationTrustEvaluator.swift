@@ -1,11 +1,11 @@
 public import OutletTransport
 
-/// Checks that no certificate of the chain was taken back.
+/// Checks that no certificate of the chain was revoked.
 ///
-/// Nothing is fetched: what counts is the OCSP response that the server staples and the
-/// revocation lists given here.
+/// Nothing is fetched: the check uses the OCSP response that the server staples and the revocation
+/// lists given here.
 public struct RevocationTrustEvaluator: ServerTrustEvaluating, Equatable {
-    /// What counts.
+    /// The sources to check.
     public typealias Options = RevocationOptions
 
     private let performDefaultValidation: Bool
@@ -16,10 +16,11 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating, Equatable {
     /// Makes an evaluator.
     ///
     /// - Parameters:
-    ///   - performDefaultValidation: Whether the chain must be good besides.
-    ///   - validateHost: Whether the certificate must be for the host.
-    ///   - options: What counts.
-    ///   - revocationLists: Looked at for each connection; read once, and again when a file changes.
+    ///   - performDefaultValidation: Whether the chain has to be valid, too.
+    ///   - validateHost: Whether the certificate has to match the host, too.
+    ///   - options: The sources to check.
+    ///   - revocationLists: The lists to check for each connection; each is read once, and again
+    ///     when its file changes.
     public init(
         performDefaultValidation: Bool = true, validateHost: Bool = true, options: Options = .any,
         revocationLists: [RevocationList] = []
@@ -30,7 +31,8 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating, Equatable {
         self.revocationLists = revocationLists
     }
 
-    /// The same checks by the same lists: the same files, whatever is in them, or the same bytes.
+    /// Whether both perform the same checks with the same lists: files with the same paths, or
+    /// equal bytes.
     public static func == (a: RevocationTrustEvaluator, b: RevocationTrustEvaluator) -> Bool {
         a.performDefaultValidation == b.performDefaultValidation
             && a.validateHost == b.validateHost && a.options == b.options
@@ -38,7 +40,9 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating, Equatable {
             && zip(a.revocationLists, b.revocationLists).allSatisfy { $0.isSame(as: $1) }
     }
 
-    /// Checks chain and host, then the lists, then the stapled response.
+    /// Checks the chain and the host, then the lists, then the stapled response.
+    ///
+    /// - Throws: `SessionError.serverTrustEvaluationFailed(reason:)` for the first fault.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         if performDefaultValidation { try trust.performDefaultValidation(forHost: host) }
         if validateHost { try trust.performValidation(forHost: host) }
@@ -71,10 +75,10 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating, Equatable {
 }
 
 extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
-    /// Checks chain, host and revocation.
+    /// Checks the chain, the host and revocation.
     public static var revocationChecking: RevocationTrustEvaluator { RevocationTrustEvaluator() }
 
-    /// Checks revocation, and what else is wished.
+    /// Checks revocation; see ``RevocationTrustEvaluator``.
     public static func revocationChecking(
         performDefaultValidation: Bool = true, validateHost: Bool = true,
         options: RevocationTrustEvaluator.Options = .any, revocationLists: [RevocationList] = []

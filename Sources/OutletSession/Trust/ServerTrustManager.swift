@@ -41,7 +41,8 @@ open class ServerTrustManager: ServerTrustDeciding, @unchecked Sendable {
         throw noEvaluator(for: host)
     }
 
-    /// The evaluator for a host at a port; unless there is one for just that port, that of the host.
+    /// The evaluator for a host at a port; unless there is one for just that port, that of the
+    /// host.
     ///
     /// - Throws: As ``serverTrustEvaluator(forHost:)``.
     open func serverTrustEvaluator(

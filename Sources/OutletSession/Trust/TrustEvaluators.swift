@@ -1,29 +1,34 @@
 public import OutletTransport
 
-/// Checks what is checked without any evaluator: the chain, and the host if so wished.
+/// Checks the certificate chain and, by default, the host, as sessions without an evaluator do.
 public struct DefaultTrustEvaluator: ServerTrustEvaluating, Equatable {
     private let validateHost: Bool
 
     /// Makes an evaluator.
     ///
-    /// - Parameter validateHost: Whether the certificate must be for the host.
+    /// - Parameter validateHost: Whether the certificate has to match the host.
     public init(validateHost: Bool = true) {
         self.validateHost = validateHost
     }
 
     /// Checks the host, then the chain.
+    ///
+    /// - Throws: `SessionError.serverTrustEvaluationFailed(reason:)` for the first fault.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         if validateHost { try trust.performValidation(forHost: host) }
         try trust.performDefaultValidation(forHost: host)
     }
 }
 
-/// Trusts whom all of several evaluators trust.
+/// Trusts a server if several evaluators all trust it.
 public struct CompositeTrustEvaluator: ServerTrustEvaluating, Equatable {
     private let evaluators: [any ServerTrustEvaluating]
     private let policies: [ServerTrustPolicy]
 
-    /// Makes an evaluator of others; without any it trusts nobody.
+    /// Makes an evaluator.
+    ///
+    /// - Parameter evaluators: The evaluators in the order of their calls; an empty list refuses
+    ///   every server.
     public init(evaluators: [any ServerTrustEvaluating]) {
         self.evaluators = evaluators
         policies = evaluators.map { ServerTrustPolicy.of($0) }
@@ -34,7 +39,10 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating, Equatable {
         a.policies.map(\.number) == b.policies.map(\.number)
     }
 
-    /// Asks the evaluators in their order; the first refusal counts.
+    /// Calls the evaluators in their order.
+    ///
+    /// - Throws: The error of the first evaluator that refuses;
+    ///   `SessionError.serverTrustEvaluationFailed(reason:)` if there is none.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !evaluators.isEmpty else {
             throw SessionError.serverTrustEvaluationFailed(
@@ -43,21 +51,26 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating, Equatable {
         try evaluators.evaluate(trust, forHost: host)
     }
 
-    /// Whether the server is verified by one of those that trust it.
+    /// Whether one of the evaluators verifies the server.
     public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
         evaluators.contains { $0.verifies(trust, forHost: host) }
     }
 }
 
 extension [any ServerTrustEvaluating] {
-    /// Asks all evaluators in their order; the first refusal counts, and none is trust.
+    /// Calls all evaluators in their order; an empty list trusts every server.
+    ///
+    /// - Throws: The error of the first evaluator that refuses.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         for evaluator in self { try evaluator.evaluate(trust, forHost: host) }
     }
 }
 
 extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
-    /// Trusts whom all of these evaluators trust.
+    /// Trusts a server if all of these evaluators trust it.
+    ///
+    /// - Parameter evaluators: The evaluators in the order of their calls; an empty list refuses
+    ///   every server.
     public static func composite(
         evaluators: [any ServerTrustEvaluating]
     ) -> CompositeTrustEvaluator {
@@ -65,17 +78,17 @@ extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
     }
 }
 
-/// Trusts everybody; for tests only.
+/// Trusts every server; for tests only.
 ///
-/// An attacker between client and server reads and changes everything. Nothing that such a server
-/// says is kept.
+/// An attacker between client and server can read and change everything. Such a server counts as
+/// not verified, so its HSTS policies are ignored.
 public struct DisabledTrustEvaluator: ServerTrustEvaluating, Equatable {
     /// Makes an evaluator.
     public init() {}
 
-    /// Returns.
+    /// Accepts the server.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {}
 
-    /// False.
+    /// Returns `false`.
     public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool { false }
 }
