@@ -1,11 +1,11 @@
 import COutletPlugin
 import OutletHTTP
 
-/// Copies of texts that a plugin was lent, kept until the hook that asked for them is over.
+/// Copies of bytes for a plugin, kept until the hook that requested them has ended.
 struct ByteArena: ~Copyable, @unchecked Sendable {
     // @unchecked because the bytes never change.
     private var blocks: [UnsafeMutableRawBufferPointer] = []
-    /// What is left of the last block.
+    /// The unused part of the last block.
     private var room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
     /// The least that is allocated at a time, in bytes: a plugin that reads a little reads more.
@@ -65,8 +65,9 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
     }
 }
 
-/// What a plugin was lent of one message: what is asked for again is lent again, so that reads need no
-/// more memory than the message has.
+/// The copies of one message's parts for a plugin.
+///
+/// Each part is copied once, so that repeated reads need no more memory than the message has.
 struct MessageCopies: ~Copyable, Sendable {
     private var arena = ByteArena()
     private var texts: [(part: Part, bytes: CopiedBytes)] = []
@@ -124,9 +125,9 @@ struct MessageCopies: ~Copyable, Sendable {
     }
 }
 
-/// Bytes lent to a plugin.
+/// Bytes that a plugin may read.
 struct CopiedBytes: @unchecked Sendable {
-    // @unchecked because the bytes never change while they are lent.
+    // @unchecked because the bytes never change while a plugin may read them.
     let block: UnsafeRawBufferPointer
 
     var view: outlet_view {
@@ -135,9 +136,9 @@ struct CopiedBytes: @unchecked Sendable {
     }
 }
 
-/// A list of fields lent to a plugin.
+/// A list of fields that a plugin may read.
 struct CopiedFields: @unchecked Sendable {
-    // @unchecked because the list never changes while it is lent.
+    // @unchecked because the list never changes while a plugin may read it.
     let first: UnsafePointer<outlet_field>?
     let count: Int
 }

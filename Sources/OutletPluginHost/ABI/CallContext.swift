@@ -46,7 +46,7 @@ class CallContext: @unchecked Sendable {
         return state.withLock { $0.arena.copy(text) }
     }
 
-    /// What a status means, in the plugin's words if it had any.
+    /// The reason for a status: the plugin's text if it set one.
     func reason(_ status: outlet_status) -> PluginReason {
         let text =
             switch status {
@@ -63,7 +63,7 @@ class CallContext: @unchecked Sendable {
     }
 }
 
-/// What a hook is given beside its completion, changeable until that is settled.
+/// An object passed to a hook with its completion; it can be changed until that is settled.
 protocol SettledSubject: AnyObject, Sendable {
     /// Takes no change any more.
     func close()

@@ -26,7 +26,7 @@ extension outlet_view {
         return String(copying: text)
     }
 
-    /// A copy as text for people, with U+FFFD for what is not UTF-8; `nil` when it is too long.
+    /// A copy as text for messages, with U+FFFD for invalid UTF-8; `nil` if it is too long.
     var message: String? {
         foreign(.message).map { String(decoding: $0, as: UTF8.self) }
     }

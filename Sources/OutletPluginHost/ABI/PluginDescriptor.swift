@@ -16,7 +16,7 @@ struct PluginDescriptor: @unchecked Sendable {
     let exports: [PluginExport]
     /// The services that it cannot do without.
     let requiredServices: [String]
-    /// Where its hooks stand among those of others: -1, 0 or 1.
+    /// The position of its hooks among those of other plugins: -1, 0 or 1.
     let order: Int32
 
     /// What breaks the contract.

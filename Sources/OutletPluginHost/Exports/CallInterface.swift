@@ -53,7 +53,7 @@ final class CallInterface: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - values: One for each of the signature's ``Signature/parameters``, of its kind.
-    ///   - lent: What stands for those that C cannot be given by value.
+    ///   - arguments: Handles and memory for arguments that C does not receive by value.
     /// - Returns: The result; a status is an ``PluginValue/int(_:)``.
     func call(
         _ function: @convention(c) () -> Void, on instance: OpaquePointer, values: [PluginValue],

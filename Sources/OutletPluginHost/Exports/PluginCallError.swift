@@ -15,7 +15,7 @@ public enum PluginCallError: Error, Sendable, Equatable {
 }
 
 extension PluginCallError: CustomStringConvertible {
-    /// One line: the name, what is wrong, what would be right.
+    /// One line: the name, the fault, and the correct form.
     public var description: String {
         switch self {
         case .malformedName(let name): "\(name): not of the form PLUGIN-ID.FUNCTION"

@@ -1,6 +1,6 @@
 public import OutletHTTP
 
-/// What an exported function takes or gives.
+/// An argument or a result of an exported function.
 public enum PluginValue: Sendable, Equatable {
     /// Nothing, as a result.
     case nothing

@@ -8,7 +8,7 @@ import OutletTransport
 ///
 /// Thread: any, one read at a time; may block on a disk.
 final class BodyReader: Sendable {
-    /// What a read came to.
+    /// The result of a read.
     enum Part {
         case bytes(Int)
         /// It cannot be read here.
@@ -30,7 +30,7 @@ final class BodyReader: Sendable {
     private let mayReadStream: Bool
     private let state = Lock(State())
 
-    /// - Parameter mayReadStream: Whether nobody else reads it.
+    /// - Parameter mayReadStream: Whether a stream may be read: nothing else reads it.
     init(_ body: HTTPBody, mayReadStream: Bool) {
         self.body = body
         self.mayReadStream = mayReadStream

@@ -1,9 +1,9 @@
 import OutletHTTP
 
-/// Where the fields of a long list are, by name, so that a plugin which writes many does not look through
-/// all of them for each.
+/// The positions of a long list's fields by name, so that a plugin which writes many fields does not
+/// search all of them for each.
 ///
-/// Goes with one list, all of whose changes pass here; ``forget()`` after any other.
+/// Belongs to one list, and sees all of its changes; call ``forget()`` after any other change.
 struct FieldIndex {
     /// Shorter lists are looked through.
     private static let threshold = 64
@@ -31,7 +31,7 @@ struct FieldIndex {
         }
     }
 
-    /// Adds a field behind the others.
+    /// Appends a field.
     mutating func append(_ field: HTTPHeader, to headers: inout HTTPHeaders) {
         guard knows(headers) else { return headers.append(field) }
         append(field, named: field.name.lowercasedASCII, to: &headers)

@@ -82,7 +82,7 @@ enum HTTPService {
             timer.cancel()
             sent.cancel()
         }
-        // The session is kept for what a plugin waits for.
+        // The session is retained until the plugin has its answer.
         sent.response(queue: .global()) { response in
             withExtendedLifetime(session) {
                 exchange.end(

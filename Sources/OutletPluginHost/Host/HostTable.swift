@@ -4,7 +4,7 @@ import OutletTransport
 
 /// The functions that every plugin is given.
 ///
-/// They are told nothing but who calls and ids, so they look the object up; an id that is stale, or was
+/// They receive only the caller's table and ids, so they look the object up; an id that is stale, or was
 /// given to somebody else, is answered and held against the caller.
 enum HostTable {
     /// The table that was passed: it says who calls.
@@ -271,7 +271,7 @@ enum HostTable {
             return OUTLET_E_STALE
         }
         guard completion.settler == function else {
-            // Of one that nobody waits for any more it does not matter.
+            // If the answer is no longer needed, it does not matter.
             if !completion.isCancelled {
                 completion.noteForbidden("its completion is not settled by \(function.rawValue)")
             }

@@ -40,7 +40,7 @@ enum HostTables {
         }
     }
 
-    /// The number of the owner whose table this is; 0 for what is no table.
+    /// The number of the owner of a table; 0 if the pointer is no table.
     static func number(of table: UnsafePointer<outlet_host>) -> UInt16 {
         // The header promises a table; a plugin in C can still pass anything.
         let address = UInt(bitPattern: table)

@@ -4,7 +4,7 @@ import OutletTransport
 
 /// A request's body that a plugin makes while it is sent.
 ///
-/// The next piece is asked for once the one before has been read.
+/// The next piece is requested after the one before has been read.
 ///
 /// Thread: any, one read at a time.
 final class PluginBody: BodyStream {
@@ -26,7 +26,7 @@ final class PluginBody: BodyStream {
         var piece: ArraySlice<UInt8> = []
         /// How much was made.
         var offset: UInt64 = 0
-        /// Tells a piece from one of before the body went back to its start.
+        /// Generation counter: incremented when the body is rewound.
         var round = 0
         /// Told when there is something to read.
         var ready: (@Sendable () -> Void)?
@@ -42,7 +42,7 @@ final class PluginBody: BodyStream {
     let length: Int64?
     private let stream: PluginStream
     private let make: Maker
-    /// How long a piece is waited for, in nanoseconds.
+    /// The time limit for a piece, in nanoseconds.
     private let limit: UInt64
     private let state = Lock(State())
 
@@ -126,7 +126,7 @@ final class PluginBody: BodyStream {
         ready?()
     }
 
-    /// The body was read where nobody can wait for a plugin.
+    /// The error of reading the body where waiting for a plugin is not possible.
     private struct NotMadeYet: Error, CustomStringConvertible {
         var description: String {
             "a plugin makes it while it is sent, and it cannot be read before"

@@ -6,7 +6,7 @@ import OutletTransport
 
 /// Calling the hooks of a request.
 extension PluginInstance {
-    /// Calls a hook: here if it cannot hold this thread up, else behind the others.
+    /// Calls a hook: on this thread if the plugin never blocks, otherwise on a worker thread.
     ///
     /// - Parameters:
     ///   - token: Told what the hook answers; made for this call.
@@ -66,7 +66,8 @@ extension PluginInstance {
         switch function(pointer, completion) {
         case OUTLET_OK: return settled
         case OUTLET_PENDING where token.isPromise:
-            // From here on there is something to cancel; the others are kept already.
+            // The promised answer can be cancelled from here on. Completions of blocking plugins are
+            // kept already.
             if isNonblocking { token.keep() }
             return nil
         case let status: return .failed(token.failure(token.reason(status)))
@@ -75,7 +76,7 @@ extension PluginInstance {
 
     /// Calls a hook that only watches; a plugin that is closed misses it.
     ///
-    /// - Parameter limit: How long it is waited for, in nanoseconds.
+    /// - Parameter limit: The time limit, in nanoseconds.
     /// - Returns: That it is over: off the stack, or given up.
     func notify(
         _ hook: PluginHook, _ handle: RequestHandle, _ response: ResponseHandle? = nil,
@@ -95,7 +96,7 @@ extension PluginInstance {
         return .given(finish(answer))
     }
 
-    /// Tells what came of something that the plugin asked for, or that it watches.
+    /// Notifies a plugin of the outcome of something that it requested or watches.
     ///
     /// - Returns: That it is over: off the stack, or given up.
     func report(
@@ -125,11 +126,11 @@ extension PluginInstance {
         guard let hook = hooks.request_done else { return }
         let reported = notify(
             .requestDone, handle, requestID: id, limit: Self.limitOfDone, .seeRequest(hook))
-        // Reports what follows; nobody else waits for it.
+        // Only delivers the answer: nothing follows it.
         reported.deliver {}
     }
 
-    /// How long what frees something may take before it is held against a plugin, in nanoseconds; nobody waits
-    /// for it.
+    /// The time after which a hook that only releases something counts as a fault of the plugin, in
+    /// nanoseconds; no request waits for it.
     private static let limitOfDone: UInt64 = 30_000_000_000
 }

@@ -9,7 +9,7 @@ final class PluginStream: WatchedSubject {
     private struct State {
         /// The pieces that are on a stack.
         var calls = 0
-        /// Tells the plugin that nobody waits for the piece that it has promised.
+        /// Notifies the plugin that the piece it has promised is no longer needed.
         var abandon: (@Sendable () -> Void)?
         /// Whether the body, or the last one of them, came to its end.
         var isWhole = false
@@ -27,7 +27,7 @@ final class PluginStream: WatchedSubject {
         self.ending = ending
     }
 
-    // Where no session says when a call is over: nobody can ask for a piece any more.
+    // For calls without a session: no piece can be requested any more.
     deinit { end() }
 
     /// Opens a stream.
@@ -51,8 +51,8 @@ final class PluginStream: WatchedSubject {
     /// Asks the plugin for its turn.
     ///
     /// - Parameters:
-    ///   - lent: What the plugin is given.
-    ///   - limit: How long the answer is waited for, in nanoseconds.
+    ///   - arguments: The objects passed to the plugin.
+    ///   - limit: The time limit for the answer, in nanoseconds.
     ///   - answered: Called once, never on the plugin's stack; before this returns if the plugin never
     ///     blocks and answers at once.
     func ask(
@@ -80,7 +80,7 @@ final class PluginStream: WatchedSubject {
         if isTooLate { abandon() }
     }
 
-    /// Notes whether the body has come to its end.
+    /// Records whether the body is complete.
     func note(isWhole: Bool) { state.withLock { $0.isWhole = isWhole } }
 
     /// Nothing more follows: calls the plugin's end hook once its last piece is off the stack.

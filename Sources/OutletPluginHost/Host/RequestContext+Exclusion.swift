@@ -9,7 +9,7 @@ extension RequestContext {
     /// The instances that the request passes by; `nil` for none.
     var excluded: Set<ObjectIdentifier>? { self[ExcludedPlugins.self] }
 
-    /// Lets the request pass by an instance, and by others; requests that they take part in do not share its
+    /// Excludes instances from the request; requests that they take part in do not share its
     /// transfer then.
     mutating func exclude(_ instance: PluginInstance, and others: Set<ObjectIdentifier>?) {
         self[ExcludedPlugins.self] = (others ?? []).union([ObjectIdentifier(instance)])

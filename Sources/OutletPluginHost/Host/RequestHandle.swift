@@ -33,9 +33,9 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         var access: Access
         /// Whether nothing could be changed from the beginning.
         let isReadOnly: Bool
-        /// The call that the request belongs to, where that has been asked for.
+        /// The call of the request; set on first use.
         var scope: RequestScope?
-        /// Reads the body, where that has been asked for.
+        /// Reads the body; made on first use.
         var reader: BodyReader?
         /// What the transport adds, where plugins are to see that.
         var wire: WireFields?
@@ -69,7 +69,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     private static let none = HTTPRequest(url: nil)
 
     /// - Parameters:
-    ///   - access: What is accepted.
+    ///   - access: The changes that are accepted.
     ///   - scope: The call that the request belongs to, if it is not the one of its context.
     ///   - wire: What the transport adds to the fields, where the plugin is to see that.
     init(
@@ -91,7 +91,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     var name: String { state.withLock { "\($0.request)" } }
 
     /// The request as it is now, for the last time: no change is accepted any more, and only what the
-    /// plugin has borrowed is kept.
+    /// plugin has read is kept.
     func seal() -> (request: HTTPRequest, answer: Answer?) {
         state.withLock { state in
             state.access = .sealed
@@ -131,7 +131,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
         guard instance.hooks.request_done != nil else { return true }
         if let scope { return scope.enter(instance, for: hook) }
-        // Of a call that nobody has told of: one of its own, which ends with this.
+        // A request outside of a known call gets a call of its own, which ends with this object.
         let own = RequestScope(id: state.withLock { $0.request.context.id })
         state.withLock { $0.scope = own }
         return own.enter(instance, for: hook)
@@ -143,7 +143,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         scope?.leave(instance)
     }
 
-    /// What an instance keeps for the call; `nil` when it has no part in it.
+    /// The pointer that an instance keeps for the call; `nil` if it has no part in it.
     func slot(of instance: PluginInstance) -> UInt? {
         scope?.slot(of: instance)
     }

@@ -26,7 +26,7 @@ final class RequestScope: Sendable {
         /// Whether the instance is kept from ending until `request_done` was called.
         var isHeld = false
 
-        /// The entry on its way to being told.
+        /// The entry, with its instance kept from ending until `request_done` was called.
         func held() -> Entry {
             var entry = self
             entry.isHeld = instance.hold()
@@ -36,7 +36,7 @@ final class RequestScope: Sendable {
 
     private struct State {
         var entries: [Entry] = []
-        /// What ends before the entries are told.
+        /// The streams to end before `request_done` is called.
         var streams: [PluginStream] = []
         var isOver = false
         /// Whether the call was cancelled: only `did_receive` and `request_done` follow.
@@ -130,12 +130,12 @@ final class RequestScope: Sendable {
         if isOver { stream.end() }
     }
 
-    // Where no session says when a call is over: nobody can call a hook of it any more.
+    // For calls without a session: no hook of the call can be called any more.
     deinit { end() }
 
     // MARK: Slots
 
-    /// What an instance keeps; `nil` when it has no part in the call.
+    /// The pointer that an instance keeps for the call; `nil` if it has no part in the call.
     func slot(of instance: PluginInstance) -> UInt? {
         state.withLock { state in
             Self.index(of: instance, in: state.entries).map { state.entries[$0].slot }

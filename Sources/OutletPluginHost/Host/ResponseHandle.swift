@@ -16,7 +16,7 @@ final class ResponseHandle: Sendable, SettledSubject {
         var failure: (code: String, message: String)?
     }
 
-    /// What a plugin put in its place.
+    /// The replacement by a plugin.
     enum Replacement: Sendable {
         case response(RequestHandle.Answer)
         case failure(PluginReason)
@@ -41,7 +41,7 @@ final class ResponseHandle: Sendable, SettledSubject {
     }
 
     /// What the plugin put in place of the outcome, if it did; no change is accepted any more, and only
-    /// what the plugin has borrowed is kept.
+    /// the bytes that the plugin has read are kept.
     @discardableResult
     func seal() -> Replacement? {
         state.withLock { state in

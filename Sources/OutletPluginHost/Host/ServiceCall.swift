@@ -2,8 +2,8 @@ import COutletPlugin
 import Dispatch
 import OutletTransport
 
-/// Something that a plugin has asked the host to do, until the plugin is told what came of it: exactly
-/// once, at the latest before `quiesce`.
+/// A request of a plugin to a service of the host, until the plugin has its answer: exactly once, at
+/// the latest before `quiesce`.
 ///
 /// Thread: any.
 final class ServiceCall<Outcome: Sendable>: WatchedSubject {
@@ -16,7 +16,7 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     let name: String
     private let instance: PluginInstance
     private let hook: PluginHook
-    /// What the plugin is lent of an outcome.
+    /// Makes the response that the plugin receives with an outcome.
     private let makeResponse: @Sendable (Outcome) -> ResponseHandle?
     private let callPlugin:
         @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
@@ -91,7 +91,7 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
             [callPlugin] in
             callPlugin($0, $1, outcome, $2)
         }
-        // Reports what follows; nobody else waits for it.
+        // Only delivers the answer: nothing follows it.
         reported.deliver {}
         instance.letGo()
     }

@@ -14,7 +14,7 @@ final class WatchedBody: Sendable {
         ) -> outlet_status
 
     private let stream: PluginStream
-    /// How long an answer is waited for, in nanoseconds.
+    /// The time limit for an answer, in nanoseconds.
     private let limit: UInt64
     private let show: Shower
 

@@ -57,7 +57,7 @@ struct WireFields: Sendable {
 }
 
 extension Credential {
-    /// The field that it is sent in where nobody has asked.
+    /// The field in which it is sent without a challenge.
     fileprivate var unaskedField: String? {
         switch scheme {
         case .basic:

@@ -1,7 +1,7 @@
 import COutletPlugin
 import OutletHTTP
 
-/// What an exported function is lent for one call.
+/// The C arguments of one call of an exported function.
 ///
 /// Thread: the caller's.
 final class CallArguments {
@@ -61,7 +61,7 @@ final class CallArguments {
     /// What the function has written.
     var written: [UInt8] { output?.content ?? [] }
 
-    /// What a status means, in the function's words if it had any.
+    /// The reason for a status: the function's text if it set one.
     func reason(_ status: outlet_status) -> PluginReason { context.reason(status) }
 
     /// A copy of bytes, valid as long as this lives.
