@@ -141,6 +141,9 @@ final class Completion: CallContext, @unchecked Sendable {
     /// Whether the answer has been given, by the plugin or by the host.
     var isCancelled: Bool { state.withLock { $0.machine.isOver } }
 
+    /// Whether the host has answered in the plugin's place, after the hook had begun.
+    var isGivenUp: Bool { state.withLock { $0.machine.isGivenUp } }
+
     /// This completion while its answer is pending after the hook has returned; else `nil`.
     var promise: PluginCall? {
         guard state.withLock({ $0.machine.isWaiting }) else { return nil }

@@ -47,6 +47,11 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         }
     }
 
+    /// Whether the host has answered in the plugin's place, after the hook had begun.
+    var isGivenUp: Bool {
+        if case .cancelled = state { true } else { false }
+    }
+
     /// Begins the hook.
     ///
     /// - Returns: `false` where the hook must not be called any more.

@@ -266,7 +266,8 @@ final class PluginInstance: @unchecked Sendable {
     func removeCompletion(_ completion: Completion, _ id: UInt64, isCancelled: Bool) {
         completions.withLock { completions in
             completions.pending[id] = nil
-            if isCancelled { completions.cancelled[id] = completion }
+            // The hook may have returned since the cancel: then the handle has ended.
+            if isCancelled, HandleTable.shared.isLive(id) { completions.cancelled[id] = completion }
         }
         if !isCancelled { HandleTable.shared.remove(id) }
     }
@@ -282,7 +283,10 @@ final class PluginInstance: @unchecked Sendable {
     /// not know yet.
     func mayNotKnow(isStale handle: UInt64) -> Bool {
         guard lifecycle.withLock({ $0.isRunning }) else { return false }
-        return completions.withLock { $0.cancelled[handle & ~HandleTable.partMask] != nil }
+        let id = handle & ~HandleTable.partMask
+        let (pending, isListed) = completions.withLock { ($0.pending[id], $0.cancelled[id] != nil) }
+        // Another thread may have given up the answer, and not listed the completion yet.
+        return isListed || pending?.isGivenUp == true
     }
 
     /// Calls the plugin's `cancel` on another thread: the answer is no longer needed.
