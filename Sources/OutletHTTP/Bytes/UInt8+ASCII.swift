@@ -54,6 +54,14 @@ func asciiEqualsIgnoringCase(_ a: String, _ b: String) -> Bool {
     return left.withUTF8 { l in right.withUTF8 { r in asciiEqualsIgnoringCase(l, r) } }
 }
 
+extension UnsafeBufferPointer<UInt8> {
+    /// Whether the text begins with another one, with `A` to `Z` equal to `a` to `z`.
+    package func startsIgnoringCase(with text: StaticString) -> Bool {
+        let start = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        return asciiEqualsIgnoringCase(UnsafeBufferPointer(rebasing: prefix(start.count)), start)
+    }
+}
+
 /// Whether a text is a token, which is never empty (RFC 9110 §5.6.2).
 package func isToken(_ text: String) -> Bool {
     var text = text

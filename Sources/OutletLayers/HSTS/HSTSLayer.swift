@@ -59,8 +59,10 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
 extension URL {
     /// Whether the scheme is `https` or `wss`; `scheme` would cost as much as a tenth of a request.
     fileprivate var isEncrypted: Bool {
-        let text = absoluteString
-        return text.startsIgnoringCase(with: "https:") || text.startsIgnoringCase(with: "wss:")
+        var text = absoluteString
+        return text.withUTF8 {
+            $0.startsIgnoringCase(with: "https:") || $0.startsIgnoringCase(with: "wss:")
+        }
     }
 }
 

@@ -155,22 +155,17 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         _ call: ProviderCall, _ target: Target, _ endpoint: Endpoint, _ stub: StubBehavior
     ) {
         call.token.onCancel { [call] in call.cancelRequestClosure() }
-        let answer = RequestAnswer(of: call)
-        requestClosure(endpoint) { [self] result in
-            let call = answer.call
-            guard call.claimRequest() else { return }
-            switch result {
-            case .failure(let error): call.fail(error)
-            case .success where call.token.isCancelled:
-                call.fail(.underlying(SessionError.explicitlyCancelled, nil))
-            case .success(let request) where stub == .never: call.send(request, endpoint.task)
-            case .success(let request):
+        var stubbed: RequestAnswer.Stub?
+        if stub != .never {
+            stubbed = { [self] request in
                 let token = stubRequest(
                     target, request: request, callbackQueue: call.queue,
                     completion: { call.complete($0) }, endpoint: endpoint, stubBehavior: stub)
                 call.token.onCancel { token.cancel() }
             }
         }
+        let answer = RequestAnswer(of: call, to: endpoint, stub: stubbed)
+        requestClosure(endpoint) { answer.give($0) }
     }
 
     /// Answers a target's request with its sample response; the provider calls it for every stub.

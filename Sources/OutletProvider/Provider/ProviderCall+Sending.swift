@@ -11,7 +11,7 @@ extension ProviderCall {
     func send(_ request: HTTPRequest, _ task: HTTPTask) {
         var described = request
         described.context.targetValue = target
-        let interceptor = plugins.isEmpty ? nil : PluginInterceptor(call: self)
+        let interceptor = plugins.isEmpty ? nil : self
         switch task {
         case .uploadFile(let file):
             run(session.upload(file, with: described, interceptor: interceptor))

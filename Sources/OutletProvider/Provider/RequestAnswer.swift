@@ -1,3 +1,4 @@
+import OutletHTTP
 import OutletSession
 import OutletTransport
 
@@ -8,10 +9,35 @@ import OutletTransport
 ///
 /// Thread: any.
 final class RequestAnswer: Sendable {
-    let call: ProviderCall
+    /// Answers a request with its sample response.
+    typealias Stub = @Sendable (HTTPRequest) -> Void
 
-    init(of call: ProviderCall) {
+    private let call: ProviderCall
+    private let endpoint: Endpoint
+    private let stub: Stub?
+
+    /// Makes the answer of a call.
+    ///
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - endpoint: The endpoint that the request is built from.
+    ///   - stub: Answers the request; `nil` to send it.
+    init(of call: ProviderCall, to endpoint: Endpoint, stub: Stub?) {
         self.call = call
+        self.endpoint = endpoint
+        self.stub = stub
+    }
+
+    /// Sends or stubs the request; only the first answer counts.
+    func give(_ result: Result<HTTPRequest, ProviderError>) {
+        guard call.claimRequest() else { return }
+        switch result {
+        case .failure(let error): call.fail(error)
+        case .success where call.token.isCancelled:
+            call.fail(.underlying(SessionError.explicitlyCancelled, nil))
+        case .success(let request):
+            if let stub { stub(request) } else { call.send(request, endpoint.task) }
+        }
     }
 
     deinit {

@@ -50,7 +50,7 @@ open class Endpoint: @unchecked Sendable {
 
     /// Makes the endpoint that a target describes.
     init<Target: TargetType>(of target: Target) {
-        let address = URL(target: target)
+        let address = URL.address(of: target)
         self.address = address.baseURL == nil ? address : nil
         url = address.absoluteString
         sampleResponseClosure = { .networkResponse(200, target.sampleData) }
@@ -101,11 +101,12 @@ extension Endpoint {
     private static func namesHost(_ url: String) -> Bool {
         var url = url
         return url.withUTF8 { bytes in
+            let slash = UInt8(ascii: "/")
             guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0,
-                bytes[(colon + 1)...].starts(with: "//".utf8)
+                colon + 2 < bytes.count, bytes[colon + 1] == slash, bytes[colon + 2] == slash
             else { return false }
             let authority = bytes[(colon + 3)...].prefix { byte in
-                byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?") && byte != UInt8(ascii: "#")
+                byte != slash && byte != UInt8(ascii: "?") && byte != UInt8(ascii: "#")
             }
             let server = authority.lastIndex(of: UInt8(ascii: "@")).map { authority[($0 + 1)...] }
             let host = (server ?? authority).first
@@ -126,7 +127,7 @@ extension Endpoint {
             let url = address ?? URL(string: url, encodingInvalidCharacters: false)
         else { throw ProviderError.requestMapping(url) }
         var request = HTTPRequest(url: url, method: method)
-        if let httpHeaderFields { request.headers = HTTPHeaders(httpHeaderFields) }
+        if let httpHeaderFields { request.headers = RecentFields.shared.fields(httpHeaderFields) }
         switch task {
         case .requestPlain, .uploadFile, .uploadMultipartFormData, .downloadDestination: break
         case .uploadCompositeMultipartFormData(_, let urlParameters):

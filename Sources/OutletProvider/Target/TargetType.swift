@@ -62,10 +62,13 @@ extension URL {
     /// Exactly one slash separates the two, whether they end or begin with one or not. A query of
     /// the base URL follows the path. An empty path leaves the base URL unchanged.
     public init<Target: TargetType>(target: Target) {
+        self = Self.address(of: target)
+    }
+
+    /// As ``init(target:)``, which would copy the target.
+    static func address<Target: TargetType>(of target: Target) -> URL {
         let (base, path) = (target.baseURL, target.path)
-        self =
-            path.isEmpty
-            ? base : Self.joined(base, path) ?? base.appendingPathComponent(path)
+        return path.isEmpty ? base : joined(base, path) ?? base.appendingPathComponent(path)
     }
 
     /// Joins a base and a path that need no escaping; `nil` for others.
@@ -84,7 +87,7 @@ extension URL {
     ) -> String? {
         let slash = UInt8(ascii: "/")
         let head = base.last == slash ? base.dropLast() : base[...]
-        guard base.starts(with: "http".utf8), head.last != slash,
+        guard base.startsIgnoringCase(with: "http"), head.last != slash,
             base.allSatisfy(\.isPlainInBase)
         else { return nil }
         var former = slash

@@ -57,7 +57,7 @@ extension DownloadRequest {
     /// After an attempt without the content: keeps the part received so far if it can be resumed.
     func keepForLater() {
         let (last, response, error) = mutable.withLock { mutable in
-            (mutable.history.requests.last, mutable.attempt.response, mutable.attempt.error)
+            (mutable.history.lastRequest, mutable.attempt.response, mutable.attempt.error)
         }
         let isCancelled = error?.isExplicitlyCancelledError == true
         let data = download.withLock { state -> Data? in

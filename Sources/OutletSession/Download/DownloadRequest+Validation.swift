@@ -70,7 +70,7 @@ extension DownloadRequest {
     func judge() {
         let validators = download.withLock { $0.validators }
         let (request, response) = mutable.withLock {
-            ($0.history.requests.last, $0.attempt.response)
+            ($0.history.lastRequest, $0.attempt.response)
         }
         guard let response else { return }
         let fileURL = fileURL

@@ -12,20 +12,34 @@ enum RetryVerdict: Sendable {
     case fail(SessionError)
 }
 
-/// Asking adapters and retriers one after the other, each with a deadline.
+/// The outcome of calling adapters in order.
+enum Adaptation {
+    /// All adapters have returned, or one has failed.
+    case finished(Result<HTTPRequest, any Error>)
+    /// An adapter answers later.
+    case waiting(PendingAdaptation)
+}
+
+/// An adapter that answers later, and the adapters after it.
+struct PendingAdaptation {
+    let adapter: any RequestAdapter
+    /// Starts the work of an adapter that was called already; `nil` if it has not been called.
+    let follows: AnswerFollows?
+    /// The request as the adapters before returned it.
+    let request: HTTPRequest
+    let remaining: ArraySlice<any RequestAdapter>
+}
+
+/// Calls adapters and retriers one after the other, each with a time limit.
 extension Request {
-    /// Adapts a request with each adapter in turn; the first failure ends it.
+    /// Adapts a request with each adapter in turn, up to the first that fails or answers later.
     ///
-    /// - Parameters:
-    ///   - phase: Where the request is, and must still be for the question to make sense.
-    ///   - completion: Not called once the attempt is over, but for `transferring`, between two
-    ///     hops: there nobody else would go on.
+    /// - Parameter phase: The request's phase; in `transferring`, the request is the next hop of a
+    ///   redirect.
     func adapt(
         _ request: HTTPRequest, with adapters: ArraySlice<any RequestAdapter>,
-        using state: RequestAdapterState, attempt: Int, in phase: RequestMachine.Phase,
-        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
-    ) {
-        let isHop = phase == .transferring
+        using state: RequestAdapterState, in phase: RequestMachine.Phase
+    ) -> Adaptation {
         var request = request
         var adapters = adapters
         while let adapter = adapters.first {
@@ -34,31 +48,51 @@ extension Request {
             if let adapter = adapter.synchronous {
                 do {
                     let adapted = try adapter.adapt(request, using: state)
-                    request = isHop ? request.accepting(adapted) : adapted
+                    request = phase == .transferring ? request.accepting(adapted) : adapted
                     continue
                 } catch let error as AnswerFollows {
                     follows = error
                 } catch {
-                    return completion(.failure(error))
+                    return .finished(.failure(error))
                 }
             }
-            return wait(
-                for: adapter, follows, request, then: adapters, using: state, attempt: attempt,
-                in: phase, completion: completion)
+            return .waiting(
+                PendingAdaptation(
+                    adapter: adapter, follows: follows, request: request, remaining: adapters))
         }
-        completion(.success(request))
+        return .finished(.success(request))
     }
 
-    /// Waits for an adapter that answers later, and goes on with those behind it.
+    /// Adapts a request with each adapter in turn; the first failure ends it.
     ///
-    /// - Parameter follows: Begins the work of an adapter that was asked already; `nil` if the
-    ///   adapter is still to be asked.
-    private func wait(
-        for adapter: any RequestAdapter, _ follows: AnswerFollows?, _ request: HTTPRequest,
-        then adapters: ArraySlice<any RequestAdapter>, using state: RequestAdapterState,
-        attempt: Int, in phase: RequestMachine.Phase,
+    /// - Parameters:
+    ///   - phase: The request's phase; an answer in another phase is ignored.
+    ///   - completion: Called before this returns, unless an adapter answers later; see
+    ///     ``wait(for:using:attempt:in:completion:)``.
+    func adapt(
+        _ request: HTTPRequest, with adapters: ArraySlice<any RequestAdapter>,
+        using state: RequestAdapterState, attempt: Int, in phase: RequestMachine.Phase,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) {
+        switch adapt(request, with: adapters, using: state, in: phase) {
+        case .finished(let result): completion(result)
+        case .waiting(let pending):
+            wait(for: pending, using: state, attempt: attempt, in: phase, completion: completion)
+        }
+    }
+
+    /// Waits for an adapter that answers later, then calls those after it.
+    ///
+    /// - Parameters:
+    ///   - phase: The request's phase; an answer in another phase is ignored.
+    ///   - completion: Not called if the attempt has ended, except in `transferring`, between two
+    ///     hops, where nothing else continues the request.
+    func wait(
+        for pending: PendingAdaptation, using state: RequestAdapterState, attempt: Int,
+        in phase: RequestMachine.Phase,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) {
+        let (adapter, follows, request) = (pending.adapter, pending.follows, pending.request)
         let isHop = phase == .transferring
         let fail: @Sendable (SessionError) -> Result<HTTPRequest, any Error> = { .failure($0) }
         let wait = Wait<Result<HTTPRequest, any Error>>(
@@ -67,8 +101,8 @@ extension Request {
             switch result {
             case .success(let adapted):
                 self.adapt(
-                    isHop ? request.accepting(adapted) : adapted, with: adapters, using: state,
-                    attempt: attempt, in: phase, completion: completion)
+                    isHop ? request.accepting(adapted) : adapted, with: pending.remaining,
+                    using: state, attempt: attempt, in: phase, completion: completion)
             case .failure: completion(result)
             }
         }

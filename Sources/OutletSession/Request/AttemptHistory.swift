@@ -5,8 +5,10 @@ import OutletTransport
 ///
 /// Part of a request's state, protected by its lock.
 struct AttemptHistory: ~Copyable, Sendable {
-    /// The requests of all attempts, before and after adaptation, in order.
-    private(set) var requests = InlineFirst<HTTPRequest>()
+    /// The first of ``requests``.
+    private(set) var firstRequest: HTTPRequest?
+    /// The others; most requests with an adapter have one, which needs no allocation.
+    private var laterRequests = InlineFirst<HTTPRequest>()
     /// The requests that were sent, in order.
     private(set) var performedRequests = InlineFirst<HTTPRequest>()
     /// Whether layers may have changed the last of ``performedRequests`` before it was sent.
@@ -20,8 +22,15 @@ struct AttemptHistory: ~Copyable, Sendable {
     /// Whether the current transfer continues the previous one, after a redirect for instance.
     private var isHop = false
 
+    /// The requests of all attempts, before and after adaptation, in order.
+    var requests: [HTTPRequest] { [firstRequest].compactMap(\.self) + laterRequests.array }
+    /// The last of ``requests``.
+    var lastRequest: HTTPRequest? { laterRequests.last ?? firstRequest }
+
     /// Adds a request that was made or adapted.
-    mutating func add(_ request: HTTPRequest) { requests.append(request) }
+    mutating func add(_ request: HTTPRequest) {
+        if firstRequest == nil { firstRequest = request } else { laterRequests.append(request) }
+    }
 
     /// Adds a request that is about to be sent.
     ///

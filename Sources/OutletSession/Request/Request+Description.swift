@@ -14,7 +14,7 @@ extension Request: CustomStringConvertible {
     /// Method and URL as last sent, without secrets, and the status code once it is known.
     public var description: String {
         let (request, response) = mutable.withLock {
-            ($0.history.performedRequests.last ?? $0.history.requests.last, $0.attempt.response)
+            ($0.history.performedRequests.last ?? $0.history.lastRequest, $0.attempt.response)
         }
         guard let request, request.url != nil else { return "No request created yet." }
         let status = response.map { " (\($0.statusCode))" } ?? ""

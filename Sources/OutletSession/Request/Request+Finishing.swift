@@ -64,7 +64,7 @@ extension Request: TransferHandler {
             }
             let data = take(result, &mutable)
             mutable.attempt.conclude(
-                result.metrics, data, of: mutable.history.requests.last,
+                result.metrics, data, of: mutable.history.lastRequest,
                 redirects: mutable.machine.redirects)
             let effort = validation(&mutable)
             return Evaluation(

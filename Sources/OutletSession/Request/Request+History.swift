@@ -4,11 +4,11 @@ public import OutletTransport
 /// The requests, transfers, metrics and results of all attempts.
 extension Request {
     /// The requests of all attempts, before and after adaptation, in order.
-    public var requests: [HTTPRequest] { mutable.withLock { $0.history.requests.array } }
+    public var requests: [HTTPRequest] { mutable.withLock { $0.history.requests } }
     /// The first request that was made; `nil` before.
-    public var firstRequest: HTTPRequest? { mutable.withLock { $0.history.requests.first } }
+    public var firstRequest: HTTPRequest? { mutable.withLock { $0.history.firstRequest } }
     /// The last request that was made, as adapted; `nil` before the first.
-    public var lastRequest: HTTPRequest? { mutable.withLock { $0.history.requests.last } }
+    public var lastRequest: HTTPRequest? { mutable.withLock { $0.history.lastRequest } }
     /// Same as ``lastRequest``.
     public var request: HTTPRequest? { lastRequest }
     /// The requests that were sent, in order: with the session's fields, redirects included.

@@ -10,7 +10,7 @@ extension Request {
         let (made, prepared) = mutable.withLock { mutable in
             // After a redirect, the prepared request is that of the next hop.
             (
-                mutable.history.requests.last,
+                mutable.history.lastRequest,
                 mutable.machine.redirects == 0 ? mutable.attempt.prepared : nil
             )
         }

@@ -159,7 +159,7 @@ extension Request {
         case .success(let response):
             mutable.attempt.replaceOutcome(
                 AttemptOutcome(
-                    request: mutable.history.requests.last, response: response.head,
+                    request: mutable.history.lastRequest, response: response.head,
                     data: self is DataRequest ? response.body : nil,
                     metrics: mutable.attempt.lastMetrics,
                     error: response.failure?.asSessionError {

@@ -37,8 +37,10 @@ extension Request {
             return
         }
         let adapters = currentAdapters
-        let isQuick = isMadeOfValues && mayAdaptHere(adapters)
-        setUp(attempt: attempt, here: isQuick) { self.make(attempt: attempt, adapters: adapters) }
+        if isMadeOfValues, mayAdaptHere(adapters) {
+            return make(attempt: attempt, adapters: adapters)
+        }
+        enqueueSetup(of: attempt) { self.make(attempt: attempt, adapters: adapters) }
     }
 
     /// The adapters of this request.
@@ -54,11 +56,8 @@ extension Request {
         adapters.allSatisfy { $0.synchronous != nil } && (adapters.isEmpty || retryCount == 0)
     }
 
-    /// Runs the setup of an attempt: on this thread if it is quick, else on the request queue.
-    private func setUp(
-        attempt: Int, here isQuick: Bool, _ body: @escaping @Sendable () -> Void
-    ) {
-        guard !isQuick else { return body() }
+    /// Runs the setup of an attempt on the request queue.
+    private func enqueueSetup(of attempt: Int, _ body: @escaping @Sendable () -> Void) {
         // Retains the session until the request is made.
         let session = core.session
         core.requestQueue.async {
@@ -71,7 +70,10 @@ extension Request {
     /// Sets up an attempt with the request that the middleware passed to `next`.
     func setUp(_ request: HTTPRequest, attempt: Int) {
         let adapters = currentAdapters
-        setUp(attempt: attempt, here: mayAdaptHere(adapters)) {
+        if mayAdaptHere(adapters) {
+            return adapt(request, attempt: attempt, adapters: adapters)
+        }
+        enqueueSetup(of: attempt) {
             self.adapt(request, attempt: attempt, adapters: adapters)
         }
     }
@@ -120,8 +122,13 @@ extension Request {
         }
         let state = RequestAdapterState(
             requestID: id, session: session, retryCount: retryCount, request: self)
-        adapt(initial, with: adapters[...], using: state, attempt: attempt, in: .settingUp) {
-            [initial] in self.didAdapt(initial, $0, attempt: attempt)
+        // Makes no closure unless an adapter answers later: 800 instructions of each request.
+        switch adapt(initial, with: adapters[...], using: state, in: .settingUp) {
+        case .finished(let result): didAdapt(initial, result, attempt: attempt)
+        case .waiting(let pending):
+            wait(for: pending, using: state, attempt: attempt, in: .settingUp) { [initial] in
+                self.didAdapt(initial, $0, attempt: attempt)
+            }
         }
     }
 
@@ -292,7 +299,7 @@ extension Request {
         answers.addressPolicy = core.addressPolicy
         answers.sharesTransfer = shares
         answers.cachedResponseHandler = mutable.cachedResponseHandler
-        if mutable.machine.redirects > 0 { answers.firstURL = mutable.history.requests.first?.url }
+        if mutable.machine.redirects > 0 { answers.firstURL = mutable.history.firstRequest?.url }
         if keepsCredential(for: request, mutable) { answers.credential = mutable.credential }
         if answers.credential != nil || hasStorage {
             let memory = mutable.memory ?? AttemptMemory()
@@ -306,7 +313,7 @@ extension Request {
     private func keepsCredential(for request: HTTPRequest, _ mutable: borrowing Mutable) -> Bool {
         mutable.machine.redirects == 0
             || Origin.isSame(
-                core.wireURL(of: mutable.history.requests.last), core.wireURL(of: request))
+                core.wireURL(of: mutable.history.lastRequest), core.wireURL(of: request))
     }
 
     private func notify(_ observers: RequestObservers.Made, of request: HTTPRequest) {

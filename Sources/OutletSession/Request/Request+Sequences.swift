@@ -33,7 +33,7 @@ extension Request {
         bufferingPolicy: StreamOf<HTTPRequest>.BufferingPolicy = .unbounded
     ) -> StreamOf<HTTPRequest> {
         observe(bufferingPolicy) { mutable, buffer in
-            if mutable.machine.phase >= .ready, let made = mutable.history.requests.last {
+            if mutable.machine.phase >= .ready, let made = mutable.history.lastRequest {
                 buffer.yield(made)
             }
             mutable.watched().urlRequest.streams.append(buffer)

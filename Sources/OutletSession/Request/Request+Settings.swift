@@ -53,7 +53,7 @@ extension Request {
     /// The priority among requests that wait for a connection: the one set here, else that of the
     /// last request that was made.
     public var priority: TransferPriority {
-        mutable.withLock { $0.priority ?? $0.history.requests.last?.priority ?? .normal }
+        mutable.withLock { $0.priority ?? $0.history.lastRequest?.priority ?? .normal }
     }
 
     /// Sets the priority among requests that wait for a connection to the same host.

@@ -26,7 +26,7 @@ extension Request {
         let observer = RequestObservers.Observer(queue: queue, body: handler)
         let made = mutable.withLock { mutable in
             mutable.watched().urlRequest.observer = observer
-            return mutable.machine.phase < .ready ? nil : mutable.history.requests.last
+            return mutable.machine.phase < .ready ? nil : mutable.history.lastRequest
         }
         if let made { core.notify(.init(observer: observer), made) }
         return self

@@ -79,7 +79,7 @@ extension Request.Mutable {
             return outcome
         }
         return AttemptOutcome(
-            request: history.requests.last, response: attempt.response, data: attempt.data,
+            request: history.lastRequest, response: attempt.response, data: attempt.data,
             metrics: attempt.lastMetrics, error: attempt.error)
     }
 }

@@ -181,7 +181,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     override func runValidators() {
         let validators = stream.withLock { $0.validators }
         let (request, response) = mutable.withLock {
-            ($0.history.requests.last, $0.attempt.response)
+            ($0.history.lastRequest, $0.attempt.response)
         }
         guard let response else { return }
         // For a response whose head was not checked, and for handlers added after the head.
@@ -225,7 +225,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         stream.withLock { $0.openPipes -= 1 }
         return mutable.withLock { mutable in
             Completion(
-                request: mutable.history.requests.last, response: mutable.attempt.response,
+                request: mutable.history.lastRequest, response: mutable.attempt.response,
                 metrics: mutable.attempt.lastMetrics, error: mutable.attempt.error)
         }
     }

@@ -81,7 +81,7 @@ extension WebSocketRequest: WebSocketHandler {
     var completion: Completion {
         mutable.withLock { mutable in
             Completion(
-                request: mutable.history.requests.last, response: mutable.attempt.response,
+                request: mutable.history.lastRequest, response: mutable.attempt.response,
                 metrics: mutable.attempt.lastMetrics, error: mutable.attempt.error)
         }
     }

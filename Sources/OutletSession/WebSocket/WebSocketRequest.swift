@@ -232,7 +232,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
             defer { socket.isValidated = true }
             return socket.isValidated ? [] : socket.validators
         }
-        let request = mutable.withLock { $0.history.requests.last }
+        let request = mutable.withLock { $0.history.lastRequest }
         for validator in validators where error == nil {
             refuse(validator(request, response))
         }

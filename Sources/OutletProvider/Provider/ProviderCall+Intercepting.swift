@@ -5,15 +5,10 @@ import OutletTransport
 
 /// Runs `prepare` and `willSend` of all plugins before each attempt of the session's request, and
 /// before each hop that redirects lead to.
-final class PluginInterceptor: RequestInterceptor, SynchronousRequestAdapter, RedirectGuard {
-    private let call: ProviderCall
-
-    init(call: ProviderCall) { self.call = call }
-
+extension ProviderCall: RequestInterceptor, SynchronousRequestAdapter, RedirectGuard {
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) throws -> HTTPRequest {
-        let prepared = request.accepting(try call.prepare(request))
-        call.willSend(
-            SentRequest(request: prepared, session: state.session, sent: state.request))
+        let prepared = request.accepting(try prepare(request))
+        willSend(SentRequest(request: prepared, session: state.session, sent: state.request))
         return prepared
     }
 
