@@ -1,4 +1,9 @@
-/* Goes wrong where a program asks it beside the hooks of a request, as its configuration says. */
+/* Fails without a reason, crashes, exits or waits in serialize or trust, as its configuration says
+ * ("hook", "how"). The checker must report it, and the program must name the hook in which the
+ * plugin crashes.
+ *
+ * With "keep" as "how", the export calls the caller's function of an earlier call, which the
+ * host must ignore and record. */
 #include "faulty.h"
 #include <unistd.h>
 
@@ -55,7 +60,7 @@ static const outlet_hooks *hooks(outlet_instance *self) {
     return &table;
 }
 
-/* Calls a function of the caller's, and again from where it may not. */
+/* Calls the caller's function; with "keep", that of the previous call, which is no longer valid. */
 static void callback(outlet_instance *self, uint8_t (*function)(outlet_view)) {
     static uint8_t (*kept)(outlet_view);
     if (strcmp(((struct answers *)self)->how, "keep") != 0) {

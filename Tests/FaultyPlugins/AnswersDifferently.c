@@ -1,4 +1,5 @@
-/* Its entry answers something else each time. */
+/* outlet_module_v1 returns another module at each call; it must always return the same one. The
+ * checker must report it. */
 #include "faulty.h"
 
 static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.answers-differently")};

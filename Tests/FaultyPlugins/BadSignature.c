@@ -1,4 +1,5 @@
-/* Exports a function of a type that does not exist. */
+/* The signature of its export has an unknown letter. The host must refuse to load it and name
+ * the letter. */
 #include "faulty.h"
 
 static void function(void) {}

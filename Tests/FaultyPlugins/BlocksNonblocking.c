@@ -1,4 +1,5 @@
-/* Promises never to wait, and waits. */
+/* Its prepare sleeps for 1 ms although the descriptor has OUTLET_F_NONBLOCKING. The checker must
+ * report it. */
 #include "faulty.h"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* Has a manifest that is not JSON, and a constructor that must not run because of that. */
+/* Its manifest is not JSON. The host must refuse the file without mapping it: the constructor
+ * would end the process. */
 #include "faulty.h"
 
 OUTLET_MANIFEST("faulty.broken\"", "1.0.0", "");

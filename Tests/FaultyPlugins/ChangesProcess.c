@@ -1,4 +1,7 @@
-/* Takes over a signal and the umask when it is loaded, and wants to be the only one of its kind. */
+/* Its constructor changes a signal handler and the umask, which are state of the process. The host
+ * must restore both and record the change.
+ *
+ * The plugin also has OUTLET_F_PER_PROCESS: the host must refuse a second instance. */
 #include "faulty.h"
 #include <signal.h>
 #include <sys/stat.h>
@@ -7,7 +10,7 @@ static void handle(int signal) { (void)signal; }
 
 __attribute__((constructor)) static void take(void) {
     signal(SIGXFSZ, handle);
-    /* Other tests make files meanwhile, which stay their owner's to read and write. */
+    /* Other tests create files concurrently, so this mask keeps the owner's permissions. */
     umask(026);
 }
 

@@ -1,4 +1,5 @@
-/* Changes the process or its thread in each call; its configuration says what. */
+/* Its will_send changes state of the process or of the thread; its configuration says which
+ * ("what"). The checker must report the hook and the change. */
 #include "faulty.h"
 
 #include <fenv.h>
@@ -36,7 +37,7 @@ static void will_send(outlet_instance *self, outlet_call call, outlet_request re
     if (strcmp(what, "mask") == 0) {
         sigset_t set;
         pthread_sigmask(SIG_BLOCK, NULL, &set);
-        /* Workers of the host have it blocked, other threads do not. */
+        /* SIGUSR2 is blocked on the host's workers, but not on other threads. */
         if (sigismember(&set, SIGUSR2)) {
             sigdelset(&set, SIGUSR2);
         } else {

@@ -1,4 +1,5 @@
-/* Crashes when the process ends, long after destroy. */
+/* Crashes in a destructor of the library, which runs when the process exits, long after destroy.
+ * The checker must report it. */
 #include "faulty.h"
 
 __attribute__((destructor)) static void crash(void) { abort(); }

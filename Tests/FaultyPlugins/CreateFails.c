@@ -1,11 +1,12 @@
-/* create says no, and why; destroy must not follow, nor is this the one instance of the process. */
+/* Its create fails and passes a reason to host->fail. The host must report the reason, must not
+ * call destroy, and must not count it as the one instance that OUTLET_F_PER_PROCESS allows. */
 #include "faulty.h"
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
                             outlet_call call, const outlet_config *config,
                             outlet_instance **out) {
     (void)descriptor, (void)config;
-    *out = (outlet_instance *)8; /* must be ignored */
+    *out = (outlet_instance *)8; /* The host must ignore it. */
     host->fail(host, call, outlet_text(""), outlet_text("no licence in /etc/faulty"));
     return OUTLET_E_FAILED;
 }

@@ -1,4 +1,4 @@
-/* create says no, and not why. */
+/* Its create fails without a reason. The checker must report that. */
 #include "faulty.h"
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,

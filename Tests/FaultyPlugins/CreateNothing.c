@@ -1,4 +1,5 @@
-/* create says yes, and gives nothing. */
+/* Its create returns OUTLET_OK without storing an instance. The host must report that it could
+ * not start. */
 #include "faulty.h"
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,

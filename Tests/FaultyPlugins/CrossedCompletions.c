@@ -1,4 +1,5 @@
-/* Settles each completion by the other hook's function first, then by its own. */
+/* Its adapt calls retry_done and its retry calls done before the right function. The host must
+ * refuse the wrong function with OUTLET_E_ARGUMENT, record it, and accept the right one. */
 #include "faulty.h"
 
 static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_request request,

@@ -1,4 +1,4 @@
-/* Exports two functions of one name. */
+/* Two of its exports have the same name. The host must refuse to load it. */
 #include "faulty.h"
 
 static void function(outlet_instance *self) { (void)self; }

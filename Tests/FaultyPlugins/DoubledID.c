@@ -1,4 +1,4 @@
-/* Holds two plugins of one id. */
+/* Two of its plugins have the same id. The host must start the first and refuse the second. */
 #include "faulty.h"
 
 static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.doubled-id")};

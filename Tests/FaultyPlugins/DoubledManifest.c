@@ -1,4 +1,5 @@
-/* Has a manifest with two ids, of which the last one is the code's. */
+/* Its manifest has the key "id" twice; only the last value is that of the code. The host must
+ * refuse the file. */
 #include "faulty.h"
 
 __attribute__((section(OUTLET_MANIFEST_SECTION), used OUTLET_RETAIN_)) static const char

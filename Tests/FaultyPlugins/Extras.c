@@ -1,5 +1,11 @@
-/* Serializes, watches events and judges servers. Settings: "trust" is a host that it refuses; "slow" makes
- * on_events wait for the export "release". The second plugin judges servers without the flag that this needs. */
+/* Serializes responses, receives events and checks servers. Only "faulty.judging-slowly" breaks a
+ * rule.
+ *
+ * Settings: "trust" is the host that trust refuses; "slow" makes on_events block until the export
+ * "release" is called.
+ *
+ * Three plugins: "faulty.extras" has serialize and on_events, "faulty.judging" has trust.
+ * "faulty.judging-slowly" has trust without OUTLET_F_NONBLOCKING, so the host must refuse it. */
 #include "faulty.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -31,7 +37,9 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     return OUTLET_OK;
 }
 
-/* The body, turned round, behind the status; a body "bad" fails, "odd" names a type that is no text. */
+/* Writes the status and the reversed body.
+ *
+ * Fails for the body "bad"; returns a type that is not UTF-8 for the body "odd". */
 static outlet_status serialize(outlet_instance *self, outlet_call call, outlet_request request,
                                outlet_response response, outlet_sink sink, outlet_view *type) {
     const outlet_host *host = self->host;

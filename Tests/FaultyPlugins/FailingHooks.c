@@ -1,4 +1,5 @@
-/* Fails the hook that its configuration names. */
+/* Fails the hook that its configuration names ("fail.hook"), with a reason; that is allowed. The
+ * host must fail the request with this reason. */
 #include "faulty.h"
 
 struct failing {

@@ -1,4 +1,5 @@
-/* Copies the process in a hook, and waits for the copy. */
+/* Its prepare forks and waits for the child, which a plugin must not do. The checker must report
+ * it. */
 #include "faulty.h"
 
 #include <sys/wait.h>

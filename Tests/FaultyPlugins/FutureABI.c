@@ -1,4 +1,5 @@
-/* Speaks a major that is to come. */
+/* Exports only the entry function of the next major version. The host must refuse it and report
+ * both versions. */
 #include "faulty.h"
 
 OUTLET_EXPORT const void *outlet_module_v2(uint32_t host_minor);

@@ -1,5 +1,8 @@
-/* Refuses addresses that hold a configured text, in finalize or redirect; notes what will_send sees. In
- * redirect it also moves /old to /new. */
+/* Refuses requests whose URL contains a configured text ("refused"), in finalize or in redirect
+ * ("hook"); that is allowed. The host must call these hooks for redirects as well, so that no
+ * redirect bypasses them.
+ *
+ * The hook also changes URLs that end in /old to end in /new. will_send logs the URL. */
 #include "faulty.h"
 
 struct guard {

@@ -1,5 +1,6 @@
-/* Never comes back from the hook that its configuration names: hangs, ends the process, or does to it what
- * "how" says. */
+/* Does not return from the hook that its configuration names ("hook"), or ends, crashes or
+ * changes the process there ("how"). If the request cannot continue, the program must name the
+ * plugin and the hook. */
 #include "faulty.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +12,7 @@ struct hanging {
     char how[16];
 };
 
-/* Uses up the stack: no stack has that much. */
+/* Overflows the stack: with a depth of 2^20 it needs at least 64 GiB. */
 static int overflow(volatile const char *last, size_t depth) {
     volatile char bytes[65536];
     bytes[0] = *last;
@@ -39,14 +40,14 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         return OUTLET_OK;
     }
     if (strcmp(how, "hijack") == 0) {
-        /* All that the program has open stands for something else now. */
+        /* Makes every open descriptor from 3 on refer to /dev/null. */
         int other = open("/dev/null", O_RDWR);
         for (int descriptor = 3; descriptor < 1024; descriptor++) {
             if (descriptor != other && fcntl(descriptor, F_GETFD) >= 0) dup2(other, descriptor);
         }
         return OUTLET_OK;
     }
-    /* The tests wait for this. */
+    /* Tests wait for this line. */
     if (write(STDOUT_FILENO, "hanging\n", 8) != 8) return OUTLET_E_FAILED;
     for (;;) pause();
 }

@@ -1,4 +1,5 @@
-/* Promises an answer, and never comes back from cancel. */
+/* Its prepare returns OUTLET_PENDING, and its cancel never returns; cancel must not block. The
+ * checker must report it. */
 #include "faulty.h"
 
 #include <unistd.h>

@@ -1,9 +1,10 @@
-/* Its library never comes back from being loaded. */
+/* Its constructor never returns, so loading it never ends. The host must name the library when
+ * the program is interrupted. */
 #include "faulty.h"
 #include <unistd.h>
 
 __attribute__((constructor)) static void hang(void) {
-    /* The tests wait for this. */
+    /* Tests wait for this line. */
     if (write(STDOUT_FILENO, "hanging\n", 8) != 8) return;
     for (;;) pause();
 }

@@ -1,4 +1,5 @@
-/* Passes negative lengths to the host, which reads nothing of them, and settles with one. */
+/* Passes views with a length of 2^64 - 1, and null views with a length, to the host. The host
+ * must refuse each without reading it, and record those passed to `done`. */
 #include "faulty.h"
 
 PREPARE {

@@ -1,4 +1,5 @@
-/* Has a summary of a negative length. */
+/* Its summary has a length of 2^64 - 1. The host must refuse to load it without reading the
+ * text. */
 #include "faulty.h"
 
 static const outlet_descriptor descriptor = {

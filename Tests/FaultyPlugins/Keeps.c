@@ -1,6 +1,11 @@
-/* Keeps memory for each call, and frees it in request_done; its configuration says which hook ("at") takes
- * its time, and how: "pend" promises an answer, "block" holds the thread up, "settle" answers at once and
- * goes on writing. The exports answer, and count. Two plugins: the second never blocks. */
+/* Stores memory for each call with request_set_slot and frees it in request_done; that is allowed.
+ * The host must call request_done exactly once for each call, after all other hooks.
+ *
+ * Settings: "at" names a hook, "how" what it does: "pend" returns OUTLET_PENDING, "block" blocks
+ * its thread, "settle" settles the completion and then tries to change the request. The export
+ * "release" ends the wait; the other exports return counters.
+ *
+ * Two plugins: "faulty.keeps-quick" has OUTLET_F_NONBLOCKING and only the hook prepare. */
 #include "faulty.h"
 #include <pthread.h>
 
@@ -27,7 +32,7 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     return OUTLET_OK;
 }
 
-/* A hook has seen a call: counts it where the call has its memory. */
+/* Counts a hook in the memory of its call, which the first hook allocates. */
 static void see(struct keeper *self, outlet_request request) {
     const outlet_host *host = self->base.host;
     void *slot;
@@ -183,7 +188,7 @@ static const outlet_hooks quick_table = {.struct_size = sizeof(outlet_hooks),
                                          .cancel = cancel,
                                          .request_done = request_done};
 
-/* The one that is to be there has "at". */
+/* Only the plugin that the test configures with "at" has hooks. */
 static const outlet_hooks *hooks(outlet_instance *self) {
     return ((struct keeper *)self)->at[0] == 0 ? NULL : &table;
 }

@@ -1,4 +1,5 @@
-/* Has a manifest that is right, with NULs behind it up to one byte more than is allowed. */
+/* Its manifest is one byte longer than the limit of 64 KiB; it is padded with NULs and otherwise
+ * valid. The host must refuse the file. */
 #include "faulty.h"
 
 __attribute__((section(OUTLET_MANIFEST_SECTION), used OUTLET_RETAIN_)) static const char

@@ -1,4 +1,5 @@
-/* Leaves its thread running: it settles, and reads the request, long after destroy. */
+/* Its thread uses the request and the completion of adapt while destroy runs, when both handles
+ * are no longer valid. The host must return OUTLET_E_STALE and record the use of the request. */
 #include "faulty.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,8 +49,8 @@ static void destroy(outlet_instance *self) {
     may_run = 1;
     pthread_cond_signal(&condition);
     pthread_mutex_unlock(&mutex);
-    /* A plugin that behaved would have joined in quiesce. Here, so that the test can look at the
-     * host's notes afterwards. */
+    /* A correct plugin joins its threads in quiesce. This one joins here, so that the thread has
+     * ended when the test reads what the host recorded. */
     pthread_join(thread, NULL);
 }
 

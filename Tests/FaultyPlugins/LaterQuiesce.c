@@ -1,4 +1,5 @@
-/* Behaves: answers quiesce later, from a thread of its own that it is then done with. */
+/* Its quiesce returns OUTLET_PENDING, and a thread calls quiesced later; that is allowed. The
+ * host must wait for it before destroy. */
 #include "faulty.h"
 #include <pthread.h>
 

@@ -1,4 +1,5 @@
-/* Leaves something behind with each instance or each call; its configuration says where ("at") and what. */
+/* Leaks a descriptor, memory or a thread ("what") in each create or each prepare ("at"). The
+ * checker must report it. */
 #include "faulty.h"
 
 #include <fcntl.h>

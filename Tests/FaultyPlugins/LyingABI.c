@@ -1,4 +1,4 @@
-/* Has a manifest that says another minor of the ABI than the code. */
+/* Its manifest has another minor ABI version than its module. The host must refuse to load it. */
 #include "faulty.h"
 
 __attribute__((section(OUTLET_MANIFEST_SECTION), used OUTLET_RETAIN_)) static const char

@@ -1,4 +1,4 @@
-/* Has a manifest that says another id than the code. */
+/* Its manifest has another id than its descriptor. The host must refuse to load it. */
 #include "faulty.h"
 
 OUTLET_MANIFEST("faulty.harmless", "1.0.0", "");

@@ -1,4 +1,4 @@
-/* Has a manifest that asks for less than the code. */
+/* Its manifest has fewer permissions than its descriptor. The host must refuse to load it. */
 #include "faulty.h"
 
 OUTLET_MANIFEST("faulty.lying-permissions", "1.0.0", "\"net:a.example\"");

@@ -1,4 +1,5 @@
-/* Says that its function takes a number, which the function takes for an address. */
+/* The signature of its export says that the argument is a number, but the function takes a
+ * pointer. The host cannot detect that; the checker must report the crash. */
 #include "faulty.h"
 
 static int64_t length(outlet_instance *self, const char *text) {

@@ -1,4 +1,4 @@
-/* Has a manifest of another version. */
+/* Its manifest has another version than its descriptor. The host must refuse to load it. */
 #include "faulty.h"
 
 OUTLET_MANIFEST("faulty.lying-version", "1.0.1", "");

@@ -1,4 +1,4 @@
-/* Uses a function that no library it names has. */
+/* Calls a function that no library defines. The host must refuse to load it and name the symbol. */
 #include "faulty.h"
 
 int outlet_faulty_nowhere(void);

@@ -1,4 +1,8 @@
-/* Promises answers to adapt and retry, and gives none; counts what it is asked, and told in cancel. */
+/* Its adapt and retry return OUTLET_PENDING, and their completions are never settled. The host must
+ * fail the request at the deadline, record it, and call cancel.
+ *
+ * Exports return the number of calls of adapt and retry ("asked") and of cancel ("cancelled"),
+ * and the completion of the last cancel ("last"). */
 #include "faulty.h"
 #include <stdatomic.h>
 
@@ -23,7 +27,7 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
 
 static void cancel(outlet_instance *self, outlet_completion completion) {
     last = completion;
-    /* Both say that nobody waits: the question, and the late answer. */
+    /* The host must report that the result is not needed, and must refuse a late answer. */
     if (self->host->is_awaited(self->host, completion) == OUTLET_E_CANCELLED &&
         self->host->done(self->host, completion, OUTLET_OK, outlet_text(""),
                                outlet_text("")) != OUTLET_OK) {
@@ -41,7 +45,7 @@ static int64_t count_asked(outlet_instance *self) {
     return atomic_load(&asked);
 }
 
-/* The id of the completion that was given up last. */
+/* Returns the id of the completion that cancel received last. */
 static int64_t last_id(outlet_instance *self) {
     (void)self;
     return (int64_t)last.id;

@@ -1,4 +1,5 @@
-/* Wants a minor that is to come. */
+/* Its module needs a newer minor ABI version than the host has. The host must refuse to load it
+ * and report both versions. */
 #include "faulty.h"
 
 static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.newer-host")};

@@ -1,4 +1,4 @@
-/* Leaves out a required function. */
+/* Its descriptor has no create, which is required. The host must refuse to load it. */
 #include "faulty.h"
 
 static const outlet_descriptor descriptor = {

@@ -1,4 +1,4 @@
-/* Fails requests, and does not say why. */
+/* Its prepare fails without a reason. The checker must report it. */
 #include "faulty.h"
 
 PREPARE {

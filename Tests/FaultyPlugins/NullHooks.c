@@ -1,4 +1,5 @@
-/* Behaves: has no hooks, and says so with a null table. */
+/* Its `hooks` returns null, because it has no hooks; that is allowed. The host must call no
+ * hook. */
 #include "faulty.h"
 
 static const outlet_hooks *hooks(outlet_instance *self) {

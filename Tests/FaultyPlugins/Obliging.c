@@ -1,4 +1,8 @@
-/* Behaves, and uses what other plugins here do not: answers, replacements, every kind of argument. */
+/* Uses what other fixtures do not: answers, replacements, and every type of argument and result of
+ * exports. The host must carry them out and run one hook at a time.
+ *
+ * Only two exports break a rule: "again" calls a function of an earlier call, which the host
+ * must ignore and record; "untext" writes text that is not UTF-8, with which the call must fail. */
 #include "faulty.h"
 #include <stdatomic.h>
 
@@ -81,7 +85,7 @@ static outlet_status motto(outlet_instance *self, outlet_sink sink) {
     return self->host->sink_write(self->host, sink, outlet_text("obliging"));
 }
 
-/* The bytes, turned round. */
+/* Writes the bytes in reverse order. */
 static outlet_status turned(outlet_instance *self, outlet_view bytes, outlet_sink sink) {
     for (uint64_t i = bytes.len; i > 0; i--) {
         const outlet_view byte = {bytes.ptr + i - 1, 1};
@@ -90,7 +94,7 @@ static outlet_status turned(outlet_instance *self, outlet_view bytes, outlet_sin
     return OUTLET_OK;
 }
 
-/* What cannot be text. */
+/* Writes a byte that is not UTF-8 to a sink for text. */
 static outlet_status untext(outlet_instance *self, outlet_sink sink) {
     return self->host->sink_write(self->host, sink, outlet_text("\xff"));
 }
@@ -106,7 +110,7 @@ static outlet_status method(outlet_instance *self, outlet_request request, outle
 
 static uint8_t (*kept)(outlet_view);
 
-/* How many of some words the caller likes. */
+/* Returns for how many of three words the caller's function returns true. */
 static int32_t liked(outlet_instance *self, uint8_t (*likes)(outlet_view)) {
     static const char *const words[] = {"red", "green", "blue"};
     int32_t count = 0;
@@ -116,13 +120,13 @@ static int32_t liked(outlet_instance *self, uint8_t (*likes)(outlet_view)) {
     return count;
 }
 
-/* Uses a handle of another call. */
+/* Calls the function that an earlier call received, which is no longer valid. */
 static int32_t again(outlet_instance *self) {
     (void)self;
     return kept(outlet_text("red"));
 }
 
-/* Each kind of number, there and back. */
+/* Passes one number of each type to the caller's functions, and adds up the correct results. */
 static double numbers(outlet_instance *self, int32_t (*i)(int32_t), uint32_t (*I)(uint32_t),
                       int64_t (*l)(int64_t), uint64_t (*L)(uint64_t), double (*d)(double),
                       void (*v)(outlet_view)) {

@@ -1,5 +1,6 @@
-/* Hands over values that the contract does not know, or that deny each other; its configuration says
- * which. */
+/* Returns or passes statuses, verdicts and views that the ABI does not define, or settles a
+ * completion and then fails; its configuration says where ("mode"). The host must treat each as
+ * a failure. */
 #include "faulty.h"
 
 struct odd {

@@ -1,4 +1,5 @@
-/* Has room for one instance, and does not say so in its descriptor. */
+/* Allows one instance at a time without OUTLET_F_PER_PROCESS in its descriptor. The checker must
+ * report it. */
 #include "faulty.h"
 
 static outlet_instance *volatile only;

@@ -1,5 +1,9 @@
-/* Says everything with what a terminal would obey: a title (OSC), colours (CSI as C0 and as C1), an
- * override of direction, a carriage return, a byte that is no text. */
+/* Puts control sequences for a terminal into all of its texts, and prints to standard output. The
+ * program must escape them in a terminal, and the checker must report the output.
+ *
+ * The sequences set a title (OSC) and a colour (CSI, as C0), clear the screen (CSI, as C1),
+ * override the text direction and return the carriage; a failure's message also has a byte that
+ * is not UTF-8. */
 #include "faulty.h"
 #include <stdio.h>
 

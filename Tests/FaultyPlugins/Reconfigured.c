@@ -1,5 +1,9 @@
-/* Takes other configurations while it runs, but "bad" ones; keeps a file in its directory. One that was
- * made with the word "silent" takes none, and gives no reason; with "crash" it crashes. */
+/* Accepts new configurations in reconfigure, and stores its data directory. The host must keep the
+ * earlier configuration after a failure.
+ *
+ * The value of "word" selects a fault: "bad" is refused with a reason, which is allowed. An
+ * instance with the word "silent" fails reconfigure without a reason, one with "crash" crashes
+ * there; the checker must report both. */
 #include "faulty.h"
 #include <stdio.h>
 

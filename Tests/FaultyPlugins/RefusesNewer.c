@@ -1,4 +1,5 @@
-/* Refuses hosts that are newer than itself. */
+/* Refuses hosts with a newer minor ABI version, although they support older plugins. The checker
+ * must report it. */
 #include "faulty.h"
 
 static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.refuses-newer")};

@@ -1,6 +1,9 @@
-/* Uses the host's services: sends requests of its own and starts timers, by its exports and, where "token"
- * is configured, in adapt, which adds what that address answers. Two plugins, the second needs a service
- * that no host has. */
+/* Uses outlet.http/1 and outlet.timer/1: the exports send requests and start timers. If "token" is
+ * set, adapt fetches that URL and adds the response's body as X-Token. That is allowed; the host
+ * must end all requests and timers before quiesce.
+ *
+ * Three plugins: the host must refuse "faulty.needy", which needs an unknown service, and
+ * "faulty.poor", which needs outlet.http/1 without a permission for a server. */
 #include "faulty.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -38,7 +41,7 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     return OUTLET_OK;
 }
 
-/* Keeps "status body" or "code message". */
+/* Stores the status, the error code and the body as the text of the export "last". */
 static void keep(struct services *self, outlet_response response) {
     const outlet_host *host = self->base.host;
     outlet_response_snapshot seen = {.struct_size = sizeof seen};
@@ -61,7 +64,7 @@ static void fetched(outlet_instance *instance, outlet_call call, outlet_response
 
 static outlet_status fetch(outlet_instance *instance, outlet_view url) {
     struct services *self = (struct services *)instance;
-    /* An address that begins with "!" is fetched without redirects, one with "?" with a flag that none is. */
+    /* A URL with the prefix "!" is fetched without redirects, one with "?" with an unknown flag. */
     const uint32_t flags = url.len == 0         ? 0
                            : url.ptr[0] == '!' ? OUTLET_HTTP_NO_REDIRECTS
                            : url.ptr[0] == '?' ? 1u << 31
@@ -78,7 +81,7 @@ static outlet_status fetch(outlet_instance *instance, outlet_view url) {
     return status;
 }
 
-/* An adapt that waits for a token. */
+/* A pending adapt, until its token has arrived. */
 struct waiting {
     outlet_request request;
     outlet_completion completion;
@@ -145,7 +148,7 @@ static int32_t stop(outlet_instance *instance) {
     return self->timers->cancel(instance->host, self->timer);
 }
 
-/* Nothing may follow: says in the log what came before. */
+/* Logs the counters: all requests and timers must have ended before quiesce. */
 static outlet_status quiesce(outlet_instance *instance, outlet_call call) {
     struct services *self = (struct services *)instance;
     const outlet_host *host = instance->host;
@@ -221,7 +224,7 @@ static const outlet_descriptor user = {
     .permission_count = 2,
     .required_services = needed,
     .required_service_count = 2};
-/* Asks for the service, and for no server. */
+/* Needs the service, but has no permission for a server. */
 static const outlet_descriptor poor = {DESCRIPTOR("faulty.poor"), .required_services = needed,
                                        .required_service_count = 1};
 static const outlet_descriptor needy = {DESCRIPTOR("faulty.needy"), .required_services = unknown,

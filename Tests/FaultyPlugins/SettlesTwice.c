@@ -1,4 +1,5 @@
-/* Settles twice: once for yes, once for no. */
+/* Settles each completion twice. The host must use the first result, return OUTLET_E_STALE for
+ * the second, and record it. */
 #include "faulty.h"
 
 static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_request request,

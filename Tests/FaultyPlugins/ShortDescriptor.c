@@ -1,4 +1,5 @@
-/* Says that its descriptor ends before the required functions. */
+/* The size of its descriptor ends before the required functions. The host must refuse to load it
+ * without reading the rest. */
 #include "faulty.h"
 
 static const outlet_descriptor descriptor = {

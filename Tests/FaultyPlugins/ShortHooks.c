@@ -1,4 +1,5 @@
-/* Behaves: its hook table is of a size that holds no hook, so that none is called. */
+/* The size of its hook table contains only a part of the first hook; that is allowed. The host
+ * must not call the hook. */
 #include "faulty.h"
 
 PREPARE {

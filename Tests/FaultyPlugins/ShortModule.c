@@ -1,4 +1,4 @@
-/* Has a module table that ends before its descriptors. */
+/* The size of its module table ends before the descriptors. The host must refuse to load it. */
 #include "faulty.h"
 
 const outlet_module *outlet_module_v1(uint32_t host_minor) {

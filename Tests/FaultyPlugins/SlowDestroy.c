@@ -1,4 +1,4 @@
-/* destroy never returns. */
+/* Its destroy never returns. The host must report it and not wait longer than its deadline. */
 #include "faulty.h"
 #include <unistd.h>
 

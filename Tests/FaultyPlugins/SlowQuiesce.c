@@ -1,7 +1,8 @@
-/* Never says that it has ended its work; destroy must not be called. */
+/* Its quiesce returns OUTLET_PENDING and never calls quiesced. The host must abandon the
+ * instance at its deadline and must not call destroy. */
 #include "faulty.h"
 
-/* The work that does not end has the instance. */
+/* The instance, which the unfinished work would still use. */
 static outlet_instance *volatile working;
 
 static outlet_status quiesce(outlet_instance *self, outlet_call call) {

@@ -1,9 +1,17 @@
-/* Watches and makes bodies by outlet.stream/1, as "watch" and "send" say, and counts what came of it. One
- * plugin answers on its own threads or later, the other never blocks.
+/* Watches and makes bodies with outlet.stream/1; that is allowed. The host must pass each piece
+ * once, in order and one at a time, and end each stream once. Exports return counters.
  *
- * watch: "count", "later" (each piece is settled by a timer), "hold" (by the export `release`, or never),
- * "refuse" (a piece that begins with X), "refuse-end" (the end), "late-refusal" (as a promise). send: how
- * many pieces, of 1,000 bytes; "later", "fail", "more", "hold". */
+ * Settings:
+ *
+ *   watch    what happens with pieces of responses: "count" only counts them, "later" settles each with
+ *            a timer, "hold" with the export "release" or never, "refuse" refuses a piece that begins
+ *            with X, "refuse-end" the end of the body, "late-refusal" the end with a timer
+ *   send     the number of pieces, of 1,000 bytes each, of a request's body
+ *   length   the declared length of this body in bytes; unknown if not set
+ *   how      how this body is made: "later" settles each piece with a timer, "fail" fails after the
+ *            first, "more" continues after the last, "hold" never settles
+ *
+ * Two plugins: "faulty.streams" may block, "faulty.streams-quick" has OUTLET_F_NONBLOCKING. */
 #include "faulty.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -47,7 +55,7 @@ static void add(struct streams *self, int64_t *count, int64_t more) {
     pthread_mutex_unlock(&self->mutex);
 }
 
-/* What a stream is opened with; gone once it has ended. */
+/* Allocates the data of a stream, which `ended` frees. */
 static void *opened(struct streams *self) {
     struct streams **data = malloc(sizeof *data);
     if (data != NULL) *data = self;
@@ -61,7 +69,7 @@ static void set_busy(struct streams *self, int busy) {
     pthread_mutex_unlock(&self->mutex);
 }
 
-/* What a turn is settled with, by a timer. */
+/* The arguments with which a timer settles a piece. */
 struct later {
     outlet_completion completion;
     outlet_sink sink;
@@ -146,7 +154,7 @@ static outlet_status piece(outlet_instance *instance, outlet_call call, outlet_r
     outlet_status status;
     set_busy(self, 1);
     status = look(instance, call, response, offset, bytes, completion, data);
-    /* A promise ends it, perhaps already. */
+    /* A pending piece is busy until it is settled, which may have happened already. */
     if (status != OUTLET_PENDING) set_busy(self, 0);
     return status;
 }
@@ -196,7 +204,7 @@ static outlet_status prepare(outlet_instance *instance, outlet_call call, outlet
     return status;
 }
 
-/* None can be opened any more. */
+/* Counts streams that will_send could open: the host must refuse all. */
 static void will_send(outlet_instance *instance, outlet_call call, outlet_request request) {
     struct streams *self = (struct streams *)instance;
     (void)call;

@@ -1,4 +1,5 @@
-// Throws out of a hook.
+// Its will_send throws an exception, and no exception may leave a plugin. The checker must report the
+// crash.
 #include <outlet/outlet.h>
 #include <stdexcept>
 

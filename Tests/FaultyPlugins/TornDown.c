@@ -1,10 +1,12 @@
-/* Leaves threads running that settle while the plugin is torn down, and behind its end. */
+/* Its threads settle the completion of prepare many times, also while and after the plugin is
+ * shut down. The host must return OUTLET_E_STALE for all but the first, and the checker must
+ * report it. */
 #include "faulty.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-/* Not the instance, which is gone before the thread is. */
+/* Does not contain the instance, which is freed before the thread ends. */
 struct work {
     const outlet_host *host;
     outlet_completion completion;

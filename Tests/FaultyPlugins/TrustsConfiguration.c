@@ -1,4 +1,5 @@
-/* Takes its settings for what it wants them to be: "name" short, "count" a number above 0. */
+/* Does not check its configuration: it crashes if "name" is too long, and fails without a reason
+ * if "count" is not above 0. The checker must report both. */
 #include "faulty.h"
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
@@ -6,7 +7,7 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     outlet_view value;
     char digits[32] = "1";
     (void)config;
-    /* What a copy to a fixed place would do, without doing it. */
+    /* Stands for the crash of a copy into a buffer of 64 bytes. */
     if (host->config_value(host, call, outlet_text("name"), &value) == OUTLET_OK && value.len > 64) abort();
     setting(host, call, "count", digits, sizeof digits);
     if (strtol(digits, NULL, 10) <= 0) return OUTLET_E_ARGUMENT;

@@ -1,14 +1,15 @@
-/* Takes part on the wire. Its configuration says what finalize ("finalize") and redirect ("redirect") do:
+/* Implements finalize and redirect; that is allowed. The host must refuse changes that these hooks
+ * may not make. The settings "finalize" and "redirect" say what the hooks do:
  *
- *   sign     adds a sum over method and body, read in pieces of seven bytes
- *   read     reads the body alone
- *   pend     promises an answer, which the export "release" gives
+ *   sign     adds a checksum of the body, read in pieces of seven bytes (finalize only)
+ *   read     reads the body (finalize only)
+ *   pend     returns OUTLET_PENDING; the export "release" settles the completion
  *   fail     fails with a code
- *   probe    tries all that a plugin may change; "seen" tells what was answered
- *   take     takes the redirect as the response
- *   else     an address: moves the redirect there
+ *   probe    tries to change every part of the request; "seen" returns the statuses
+ *   take     takes the redirect as the response (redirect only)
+ *   other    a URL, to which the redirect is changed (redirect only)
  *
- * finalize notes the fields that it sees in the log. Two plugins: the second never blocks. */
+ * finalize logs the header fields. Two plugins: "faulty.wire-quick" has OUTLET_F_NONBLOCKING. */
 #include "faulty.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -182,7 +183,7 @@ static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
                                    .finalize = finalize,
                                    .redirect = redirect};
 
-/* The one that is to take part is configured. */
+/* Only the plugin that the test configures has hooks. */
 static const outlet_hooks *hooks(outlet_instance *instance) {
     struct wire *self = (struct wire *)instance;
     return self->finalize[0] == 0 && self->redirect[0] == 0 ? NULL : &table;

@@ -1,4 +1,6 @@
-/* Uses handles where it may not: after their end, for something else, in the wrong hook. */
+/* Uses handles after their end, as another type or in the wrong hook, and passes invalid values.
+ * The host must return the expected status each time and record wrong handles; otherwise the fixture
+ * aborts. */
 #include "faulty.h"
 
 static outlet_request kept;
@@ -17,7 +19,7 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
     outlet_host copy;
     void *slot;
     const outlet_host *none_at_all = NULL;
-    /* As the one for this owner, but of another. */
+    /* The same handle with the number of another instance. */
     outlet_request foreign = {request.id ^ ((uint64_t)0x7FFF << 48)};
     memcpy(&copy, host, sizeof copy);
     if (kept.id != 0) expect(host->request_url(host, kept, &view), OUTLET_E_STALE);

@@ -1,4 +1,7 @@
-/* faulty.h - the parts of a plugin that a fixture gets right. */
+/* faulty.h - the parts of a plugin that fixtures have in common and that keep the rules of the ABI.
+ *
+ * A fixture breaks one rule, or, if its first comment says so, none. The host loads fixtures in
+ * unit tests. The checker (`outlet plugins check`) must report the broken rule. */
 #include <outlet/outlet.h>
 #include <stdlib.h>
 
@@ -6,7 +9,7 @@ struct outlet_instance {
     const outlet_host *host;
 };
 
-/* Not every fixture needs every part. */
+/* Silences the warning in fixtures that do not use the function. */
 #define PART __attribute__((unused)) static
 
 PART outlet_status make(const outlet_descriptor *descriptor, const outlet_host *host,
@@ -22,7 +25,7 @@ PART outlet_status make(const outlet_descriptor *descriptor, const outlet_host *
 
 PART void unmake(outlet_instance *self) { free(self); }
 
-/* Copies a setting to text; leaves text alone where there is none, or where it is too long. */
+/* Copies a setting to `text`; leaves `text` unchanged if the setting is missing or too long. */
 PART void setting(const outlet_host *host, outlet_call call, const char *key, char *text,
                   size_t size) {
     outlet_view value;
@@ -32,12 +35,12 @@ PART void setting(const outlet_host *host, outlet_call call, const char *key, ch
     text[value.len] = 0;
 }
 
-/* A descriptor's fields up to what a fixture adds. */
+/* The fields of a descriptor that every plugin needs; a fixture adds others. */
 #define DESCRIPTOR(id_)                                                                 \
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT(id_),                   \
     .version = OUTLET_TEXT("1.0.0"), .create = make, .destroy = unmake
 
-/* The descriptor of a plugin whose one hook is prepare, and nothing else is its own. */
+/* Defines the module of a plugin whose only hook is prepare. */
 #define PREPARES(id_)                                                                   \
     static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),             \
                                        .prepare = prepare};                             \
@@ -48,7 +51,7 @@ PART void setting(const outlet_host *host, outlet_call call, const char *key, ch
     static const outlet_descriptor descriptor = {DESCRIPTOR(id_), .hooks = hooks};      \
     OUTLET_MODULE(descriptor)
 
-/* The head of its prepare. */
+/* The head of the definition of its prepare. */
 #define PREPARE                                                                         \
     static outlet_status prepare(outlet_instance *self, outlet_call call,               \
                                  outlet_request request, outlet_completion completion)

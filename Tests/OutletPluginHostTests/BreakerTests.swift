@@ -10,7 +10,7 @@ import Testing
 
 /// The circuit breaker of plugins that fail too often, and requests while it is open.
 @Suite(.timeLimit(.minutes(2))) struct BreakerTests {
-    // MARK: The machine
+    // MARK: Circuit breaker
 
     private let second: UInt64 = 1_000_000_000
 
@@ -46,7 +46,7 @@ import Testing
 
     // MARK: Plugins
 
-    /// Loads a plugin that promises answers and never gives them.
+    /// Loads a plugin whose hooks return `OUTLET_PENDING` without settling it by the deadline.
     private func host(
         failsOpen: Bool, maximumFaults: Int, observer: ActivityRecorder
     ) throws -> PluginHost {

@@ -15,11 +15,11 @@ import Testing
     /// Loads the fixture.
     ///
     /// - Parameters:
-    ///   - at: The hook that behaves as `how` says.
-    ///   - how: "pend" promises an answer, "block" blocks the thread, "settle" answers and then
-    ///     tries to change the request.
-    ///   - quick: Whether to use the plugin of the fixture that never blocks.
-    ///   - answerDeadline: How long the host waits for a promised answer.
+    ///   - at: The name of the hook that `how` applies to.
+    ///   - how: "pend" returns `OUTLET_PENDING`, "block" blocks the thread, "settle" settles the
+    ///     completion and then tries to change the request.
+    ///   - quick: Whether to use the fixture's plugin with `OUTLET_F_NONBLOCKING`.
+    ///   - answerDeadline: How long the host waits for a pending hook.
     private func host(
         at: String = "none", how: String = "", quick: Bool = false,
         answerDeadline: Duration = .seconds(60)

@@ -6,7 +6,7 @@ import Testing
 
 /// Which hooks the host calls for a call that is cancelled or has ended.
 ///
-/// Each test makes the calls of one outcome of a race in a fixed order.
+/// Cancellation races with the hooks. Each test makes the calls of one outcome in a fixed order.
 @Suite struct CancelledCallTests {
     private func instance() throws -> (host: PluginHost, instance: PluginInstance) {
         let host = try PluginFolder(faulty: "Keeps").load()

@@ -5,7 +5,7 @@ import Testing
 @testable import OutletPluginHost
 
 @Suite struct FieldIndexTests {
-    /// Makes random changes of all kinds to few and to many names, with a fixed seed.
+    /// Makes random changes of every kind, with a fixed seed, with few and with many names.
     @Test(arguments: [8, 90, 400])
     func `fields come out as without an index`(names: Int) {
         var random = Steps(state: UInt64(names))

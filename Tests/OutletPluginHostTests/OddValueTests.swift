@@ -4,7 +4,7 @@ import OutletTestSupport
 import OutletTesting
 import Testing
 
-/// Values that the contract does not define are failures, in whichever hook a plugin returns them.
+/// Values that the ABI does not define count as failures, in every hook and function of a plugin.
 @Suite(.timeLimit(.minutes(2))) struct OddValueTests {
     private func host(_ mode: String) throws -> PluginHost {
         try PluginFolder(faulty: "OddValues").load(

@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// Returns the header line that the plugin makes, by which the tests see its configuration.
+    /// Returns a header line from the plugin, which contains its configured values.
     private func line(_ host: PluginHost, _ name: String? = nil) throws -> String {
         try host.call("\(name ?? requestID).format", ["x"]).description
     }

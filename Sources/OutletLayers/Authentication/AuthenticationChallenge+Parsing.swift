@@ -3,12 +3,13 @@ package import OutletHTTP
 package import OutletTransport
 
 extension AuthenticationChallenge {
-    /// The challenges of a response, in the order of their fields; empty unless it is a 401 or 407.
+    /// Returns the challenges of a response, in the order of their fields.
     ///
     /// - Parameters:
     ///   - response: The response, or its head.
-    ///   - proxy: Where a 407 comes from, if that is known.
-    ///   - previousFailureCount: How often credentials were refused before.
+    ///   - proxy: The URL of the proxy that sent a 407, if it is known.
+    ///   - previousFailureCount: How many times the request was refused with credentials before.
+    /// - Returns: The challenges; empty unless the status is 401 or 407.
     package static func challenges(
         in response: HTTPResponse, proxy: URL? = nil, previousFailureCount: Int = 0
     ) -> [AuthenticationChallenge] {
@@ -29,7 +30,7 @@ extension AuthenticationChallenge {
         }
     }
 
-    /// Where a challenge comes from.
+    /// The server or proxy that sent a challenge.
     private struct Place {
         let scheme: String
         let host: String
@@ -39,7 +40,8 @@ extension AuthenticationChallenge {
             (scheme, host, port) = (origin.scheme, origin.host, origin.port)
         }
 
-        /// Proxies may have a scheme of their own, and where no port is written, libcurl's.
+        /// Uses the proxy's own scheme, and libcurl's default port (1080, for https 443) if the URL
+        /// has none.
         init?(ofProxy url: URL) {
             guard let host = url.host(), let scheme = url.scheme?.lowercasedASCII else {
                 return nil
@@ -50,7 +52,11 @@ extension AuthenticationChallenge {
         }
     }
 
-    /// A field's value: schemes, each with parameters, all parted by commas (RFC 9110 §11.6.1).
+    /// Parses a field's value: a list of schemes and parameters, separated by commas (RFC 9110
+    /// §11.6.1).
+    ///
+    /// - Parameter field: The value of a `WWW-Authenticate` or `Proxy-Authenticate` field.
+    /// - Returns: The challenges; schemes and parameter names are in lower case.
     static func parse(_ field: String) -> [(scheme: String, parameters: [String: String])] {
         var challenges: [(scheme: String, parameters: [String: String])] = []
         for item in field.listItems() {
@@ -58,7 +64,7 @@ extension AuthenticationChallenge {
             var name = word(&scanner)
             scanner.skipBlanks()
             if scanner.peek != UInt8(ascii: "=") {
-                // A word that no `=` follows is a scheme; its first parameter may follow.
+                // A word that is not followed by `=` is a scheme; its first parameter may follow.
                 challenges.append((name.lowercasedASCII, [:]))
                 name = word(&scanner)
                 scanner.skipBlanks()
@@ -66,9 +72,9 @@ extension AuthenticationChallenge {
             guard !challenges.isEmpty, scanner.skip("=") else { continue }
             scanner.skipBlanks()
             let quoted = scanner.readQuotedString()
-            // The quotation mark of a string that does not end is none of its value.
+            // The opening quotation mark of a string without an end is not part of the value.
             if quoted == nil { _ = scanner.skip("\"") }
-            // Nothing but padding: a single opaque token, as of NTLM, not a name.
+            // If only `=` remains, the word was a token68, as with NTLM, not a parameter name.
             guard quoted != nil || scanner.rest.utf8.contains(where: { $0 != UInt8(ascii: "=") })
             else { continue }
             challenges[challenges.count - 1].parameters[name.lowercasedASCII] =

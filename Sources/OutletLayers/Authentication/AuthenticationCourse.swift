@@ -2,11 +2,12 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// Which credentials one request was sent with, and which one answers a challenge.
+/// The authentication state of one request: the credentials it was sent with, and the one that
+/// answers the last challenge.
 ///
 /// Thread: any.
 final class AuthenticationCourse: Sendable {
-    /// What the next transfer takes along.
+    /// The credentials of the next transfer.
     struct Additions {
         var credential: Credential?
         var use = CredentialUse.onChallenge
@@ -15,14 +16,14 @@ final class AuthenticationCourse: Sendable {
     }
 
     private struct State: Sendable {
-        /// What the server is answered with.
+        /// The credential for the server.
         var round: AuthenticationRound?
-        /// What a proxy is answered with.
+        /// The credential for a proxy.
         var proxyRound: ProxyRound?
         var sentToProxies: [String: Credential] = [:]
-        /// What answers next has not been sent yet.
+        /// Whether the next transfer sends a credential that was not sent before.
         var hasNews = false
-        /// How many credentials were sent.
+        /// The number of transfers that were sent with a new credential.
         var sent = 0
     }
 
@@ -33,10 +34,14 @@ final class AuthenticationCourse: Sendable {
     private let opensWebSocket: Bool
     private let course: Lock<State>
 
+    /// Makes the state of a request that has not been sent yet.
+    ///
     /// - Parameters:
+    ///   - layer: Has the storage and the known protection spaces.
     ///   - request: The request to send.
-    ///   - own: The request's own credential; stored credentials are then not used.
-    ///   - memory: What former hops of the same attempt have left.
+    ///   - own: The request's own credential; stored credentials are then not used for the server.
+    ///   - memory: Contains the credential of former hops of the same attempt.
+    ///   - opensWebSocket: Whether the request is a WebSocket handshake.
     init(
         _ layer: AuthenticationLayer, _ request: HTTPRequest, own: Credential?,
         memory: AttemptMemory?, opensWebSocket: Bool
@@ -60,10 +65,10 @@ final class AuthenticationCourse: Sendable {
         course = Lock(state)
     }
 
-    /// How many credentials were sent.
+    /// The number of transfers that were sent with a new credential.
     var sent: Int { course.withLock { $0.sent } }
 
-    /// What the transfer takes along that begins now.
+    /// Returns the credentials of the transfer that is about to start.
     func next() -> Additions {
         var baggage = Additions(credential: own)
         baggage.toProxies = layer.knownProxyCredentials()
@@ -87,10 +92,13 @@ final class AuthenticationCourse: Sendable {
         return baggage
     }
 
-    /// Finds what answers a head, for the next transfer.
+    /// Chooses the credential that answers a challenge, for the next transfer.
     ///
-    /// - Parameter refusesTunnel: Whether it came in place of a tunnel to the server.
-    /// - Returns: Whether there is anything; if not, the head is the answer.
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - task: The transfer of the response.
+    ///   - refusesTunnel: Whether a proxy sent the head instead of opening a tunnel to the server.
+    /// - Returns: Whether there is a credential; if not, the head is the response.
     func answer(
         to head: HTTPResponse, from task: any TransferTask, refusesTunnel: Bool = false
     ) -> Bool {
@@ -100,7 +108,7 @@ final class AuthenticationCourse: Sendable {
             course.withLock { state in
                 state.round = round
                 state.hasNews = true
-                // It led to the server.
+                // The proxy's credential was accepted, because the response is the server's.
                 if let answer = state.proxyRound { layer.note(answer) }
             }
             return true
@@ -121,7 +129,7 @@ final class AuthenticationCourse: Sendable {
         }
     }
 
-    /// The transport has answered a challenge itself.
+    /// Records a challenge that the transport answered itself.
     func noteAnswered(_ head: HTTPResponse) {
         guard head.statusCode == 401, let own else { return }
         course.withLock { state in
@@ -133,7 +141,7 @@ final class AuthenticationCourse: Sendable {
         }
     }
 
-    /// Remembers what was let in, and forgets what was not.
+    /// Stores an accepted credential and its protection space; removes the space of a refused one.
     func settle(_ head: HTTPResponse) {
         guard let storage = layer.storage else { return }
         let (round, proxyRound) = course.withLock { ($0.round, $0.proxyRound) }
@@ -168,7 +176,7 @@ final class AuthenticationCourse: Sendable {
         let (former, sent) = course.withLock { ($0.proxyRound, $0.sentToProxies[proxy]) }
         let round = AuthenticationRound(
             answering: head, ofProxy: url, from: storage, after: former?.answer)
-        // One that was sent and led here was refused.
+        // A credential that was sent to this proxy and resulted in a 407 was refused.
         guard let round, round.credential != sent else { return nil }
         return round
     }
@@ -178,8 +186,11 @@ final class AuthenticationCourse: Sendable {
         opensWebSocket ? [.bearer, .digest, .basic] : AuthenticationScheme.allCases
     }
 
-    /// Whether challenges are answered with a request's own credential here, not by the transport,
-    /// and not before they come: a WebSocket's handshake brings what it can at once.
+    /// Whether this layer answers challenges with a request's own credential, instead of the
+    /// transport.
+    ///
+    /// Basic and bearer credentials are sent with a WebSocket handshake at once, without a
+    /// challenge.
     private func answersChallenges(with own: Credential) -> Bool {
         switch own.scheme {
         case .digest, nil: true
@@ -190,12 +201,13 @@ final class AuthenticationCourse: Sendable {
 }
 
 extension HTTPRequest {
-    /// Whether it has a field that says who asks.
+    /// Whether the request has an `Authorization` field.
     fileprivate var bringsCredential: Bool { headers["Authorization"] != nil }
 }
 
 extension HTTPResponse {
-    /// Whether a proxy between could not have made it: only the server speaks inside of a tunnel.
+    /// Whether the response cannot be a proxy's, because only the server can send responses inside
+    /// a tunnel.
     fileprivate var comesThroughTunnel: Bool {
         guard let url, let origin = try? Origin(url) else { return true }
         return origin.isSecure
@@ -203,7 +215,7 @@ extension HTTPResponse {
 }
 
 extension ProtectionSpace {
-    /// Whether an address is of the space's origin.
+    /// Whether a URL has the origin of the space.
     fileprivate func covers(_ url: URL?) -> Bool {
         guard let url, let origin = try? Origin(url) else { return false }
         return origin.scheme == self.protocol && origin.host == host && origin.port == port

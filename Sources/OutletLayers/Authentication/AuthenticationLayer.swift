@@ -3,36 +3,38 @@ import FoundationEssentials
 import OutletHTTP
 public import OutletTransport
 
-/// Answers servers and proxies that ask for credentials: with the job's own one, or from a storage.
+/// Answers authentication challenges of servers and proxies, with the job's credential or a stored
+/// one.
 ///
-/// Each answer is a transfer of its own, so that the layers below take part in it: the cookies of a
-/// challenge go along with its answer. The handler sees one transfer, and the challenges in
-/// `TransferHandler.transfer(_:didUse:turn:)`. Only the steps of NTLM and Negotiate, which belong
-/// to one connection, are the transport's.
+/// Each answer is a transfer of its own and passes through the inner layers, so that cookies set by
+/// a challenge are sent with its answer. The handler sees one transfer, and receives the challenges
+/// in `TransferHandler.transfer(_:didUse:turn:)`. Only the steps of NTLM and Negotiate, which
+/// belong to one connection, are left to the transport.
 public final class AuthenticationLayer: TransportLayer {
-    /// Carries what this layer sends.
+    /// The wrapped transport.
     public let next: any Transport
-    /// Where the stored credentials are; `nil` where there are none.
+    /// The stored credentials; `nil` for none.
     let storage: CredentialStorage?
     /// The proxy of every transfer, for transports that do not report it; `nil` if the proxy
     /// depends on the host.
     private let proxy: String?
-    /// Whether the transport has a credential for proxies, which goes before what is stored.
+    /// Whether the transport has a credential for proxies, which takes precedence over stored ones.
     let hasProxyCredential: Bool
-    /// Rewinds body streams, and calls handlers when a cancel comes between two transfers.
+    /// Rewinds body streams, and calls handlers if a transfer is cancelled between two requests.
     let queue: DispatchQueue
     /// The paths at which servers have requested credentials.
     private let protectedPaths = Lock(ProtectedPaths())
-    /// The same for proxies.
+    /// The protection spaces of proxies that have accepted a stored credential, by proxy.
     private let proxySpaces = Lock<[String: ProtectionSpace]>([:])
 
     /// Makes the layer.
     ///
     /// - Parameters:
-    ///   - next: Carries what this layer sends.
-    ///   - storage: Answers jobs that have no credential of their own.
-    ///   - configuration: That of the transport: its proxies.
-    ///   - queue: Where body streams are rewound.
+    ///   - next: The transport to wrap.
+    ///   - storage: The credentials for jobs without one of their own; `nil` for none.
+    ///   - configuration: The transport's configuration, for its proxy settings.
+    ///   - queue: Rewinds body streams, and calls handlers if a transfer is cancelled between two
+    ///     requests.
     public init(
         around next: any Transport, storage: CredentialStorage? = nil,
         configuration: TransportConfiguration = .default,
@@ -49,9 +51,15 @@ public final class AuthenticationLayer: TransportLayer {
         hasProxyCredential = configuration.proxyCredential != nil
     }
 
-    /// Sends the job, and sends it again with a credential if the server requests one.
+    /// Sends the job, and sends it again with a credential if the server or a proxy requests one.
     ///
-    /// Passes on jobs whose `TransferJob.credentialUse` leaves that to another part.
+    /// Only forwards jobs with another `TransferJob.credentialUse` than `onChallenge`, and jobs
+    /// without a credential if no credential is stored.
+    ///
+    /// - Parameters:
+    ///   - job: The job to send.
+    ///   - handler: Receives the events of all requests as those of one transfer.
+    /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         guard job.credential != nil || storage?.isEmpty == false,
             job.credentialUse == .onChallenge
@@ -60,6 +68,11 @@ public final class AuthenticationLayer: TransportLayer {
     }
 
     /// Opens the WebSocket, and opens it again with a credential if the server requests one.
+    ///
+    /// - Parameters:
+    ///   - job: The handshake to send.
+    ///   - handler: Receives the events of all handshakes as those of one connection.
+    /// - Returns: The connection.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
@@ -81,12 +94,12 @@ public final class AuthenticationLayer: TransportLayer {
         switch round.credential.scheme {
         case .basic, .bearer: return round
         case .ntlm, .negotiate: return opensWebSocket ? nil : round
-        // There is no answer to a challenge that has not come yet.
+        // These need the challenge to compute the answer.
         case .digest, nil: return nil
         }
     }
 
-    /// What proxies may be answered with: what let requests in before.
+    /// Returns the stored credentials that proxies have accepted before, by proxy.
     func knownProxyCredentials() -> [String: Credential] {
         guard let storage, !hasProxyCredential else { return [:] }
         var known: [String: Credential] = [:]
@@ -100,8 +113,9 @@ public final class AuthenticationLayer: TransportLayer {
         return known
     }
 
-    /// The proxy of a transfer, as the transport names it; `nil` without one, and for those that do
-    /// not speak HTTP: a 407 is the server's then.
+    /// Returns the proxy of a transfer, as the transport names it.
+    ///
+    /// `nil` without a proxy, and for proxies that do not speak HTTP: then a 407 is the server's.
     func proxy(of task: any TransferTask) -> String? {
         let name = task.proxy.isEmpty ? proxy : task.proxy
         guard let name, let scheme = ProxyRound.url(of: name)?.scheme?.lowercasedASCII,
@@ -110,7 +124,7 @@ public final class AuthenticationLayer: TransportLayer {
         return name
     }
 
-    /// Remembers that a credential was let in, or was not.
+    /// Records whether a server accepted a credential.
     func note(_ round: AuthenticationRound, isAccepted: Bool, at url: URL) {
         protectedPaths.withLock { paths in
             if isAccepted {
@@ -121,12 +135,12 @@ public final class AuthenticationLayer: TransportLayer {
         }
     }
 
-    /// Remembers that a proxy has taken a credential.
+    /// Records that a proxy accepted a credential.
     func note(_ round: ProxyRound) {
         proxySpaces.withLock { $0[round.proxy] = round.answer.space }
     }
 
-    /// Forgets what a proxy took before.
+    /// Removes the protection space of a proxy that has refused a credential.
     func forget(proxy: String) {
         proxySpaces.withLock { _ = $0.removeValue(forKey: proxy) }
     }

@@ -3,40 +3,45 @@ import OutletHTTP
 import OutletTransport
 import Synchronization
 
-/// A stored credential that a request is sent with, and why.
+/// A credential that a request is sent with, and the challenge that it answers.
 ///
-/// A class, so that the many requests without one carry a pointer only.
+/// A class, so that the many requests without one contain only a pointer.
 final class AuthenticationRound: Sendable {
     let space: ProtectionSpace
-    /// With the one scheme that is used.
+    /// The credential; its scheme is the one that is used.
     let credential: Credential
-    /// How often this attempt was challenged before.
+    /// The number of challenges that this attempt has received so far.
     let challenges: Int
-    /// Whether it is the request's own, and to be stored when it was let in.
+    /// Whether it is the request's own credential, to be stored if the server accepts it.
     let isOwn: Bool
-    /// The challenge that it answers; `nil` before the first challenge.
+    /// The challenge that the credential answers; `nil` if it is sent without one.
     let challenge: AuthenticationChallenge?
-    /// Requests that have answered the challenge.
+    /// The number of requests that have answered the challenge.
     private let answers = Atomic<Int>(0)
 
-    /// Challenges of one attempt that are answered; servers that change realms for ever end there.
+    /// The number of challenges at which an attempt gives up, so that it ends if a server changes
+    /// realms forever; one less is answered.
     static let limit = 4
 
-    /// The challenge that it answers with one more request; `nil` before the first challenge.
+    /// Returns the challenge for one more request, with the next nonce count; `nil` if there is
+    /// none.
     func nextChallenge() -> AuthenticationChallenge? {
         guard var challenge else { return nil }
         challenge.nonceCount = answers.wrappingAdd(1, ordering: .relaxed).newValue
         return challenge
     }
 
-    /// What answers a response; `nil` when it asks for nothing that is stored, or what is stored
-    /// was refused.
+    /// Chooses the credential that answers a response.
+    ///
+    /// `nil` if the response requests nothing that can be answered, if the credential was refused,
+    /// or if the attempt was challenged too often.
     ///
     /// - Parameters:
     ///   - response: The response, or its head.
-    ///   - schemes: Those that can be answered.
-    ///   - former: What the request that got this response was sent with.
-    ///   - find: Finds the credential for a space; it is the request's own if `isOwn`.
+    ///   - schemes: The schemes that can be answered, in order of preference.
+    ///   - former: The credential that the request of this response was sent with.
+    ///   - isOwn: Whether `find` returns the request's own credential.
+    ///   - find: Returns the credential for a protection space.
     convenience init?(
         answering response: HTTPResponse, among schemes: [AuthenticationScheme],
         after former: AuthenticationRound?, isOwn: Bool = false,
@@ -48,7 +53,7 @@ final class AuthenticationRound: Sendable {
             find: find)
     }
 
-    /// What answers a proxy's response; `nil` as for a server's.
+    /// Chooses the stored credential that answers a proxy's response; `nil` as for a server.
     convenience init?(
         answering response: HTTPResponse, ofProxy proxy: URL, from storage: CredentialStorage,
         after former: AuthenticationRound?
@@ -79,7 +84,8 @@ final class AuthenticationRound: Sendable {
         return nil
     }
 
-    /// What a request takes along because its address is known to want it.
+    /// Chooses the stored credential for a URL whose protection space is known; `nil` if there is
+    /// none.
     convenience init?(
         for url: URL?, in paths: ProtectedPaths, from storage: CredentialStorage
     ) {
@@ -91,9 +97,10 @@ final class AuthenticationRound: Sendable {
         self.init(space: space, credential: credential, challenges: 0)
     }
 
-    /// What a transport has answered a challenge with; `nil` when it offers nothing that fits.
+    /// Records which challenge a transport has answered itself; `nil` if no challenge fits the
+    /// credential.
     ///
-    /// It counts as any other answer: the server may refuse it, too.
+    /// The server may refuse this answer like any other.
     convenience init?(
         answering challenge: HTTPResponse, with credential: Credential,
         after former: AuthenticationRound?
@@ -107,7 +114,7 @@ final class AuthenticationRound: Sendable {
             challenges: (former?.challenges ?? 0) + 1, isOwn: true)
     }
 
-    /// What a server offers, the safest first, as libcurl orders it.
+    /// Returns the challenges of a response by preference of their schemes, as libcurl orders them.
     private static func offers(
         of response: HTTPResponse, among schemes: [AuthenticationScheme], proxy: URL? = nil
     ) -> [(AuthenticationChallenge, AuthenticationScheme)] {
@@ -132,8 +139,10 @@ final class AuthenticationRound: Sendable {
 }
 
 extension AuthenticationChallenge {
-    /// Whether there is an answer to it: a Digest challenge has a nonce, and asks for what is known
-    /// (RFC 7616 §3.3).
+    /// Whether the challenge can be answered.
+    ///
+    /// A Digest challenge needs a nonce, and a known algorithm and quality of protection (RFC 7616
+    /// §3.3).
     fileprivate var isAnswerable: Bool {
         guard protectionSpace.authenticationMethod == AuthenticationScheme.digest.rawValue else {
             return true
@@ -148,12 +157,13 @@ extension AuthenticationChallenge {
                 })
     }
 
-    /// Whether only the nonce was too old, not the credential wrong (RFC 7616 §3.3).
+    /// Whether only the nonce was too old, and the credential was not refused (RFC 7616 §3.3).
     fileprivate var isStale: Bool { parameters["stale"]?.equalsIgnoringCase("true") == true }
 }
 
 extension Credential {
-    /// Whether it is of use with a scheme: a name and a password are neither a token nor a ticket.
+    /// Whether the credential can be used with a scheme; a user name and password are neither a
+    /// token nor a ticket.
     fileprivate func fits(_ scheme: AuthenticationScheme) -> Bool {
         guard let own = self.scheme else { return scheme != .bearer && scheme != .negotiate }
         return own == scheme

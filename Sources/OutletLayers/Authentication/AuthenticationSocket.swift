@@ -3,9 +3,9 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// A WebSocket that is opened again with a credential for each challenge that a credential answers.
+/// A WebSocket that opens again with a credential when a challenge requests one.
 ///
-/// Messages wait until it is open.
+/// Messages are queued until it is open.
 final class AuthenticationSocket: WebSocketConnection {
     let identifier = TransferIdentifier.next()
     private let layer: AuthenticationLayer
@@ -14,9 +14,9 @@ final class AuthenticationSocket: WebSocketConnection {
     private let inner = InnerTransfer(reportsProgress: false)
 
     private struct State: Sendable {
-        /// Set to `nil` at the end, so that the end is reported once only.
+        /// Set to `nil` at the end, so that the end is reported only once.
         var handler: (any WebSocketHandler)?
-        /// The head that has come is a challenge that is answered.
+        /// Whether the received head is a challenge that will be answered.
         var isAnswering = false
         var isServerVerified = true
     }
@@ -69,7 +69,7 @@ final class AuthenticationSocket: WebSocketConnection {
         orders.sendPing(to: connection, completion: completion)
     }
 
-    /// Before it is open, closing is cancelling.
+    /// Closes the WebSocket; cancels it if it is not open yet.
     func close(code: WebSocketCloseCode, reason: Data?) {
         guard let connection = orders.isOpen ? connection : nil else { return cancel() }
         connection.close(code: code, reason: reason)
@@ -84,7 +84,7 @@ final class AuthenticationSocket: WebSocketConnection {
     private func begin() {
         let baggage = course.next()
         var job = job
-        // One that only says who asks has no place in a handshake.
+        // A credential that only identifies the user is not sent with a handshake.
         job.credential = baggage.use == .identifiesOnly ? nil : baggage.credential
         job.challenge = baggage.challenge
         let isBegun = inner.begin { _ in layer.next.connect(job, handler: self) }
@@ -93,14 +93,14 @@ final class AuthenticationSocket: WebSocketConnection {
 
     private var handler: (any WebSocketHandler)? { mutable.withLock { $0.handler } }
 
-    /// Ends without a connection.
+    /// Ends the WebSocket without a connection.
     private func end(_ error: TransferError) {
         let turn = TransportTurn()
         finish(TransferResult(error: error), turn: turn)
         turn.end()
     }
 
-    /// Reports the end, once.
+    /// Reports the end to the handler, at most once.
     private func finish(_ result: TransferResult, turn: TransportTurn) {
         let handler = mutable.withLock { state in
             defer { state.handler = nil }

@@ -2,7 +2,7 @@ import Dispatch
 import OutletHTTP
 import OutletTransport
 
-/// A transfer that is started again with a credential for each challenge that a credential answers.
+/// A transfer that is sent again with a credential when a challenge requests one.
 final class AuthenticationTask: TransferTask {
     let identifier = TransferIdentifier.next()
     private let layer: AuthenticationLayer
@@ -11,11 +11,11 @@ final class AuthenticationTask: TransferTask {
     private let inner: InnerTransfer
 
     private struct State: Sendable {
-        /// Set to `nil` at the end, so that the end is reported once only.
+        /// Set to `nil` at the end, so that the end is reported only once.
         var handler: (any TransferHandler)?
-        /// The head that has come is a challenge that is answered.
+        /// Whether the received head is a challenge that will be answered.
         var isAnswering = false
-        /// The body of the challenge so far.
+        /// The challenge's body, which is not delivered.
         var dropped = DroppedBody()
         var proxy = ""
         var isServerVerified = true
@@ -77,10 +77,10 @@ final class AuthenticationTask: TransferTask {
         if !isBegun { end(.cancelled) }
     }
 
-    /// Sends the request once more, with what was found for it.
+    /// Sends the request again, with the chosen credential.
     private func sendAgain() {
         guard case .stream = job.request.body else { return begin() }
-        // Taking a stream back runs code of the user's: not on the transport's thread.
+        // Rewinding a stream calls user code: not on the transport's thread.
         layer.queue.async {
             guard let handler = self.handler else { return }
             do throws(TransferError) {
@@ -96,14 +96,14 @@ final class AuthenticationTask: TransferTask {
 
     private var handler: (any TransferHandler)? { mutable.withLock { $0.handler } }
 
-    /// Ends without a transfer.
+    /// Ends the task without a transfer.
     private func end(_ error: TransferError) {
         let turn = TransportTurn()
         finish(TransferResult(error: error), turn: turn)
         turn.end()
     }
 
-    /// Reports the end, once.
+    /// Reports the end to the handler, at most once.
     private func finish(_ result: TransferResult, turn: TransportTurn) {
         let handler = mutable.withLock { state in
             defer { state.handler = nil }
@@ -140,7 +140,7 @@ extension AuthenticationTask: TransferHandler {
             state.dropped = DroppedBody()
         }
         handler.transfer(self, didUse: head, turn: turn)
-        // The challenge's body is dropped as it comes.
+        // The challenge's body is dropped in `transfer(_:didReceive:turn:)`.
         return .deliver(.chunks)
     }
 

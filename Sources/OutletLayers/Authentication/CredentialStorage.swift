@@ -1,10 +1,10 @@
 public import OutletTransport
 
-/// Credentials by the places they belong to; in memory only, gone with the storage.
+/// Credentials by protection space, kept in memory only.
 ///
 /// Thread: any.
 public final class CredentialStorage: Sendable {
-    /// One for the whole process, for those who want sessions to share credentials.
+    /// A storage for the whole process, for sessions that share credentials.
     public static let shared = CredentialStorage()
 
     private struct Entry: Sendable {
@@ -15,20 +15,29 @@ public final class CredentialStorage: Sendable {
 
     private let entries = Lock<[ProtectionSpace: Entry]>([:])
 
-    /// An empty storage.
+    /// Makes an empty storage.
     public init() {}
 
-    /// All credentials, by place and by user.
+    /// All credentials, by protection space and user name.
     public var allCredentials: [ProtectionSpace: [String: Credential]] {
         entries.withLock { $0.mapValues(\.byUser) }
     }
 
-    /// The credentials of a protection space, by user name; `nil` if there is none.
+    /// Returns the credentials of a protection space.
+    ///
+    /// - Parameter space: The protection space.
+    /// - Returns: The credentials by user name; `nil` if there are none.
     public func credentials(for space: ProtectionSpace) -> [String: Credential]? {
         entries.withLock { $0[space]?.byUser }
     }
 
     /// Stores a credential; the first one of a protection space becomes its default.
+    ///
+    /// Replaces the credential of the same user.
+    ///
+    /// - Parameters:
+    ///   - credential: The credential.
+    ///   - space: The protection space.
     public func set(_ credential: Credential, for space: ProtectionSpace) {
         entries.withLock { entries in
             entries[space, default: Entry()].byUser[credential.user] = credential
@@ -36,7 +45,14 @@ public final class CredentialStorage: Sendable {
         }
     }
 
-    /// Removes a credential; no effect if it is not stored.
+    /// Removes the credential of a user; no effect if none is stored.
+    ///
+    /// If it was the default, the first remaining user name in alphabetical order becomes the
+    /// default.
+    ///
+    /// - Parameters:
+    ///   - credential: Its user name selects the credential to remove.
+    ///   - space: The protection space.
     public func remove(_ credential: Credential, for space: ProtectionSpace) {
         entries.withLock { entries in
             guard var entry = entries[space] else { return }
@@ -47,6 +63,10 @@ public final class CredentialStorage: Sendable {
     }
 
     /// Stores a credential as the default of a protection space.
+    ///
+    /// - Parameters:
+    ///   - credential: The credential; it replaces that of the same user.
+    ///   - space: The protection space.
     public func setDefaultCredential(_ credential: Credential, for space: ProtectionSpace) {
         entries.withLock { entries in
             entries[space, default: Entry()].byUser[credential.user] = credential
@@ -54,8 +74,11 @@ public final class CredentialStorage: Sendable {
         }
     }
 
-    /// The credential that answers challenges of requests without one of their own; `nil` if there
-    /// is none.
+    /// Returns the credential that answers challenges of requests without a credential of their
+    /// own.
+    ///
+    /// - Parameter space: The protection space.
+    /// - Returns: The default credential; `nil` if there is none.
     public func defaultCredential(for space: ProtectionSpace) -> Credential? {
         entries.withLock { entries in
             entries[space].flatMap { entry in entry.first.flatMap { entry.byUser[$0] } }
@@ -64,7 +87,8 @@ public final class CredentialStorage: Sendable {
 
     package var isEmpty: Bool { entries.withLock { $0.isEmpty } }
 
-    /// What answers a challenge: kept for its method, or for any.
+    /// Returns the credential that answers a challenge: stored for its method, or else for any
+    /// method.
     func answer(to space: ProtectionSpace) -> Credential? {
         defaultCredential(for: space) ?? defaultCredential(for: space.forAnyMethod)
     }

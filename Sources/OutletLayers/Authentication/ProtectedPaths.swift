@@ -15,10 +15,10 @@ struct ProtectedPaths: Sendable {
 
     private var paths: [Origin: [Path]] = [:]
 
-    /// The space that an address belongs to as far as is known.
+    /// Returns the protection space that a URL belongs to; `nil` if it is not known.
     ///
-    /// A space is taken to cover what lies at or below the last slash of an address in it
-    /// (RFC 7617 §2.2), for other methods than basic the whole origin.
+    /// With Basic, a space covers all paths below the last slash of a URL that belongs to it (RFC
+    /// 7617 §2.2). With other methods it covers the whole origin.
     func space(for url: URL) -> ProtectionSpace? {
         guard !paths.isEmpty, let origin = try? Origin(url), let known = paths[origin] else {
             return nil
@@ -44,7 +44,7 @@ struct ProtectedPaths: Sendable {
         paths[origin] = known
     }
 
-    /// Forgets what was noted about a space: its credential was refused.
+    /// Removes the paths of a space whose credential was refused.
     mutating func remove(_ space: ProtectionSpace, for url: URL) {
         guard let origin = try? Origin(url) else { return }
         paths[origin]?.removeAll { $0.space == space }

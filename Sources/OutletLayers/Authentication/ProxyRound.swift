@@ -1,18 +1,18 @@
 package import FoundationEssentials
 import OutletHTTP
 
-/// A stored credential that a proxy is answered with.
+/// A stored credential that answers a proxy's challenge.
 struct ProxyRound: Sendable {
     /// The proxy, as the transport names it.
     let proxy: String
     let answer: AuthenticationRound
 
-    /// A proxy's address.
+    /// Returns a proxy's URL.
     static func url(of proxy: String) -> URL? { .proxy(proxy) }
 }
 
 extension URL {
-    /// A proxy's address; those without a scheme speak HTTP.
+    /// Returns a proxy's URL; a proxy without a scheme speaks HTTP.
     package static func proxy(_ proxy: String) -> URL? {
         URL(string: proxy.containsBytes(of: "://") ? proxy : "http://\(proxy)")
     }

@@ -2,10 +2,10 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// A stored response as the bytes of a file.
+/// The file format of a stored response.
 ///
-/// Sixteen bytes of magic and lengths, a checksum of all that follows, a head in JSON, the body.
-/// What is torn, cut or of another version does not decode.
+/// A file contains the magic number, the lengths of head and body, a checksum of both, the head as
+/// JSON, and the body. Damaged files, and those of another version, are not decoded.
 enum CacheFile {
     private static let magic: UInt64 = 0x4F75_746C_6574_4333  // "OutletC3"
     private static let prefixSize = 32
@@ -40,7 +40,7 @@ enum CacheFile {
         return data + json + entry.data
     }
 
-    /// The entry, if the bytes are whole and for that key.
+    /// Returns the entry of a file; `nil` if the file is damaged or belongs to another key.
     static func decode(_ data: Data, key: String) -> CacheEntry? {
         guard data.count >= prefixSize, number(0, data) == magic else { return nil }
         let (headSize, bodySize) = (number(1, data), number(2, data))
@@ -63,8 +63,10 @@ enum CacheFile {
             selectors: head.selectors, userInfo: head.userInfo, storagePolicy: .allowed)
     }
 
-    /// The name of a key's file: two independent hashes, so that a clash is a matter of theory; the
-    /// key inside the file decides anyway.
+    /// Returns the name of a key's file.
+    ///
+    /// The name consists of two independent hashes, so that collisions are very unlikely. The file
+    /// contains the key, which is compared in any case.
     static func name(of key: String) -> String {
         var text = key
         return text.withUTF8 { bytes in
@@ -74,7 +76,7 @@ enum CacheFile {
         }
     }
 
-    /// Distinguishes the responses of one URL.
+    /// Returns the suffix that distinguishes the responses of one URL.
     static func variant(_ selectors: [CacheEntry.Selector]) -> String {
         let text = selectors.map { "\($0.name)=\($0.value ?? "\u{1}")" }.joined(separator: "\n")
         return String(name(of: text).prefix(16))
@@ -96,7 +98,8 @@ enum CacheFile {
         return body.withUnsafeBytes { hash($0, seed: first) }
     }
 
-    /// Not a cryptographic one: it finds accidents, not forgers, who could write the file anyway.
+    /// Not cryptographic: detects accidental damage only, because an attacker could write the file
+    /// anyway.
     private static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
         var state = seed ^ UInt64(bytes.count)
         func mix(_ word: UInt64) {

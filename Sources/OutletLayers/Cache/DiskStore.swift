@@ -6,17 +6,18 @@ import OutletTransport
 
 /// Stored responses in a directory, one file each; several processes may share it.
 ///
-/// Files appear by rename and are read whole, so nobody sees half of one; what a crash has torn is
-/// found by its checksum and removed. The file `<key>` holds the last response of an address; those
-/// for other values of what its `Vary` names are in `<key>-<variant>`.
+/// Files are created by renaming and read as a whole, so that no reader sees half of one. Files
+/// damaged by a crash are detected by their checksum and removed. The file `<key>` contains the
+/// last response of a URL; responses for other values of the fields in `Vary` are in
+/// `<key>-<variant>`.
 ///
-/// Thread: any that may wait for a disk. Only ``write(_:key:)``, ``remove(_:)`` and ``removeAll()``
-/// must not run beside each other.
+/// Thread: any that may wait for the disk. ``write(_:key:)``, ``remove(_:)`` and ``removeAll()``
+/// must not run at the same time.
 final class DiskStore: Sendable {
     private let directory: String
     private struct Budget: Sendable {
         var capacity: Int
-        /// What the last look found, and what was written since.
+        /// The number of bytes at the last scan of the directory; `nil` before the first one.
         var usage: Int?
         var written = 0
     }
@@ -48,7 +49,7 @@ final class DiskStore: Sendable {
 
     private func read(_ name: String, key: String) -> CacheEntry? {
         let path = path(name)
-        // Whatever else may lie there under the name: a pipe would be waited for.
+        // The path may be something else than a file: opening a pipe would block.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -61,14 +62,19 @@ final class DiskStore: Sendable {
             unlink(path)
             return nil
         }
-        // The order in which files go is that of their last use.
+        // Files are removed in the order of their last use.
         futimens(descriptor, nil)
         return entry
     }
 
     // MARK: Writing
 
-    /// Writes a response in the place of the one for the same requests.
+    /// Writes a response; replaces the one for the same requests.
+    ///
+    /// Skips responses larger than an eighth of the capacity.
+    ///
+    /// - Throws: ``CacheStorageError`` if the directory cannot be created or the file cannot be
+    ///   written.
     func write(_ entry: CacheEntry, key: String) throws(CacheStorageError) {
         guard let data = CacheFile.encode(entry, key: key), data.count <= capacity / 8 else {
             return
@@ -89,10 +95,11 @@ final class DiskStore: Sendable {
         keepInBounds(written: data.count)
     }
 
-    /// Removes all responses of an address.
+    /// Removes all responses of a URL.
     func remove(_ key: String) {
         let name = CacheFile.name(of: key)
-        // Without the last one there are no others: they were the last ones once.
+        // Variants are former `<key>` files, and found only through it: without it there is nothing
+        // to scan for.
         guard unlink(path(name)) == 0 else { return }
         for file in files() where file.name.startsWithBytes(of: "\(name)-") {
             unlink(path(file.name))
@@ -104,7 +111,7 @@ final class DiskStore: Sendable {
         budget.withLock { $0.usage = 0 }
     }
 
-    /// Bytes in use, as the directory says.
+    /// The number of bytes used; reads the directory.
     var usage: Int { files().reduce(0) { $0 + $1.size } }
 
     // MARK: Bounds
@@ -112,11 +119,11 @@ final class DiskStore: Sendable {
     private struct File {
         let name: String
         let size: Int
-        /// Nanoseconds since 1970.
+        /// The time of the last use, in nanoseconds since 1970.
         let used: Int
     }
 
-    /// The cache's own files.
+    /// Returns the files of the cache.
     private func files() -> [File] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         return names.compactMap { name in
@@ -135,8 +142,10 @@ final class DiskStore: Sendable {
         byte.hexValue != nil && byte.lowercased == byte
     }
 
-    /// Scans the directory when it may be full, or when enough was written for other processes to
-    /// have filled it, and removes what was not used for longest.
+    /// Scans the directory and removes the least recently used files if they exceed the capacity.
+    ///
+    /// Scans only if the directory may be full, or if so much was written that other processes may
+    /// have filled it.
     private func keepInBounds(written: Int) {
         let capacity = budget.withLock { budget -> Int? in
             budget.written += written
@@ -149,7 +158,7 @@ final class DiskStore: Sendable {
         }
         guard let capacity else { return }
         var files = files()
-        // Left by a process that ended in the middle of writing.
+        // Temporary files of processes that ended while writing.
         let hourAgo = (Int(time(nil)) - 3600) * 1_000_000_000
         for file in files where file.name.endsWithBytes(of: ".tmp") && file.used < hourAgo {
             unlink(path(file.name))
@@ -158,7 +167,7 @@ final class DiskStore: Sendable {
         var usage = files.reduce(0) { $0 + $1.size }
         if usage > capacity {
             for file in files.sorted(by: { $0.used < $1.used }) {
-                // A little room, so that not every write has to look again.
+                // Frees an eighth of the capacity, so that not every write has to scan again.
                 guard usage > capacity - capacity / 8 else { break }
                 if unlink(path(file.name)) == 0 { usage -= file.size }
             }

@@ -5,19 +5,19 @@ public import OutletTransport
 
 /// A private cache of responses (RFC 9111), in memory and optionally in a directory.
 ///
-/// Sessions keep in it what HTTP lets them keep, and answer from it when HTTP lets them; see
-/// `SessionConfiguration.urlCache`. Several sessions may share one cache, several processes one
-/// directory. A response that a request with credentials has brought answers the same credentials
-/// only, unless it is `public`, and is never written to the disk.
+/// Sessions store responses that HTTP allows to be stored, and reuse them when HTTP allows it; see
+/// `SessionConfiguration.urlCache`. Several sessions may share one cache, and several processes one
+/// directory. The response to a request with credentials is reused only for the same credentials
+/// and never written to disk, unless it is `public`.
 ///
-/// Thread: any. What reads or removes files may wait for the disk; requests never do.
+/// Thread: any. Methods that read or remove files may wait for the disk; requests never do.
 public final class ResponseCache: Sendable {
     fileprivate struct State: Sendable {
         var memory: MemoryStore
-        /// The entries that wait to be written to the disk; `nil` for entries to remove.
+        /// The entries that wait to be written to disk; `nil` for entries to remove.
         var pending: [String: Pending] = [:]
         var pendingBytes = 0
-        /// How often something was stored or removed.
+        /// The number of changes of the memory's contents.
         var changes = 0
         var failure: CacheStorageError?
     }
@@ -27,7 +27,7 @@ public final class ResponseCache: Sendable {
         var number: Int
     }
 
-    /// What a look into memory has found.
+    /// The result of a lookup in memory.
     enum Lookup {
         case found(CacheEntry)
         case missing
@@ -35,7 +35,8 @@ public final class ResponseCache: Sendable {
         case onDisk
     }
 
-    /// Beyond so many bytes the disk does not keep up, and responses are kept in memory only.
+    /// The maximum number of bytes that wait to be written; beyond that, responses are kept in
+    /// memory only.
     private static let pendingLimit = 16 << 20
 
     private let state: Lock<State>
@@ -46,12 +47,14 @@ public final class ResponseCache: Sendable {
     /// Makes a cache.
     ///
     /// - Parameters:
-    ///   - memoryCapacity: The most bytes kept in memory. A response takes at most an eighth of it.
-    ///   - diskCapacity: The most bytes kept in `directory`; 0 for none.
-    ///   - directory: Where files are kept; made (for its owner only) if its parent is there.
-    ///     Memory only if `nil`.
-    ///   - usesHeuristics: Whether a response that says nothing about its lifetime counts as fresh
-    ///     for a tenth of its age, a day at most (RFC 9111 §4.2.2).
+    ///   - memoryCapacity: The maximum number of bytes in memory, 4 MiB by default. One response
+    ///     may take at most an eighth of it.
+    ///   - diskCapacity: The maximum number of bytes in `directory`; 0, the default, stores nothing
+    ///     there.
+    ///   - directory: The directory for files; created, for its owner only, if its parent exists.
+    ///     `nil`, the default, keeps responses in memory only.
+    ///   - usesHeuristics: Whether a response without an explicit lifetime is fresh for a tenth of
+    ///     its age, at most a day (RFC 9111 §4.2.2); false by default.
     public init(
         memoryCapacity: Int = 4 << 20, diskCapacity: Int = 0, directory: URL? = nil,
         usesHeuristics: Bool = false
@@ -63,33 +66,40 @@ public final class ResponseCache: Sendable {
 
     // MARK: Capacity
 
-    /// The most bytes kept in memory.
+    /// The maximum number of bytes in memory.
     public var memoryCapacity: Int {
         get { state.withLock { $0.memory.capacity } }
         set { state.withLock { $0.memory.capacity = newValue } }
     }
 
-    /// The most bytes kept on disk; 0 without a directory.
+    /// The maximum number of bytes on disk; 0 without a directory.
     public var diskCapacity: Int {
         get { disk?.capacity ?? 0 }
         set { disk?.capacity = newValue }
     }
 
-    /// Bytes in use in memory.
+    /// The number of bytes used in memory.
     public var currentMemoryUsage: Int { state.withLock { $0.memory.usage } }
 
-    /// Bytes in use on disk, those of other processes included; the directory is read for it.
+    /// The number of bytes used on disk, including those of other processes.
+    ///
+    /// Waits for pending writes, and reads the directory.
     public var currentDiskUsage: Int {
         flush()
         return disk?.usage ?? 0
     }
 
-    /// Why a response could not be written to the disk, last time that happened.
+    /// The last error while writing a response to disk; `nil` if there was none.
     public var lastStorageError: CacheStorageError? { state.withLock { $0.failure } }
 
     // MARK: Responses
 
-    /// The stored response for a request, fresh or stale; `nil` if there is none.
+    /// Returns the stored response for a request, fresh or stale.
+    ///
+    /// May wait for the disk.
+    ///
+    /// - Parameter request: The request, with its cookies and credentials.
+    /// - Returns: The stored response; `nil` if there is none.
     public func cachedResponse(for request: HTTPRequest) -> CachedResponse? {
         let request = CacheRequest(request)
         switch look(for: request) {
@@ -100,6 +110,13 @@ public final class ResponseCache: Sendable {
     }
 
     /// Stores a response for a request, even if HTTP forbids it, as if it had just been received.
+    ///
+    /// Does nothing if the request's URL is not a URL that can be cached, or the response contains
+    /// `Vary: *`. The disk is written later; see ``flush()``.
+    ///
+    /// - Parameters:
+    ///   - cachedResponse: The response to store.
+    ///   - request: The request, with its cookies and credentials.
     public func storeCachedResponse(_ cachedResponse: CachedResponse, for request: HTTPRequest) {
         let request = CacheRequest(request)
         let now = Date()
@@ -116,11 +133,13 @@ public final class ResponseCache: Sendable {
     }
 
     /// Removes the stored responses for a request's URL, of all variants.
+    ///
+    /// - Parameter request: The request.
     public func removeCachedResponse(for request: HTTPRequest) {
         if let key = CacheRequest.key(of: request) { remove(key) }
     }
 
-    /// Forgets everything.
+    /// Removes all responses, and waits until their files are removed.
     public func removeAllCachedResponses() {
         state.withLock { state in
             state.memory.removeAll()
@@ -130,14 +149,14 @@ public final class ResponseCache: Sendable {
         writing.sync { disk.removeAll() }
     }
 
-    /// Waits until all that is to be kept on disk is there, or has failed to be.
+    /// Waits until all pending writes to disk have succeeded or failed.
     public func flush() {
         writing.sync {}
     }
 
     // MARK: For sessions
 
-    /// Looks into memory; never waits.
+    /// Looks for an entry in memory; never waits.
     func look(for request: CacheRequest) -> Lookup {
         guard let key = request.key else { return .missing }
         let hasDisk = (disk?.capacity ?? 0) > 0
@@ -153,7 +172,7 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Looks on the disk, and keeps what it finds in memory.
+    /// Looks for an entry on disk, and stores it in memory; may wait for the disk.
     func readDisk(for request: CacheRequest) -> CacheEntry? {
         let before = state.withLock { $0.changes }
         guard let key = request.key, let entry = disk?.entry(for: request) else { return nil }
@@ -193,13 +212,16 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Puts a response that a server has renewed in the place of what was stored, or forgets it:
-    /// the server may have said by now that it is not to be kept, or whom else it answers.
+    /// Replaces a stored response with one that the server has revalidated, or removes it.
+    ///
+    /// It is removed if the server now forbids storing it, and stored anew if it now applies to
+    /// other requests.
     ///
     /// - Parameters:
-    ///   - old: What was stored.
-    ///   - fresh: The same, brought up to date by `answer`.
-    ///   - answer: What the server has said to `request`.
+    ///   - old: The stored entry.
+    ///   - fresh: The entry, updated with `answer`.
+    ///   - answer: The server's response to `request`.
+    ///   - request: The request that revalidated the entry.
     func renew(
         _ old: CacheEntry, as fresh: CacheEntry, by answer: HTTPResponse, to request: CacheRequest
     ) {
@@ -226,7 +248,7 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// The largest body that can be kept, in bytes.
+    /// The maximum size of a body that can be stored, in bytes.
     var bodyLimit: Int { max(memoryCapacity / 8, min(diskCapacity / 8, Self.pendingLimit)) }
 }
 
@@ -237,7 +259,7 @@ extension ResponseCache.State {
         return number
     }
 
-    /// The disk is done with one order; later ones for the same key count on.
+    /// Records that a write to disk is done, unless a later one for the same key is pending.
     fileprivate mutating func settle(_ key: String, _ number: Int) {
         if pending[key]?.number == number { pending[key] = nil }
     }

@@ -1,14 +1,14 @@
 import OutletHTTP
 import Synchronization
 
-/// Which names of a request's fields say that their values are secrets.
+/// Remembers which header fields of requests are secret.
 ///
-/// Requests have the same few names, and judging a name takes as long as looking a response up.
+/// Requests have the same few field names, and classifying a name takes as long as a cache lookup.
 enum SecretFields {
     private static let limit = 128
     private static let known = Mutex<[String: Bool]>([:])
 
-    /// Whether the value of a field is a secret (``Redaction/hidesHeader(named:)``).
+    /// Whether the value of a field is secret (``Redaction/hidesHeader(named:)``).
     static func contains(_ name: String) -> Bool {
         known.withLock { known in
             if let isSecret = known[name] { return isSecret }

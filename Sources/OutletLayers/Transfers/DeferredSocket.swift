@@ -2,13 +2,15 @@ package import Dispatch
 package import FoundationEssentials
 package import OutletTransport
 
-/// A WebSocket that is opened after an asynchronous decision.
+/// A WebSocket that opens after an asynchronous decision about it.
 ///
-/// Messages wait until then.
+/// Messages are queued until then.
 package final class DeferredSocket: DeferredTransfer, WebSocketConnection, @unchecked Sendable {
     private let orders = SocketOrders()
 
-    /// Begins to wait for the answer; parameters as for ``DeferredTransfer``.
+    /// Starts the decision, and opens the WebSocket when it has been made.
+    ///
+    /// The parameters are those of `DeferredTransfer.start`.
     package static func start(
         _ job: WebSocketJob, on queue: DispatchQueue, handler: any WebSocketHandler,
         asking question: Question<WebSocketJob>,
@@ -18,7 +20,7 @@ package final class DeferredSocket: DeferredTransfer, WebSocketConnection, @unch
         let socket = DeferredSocket(job.request, reportsProgress: false, on: queue, handler)
         socket.ask(question) { job in
             let isBegun = socket.inner.begin { _ in begin(job, socket) }
-            // It queues messages itself until it is open.
+            // The connection queues messages itself until it is open.
             if isBegun, let connection = socket.connection { socket.orders.open(connection) }
             return isBegun
         }
@@ -40,7 +42,7 @@ package final class DeferredSocket: DeferredTransfer, WebSocketConnection, @unch
         orders.sendPing(to: connection, completion: completion)
     }
 
-    /// Before there is a connection, closing is cancelling.
+    /// Closes the WebSocket; cancels it if there is no connection yet.
     package func close(code: WebSocketCloseCode, reason: Data?) {
         guard let connection else { return cancel() }
         connection.close(code: code, reason: reason)

@@ -2,16 +2,17 @@ package import Dispatch
 package import OutletHTTP
 package import OutletTransport
 
-/// A transfer that begins once a question about it is answered.
+/// A transfer that begins after an asynchronous decision about it.
 ///
-/// Cancelled before, it never begins.
+/// If it is cancelled before, it never begins.
 package class DeferredTransfer: TransferTask, @unchecked Sendable {
-    // @unchecked because everything is constant except what has its own lock, in the subclass too.
+    // @unchecked because everything is constant except state with its own lock, in the subclass
+    // too.
 
-    /// Asks whether, and as what, the transfer is to begin.
+    /// Decides whether the transfer begins, and with which job.
     ///
-    /// - Parameter answer: To be called once, on any thread.
-    /// - Returns: A closure to call when the answer is no longer needed.
+    /// - Parameter answer: Receives the decision. Call it once, on any thread.
+    /// - Returns: A closure to call when the decision is no longer needed.
     package typealias Question<Job> = (
         _ answer: @escaping @Sendable (Result<Job, TransferError>) -> Void
     ) -> @Sendable () -> Void
@@ -22,7 +23,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
     let inner: InnerTransfer
 
     private struct State: Sendable {
-        /// Set to `nil` at the end, so that the end is reported once only.
+        /// Set to `nil` at the end, so that the end is reported only once.
         var handler: (any TransferHandler)?
         var abandon: (@Sendable () -> Void)?
         var isAnswered = false
@@ -33,14 +34,16 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
     }
     private let mutable: Lock<State>
 
-    /// Begins to wait for the answer.
+    /// Starts the decision, and begins the transfer when it has been made.
     ///
     /// - Parameters:
     ///   - job: The job to send.
-    ///   - queue: Where the handler is called when the job ends without a transfer.
-    ///   - handler: Told as by a transport.
-    ///   - question: Called before this returns.
-    ///   - begin: Begins the transfer as the answer says.
+    ///   - queue: Calls the handler if the job ends without a transfer.
+    ///   - handler: Receives the events, as from a transport.
+    ///   - question: Decides about the job; called before this returns.
+    ///   - begin: Begins the transfer of the job that was decided; called on the thread of the
+    ///     decision.
+    /// - Returns: The transfer.
     package static func start(
         _ job: TransferJob, on queue: DispatchQueue, handler: any TransferHandler,
         asking question: Question<TransferJob>,
@@ -68,9 +71,11 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         mutable = Lock(State(handler: handler))
     }
 
-    /// Begins as the answer says.
+    /// Starts the decision, and begins the transfer when it has been made.
     ///
-    /// - Parameter begin: Begins the transfer, and says whether it did.
+    /// - Parameters:
+    ///   - question: Decides about the job; called before this returns.
+    ///   - begin: Begins the transfer, and returns whether it has begun.
     func ask<Job>(
         _ question: Question<Job>, begin: @escaping @Sendable (Job) -> Bool
     ) {
@@ -120,7 +125,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
 
     var handler: (any TransferHandler)? { mutable.withLock { $0.handler } }
 
-    /// Ends without a transfer.
+    /// Ends the task without a transfer.
     private func endLater(_ error: TransferError) {
         queue.async {
             let turn = TransportTurn()
@@ -129,7 +134,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         }
     }
 
-    /// Reports the end, once.
+    /// Reports the end to the handler, at most once.
     func finish(_ result: TransferResult, turn: TransportTurn) {
         let handler = mutable.withLock { $0.handler.take() }
         inner.complete()

@@ -2,20 +2,23 @@ package import OutletTransport
 
 /// The body of a response that is not delivered.
 ///
-/// Read so that its connection can be used again, as far as that is cheaper than another
-/// connection: a server may send it for ever.
+/// It is read up to a limit, so that the connection can be reused. Beyond the limit, a new
+/// connection costs less; the body may be endless.
 package struct DroppedBody: Sendable {
-    /// How many bytes are read.
+    /// The maximum number of bytes that are read.
     package static let limit = 1 << 20
 
     private var count = 0
-    /// Whether it was longer, so that its transfer was cancelled.
+    /// Whether the body was longer than the limit, so that its transfer was cancelled.
     package private(set) var isCut = false
 
-    /// None of it has come.
+    /// Makes a body of which no bytes have been received.
     package init() {}
 
-    /// Counts a piece.
+    /// Counts a chunk.
+    ///
+    /// - Parameter chunk: The bytes received.
+    /// - Returns: Whether to proceed or, beyond the limit, to cancel the transfer.
     package mutating func drop(_ chunk: UnsafeRawBufferPointer) -> TransferDecision {
         count += chunk.count
         guard count > Self.limit else { return .proceed }

@@ -1,12 +1,12 @@
 import OutletTransport
 
-/// The transfer under way of a task that takes one or several, one after the other.
+/// The active transfer of a task that makes several transfers, one after the other.
 ///
 /// Thread: any. Transports are called outside the lock.
 final class InnerTransfer: Sendable {
     private struct State: Sendable {
         var task: (any TransferTask)?
-        /// A transfer was begun and has not ended; it may not be known yet.
+        /// Whether a transfer has begun and has not ended; `task` may still be `nil`.
         var isUnderWay = false
         /// Generation counter of the transfers.
         var number = 0
@@ -27,16 +27,16 @@ final class InnerTransfer: Sendable {
         course = Lock(State(reportsProgress: reportsProgress))
     }
 
-    /// What the whole is doing.
+    /// The state of the whole task.
     var state: TransferState { visible.state }
 
-    /// The transfer under way, once it is known.
+    /// The active transfer; `nil` until it is known.
     var task: (any TransferTask)? { course.withLock { $0.task } }
 
-    /// Begins a transfer, unless the whole was cancelled.
+    /// Begins a transfer, unless the task was cancelled.
     ///
     /// - Parameter start: Starts the transfer; receives the state to take over.
-    /// - Returns: Whether it did.
+    /// - Returns: Whether a transfer has begun.
     func begin(_ start: (Wishes) -> any TransferTask) -> Bool {
         let begun = course.withLock { state -> (number: Int, wishes: Wishes)? in
             guard !state.isCancelled else { return nil }
@@ -52,7 +52,7 @@ final class InnerTransfer: Sendable {
         let task = start(begun.wishes)
         // Calls made while the transfer was being started had no transfer to act on.
         let (isCancelled, isSuspended, reportsProgress) = course.withLock { state in
-            // It may be over by now, and another one begun in its place.
+            // The transfer may have ended, and another one may have begun.
             if state.isUnderWay, state.number == begun.number { state.task = task }
             return (state.isCancelled, state.isSuspended, state.reportsProgress)
         }
@@ -79,12 +79,12 @@ final class InnerTransfer: Sendable {
         }
     }
 
-    /// Keeps a transfer that calls its handler before `start` has returned it.
+    /// Stores a transfer that calls its handler before `start` has returned it.
     func note(_ task: any TransferTask) {
         course.withLock { if $0.isUnderWay { $0.task = task } }
     }
 
-    /// The transfer is over.
+    /// Records that the transfer has ended.
     func end() {
         course.withLock { state in
             state.task = nil
@@ -92,12 +92,12 @@ final class InnerTransfer: Sendable {
         }
     }
 
-    /// The whole is over.
+    /// Records that the whole task has ended.
     func complete() { visible.complete() }
 
-    /// Cancels the transfer under way, and lets none begin any more.
+    /// Cancels the active transfer, and prevents further ones.
     ///
-    /// - Returns: Whether there is no transfer, which would report the end.
+    /// - Returns: Whether no transfer is active; then the caller has to report the end.
     func cancel() -> Bool {
         visible.wish(.canceling)
         let (task, isUnderWay) = course.withLock { state in

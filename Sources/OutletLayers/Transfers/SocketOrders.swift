@@ -4,7 +4,7 @@ import OutletTransport
 ///
 /// Thread: any. Connections are called outside the lock.
 final class SocketOrders: Sendable {
-    /// Something to be sent.
+    /// A message or a ping to be sent.
     private struct Order: Sendable {
         let begin: @Sendable (any WebSocketConnection) -> Void
         let fail: @Sendable (TransferError) -> Void
@@ -18,7 +18,7 @@ final class SocketOrders: Sendable {
 
     private let state = Lock(State.waiting([]))
 
-    /// Whether messages go to the connection at once.
+    /// Whether messages are sent to the connection at once.
     var isOpen: Bool {
         state.withLock { state in
             if case .open = state { true } else { false }
@@ -26,6 +26,11 @@ final class SocketOrders: Sendable {
     }
 
     /// Sends a message, now or once the connection is open.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - connection: The connection; used only if it is open.
+    ///   - completion: Receives the result once.
     func send(
         _ message: WebSocketMessage, to connection: (any WebSocketConnection)?,
         completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
@@ -37,6 +42,10 @@ final class SocketOrders: Sendable {
     }
 
     /// Sends a ping, now or once the connection is open.
+    ///
+    /// - Parameters:
+    ///   - connection: The connection; used only if it is open.
+    ///   - completion: Receives the result once.
     func sendPing(
         to connection: (any WebSocketConnection)?,
         completion: @escaping @Sendable (Result<Void, TransferError>) -> Void

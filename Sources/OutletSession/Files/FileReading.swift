@@ -4,19 +4,19 @@ import Glibc
 import OutletHTTP
 import OutletTransport
 
-/// A file of this machine being read, piece after piece.
+/// The transfer of a `file:` URL, which reads a local file in pieces.
 ///
-/// There is no head: what comes of a file has no status and no fields. Only a request's own address
-/// leads here, never a redirect's.
+/// There is no response head, because a file has no status and no header fields. Only the request's
+/// own URL can be a `file:` URL, never a redirect's.
 final class FileReading: TransferScript, @unchecked Sendable {
-    // because all that changes is touched on the transfer's queue only.
+    // because mutable properties are used on the transfer's queue only.
 
     private let job: TransferJob
     private let configuration: TransportConfiguration
     private let deadlines: Deadlines
     private let copy: FileCopy
 
-    /// The next piece has been asked for.
+    /// Whether a piece is being read.
     private var isReading = false
     private var isOver = false
     private var body = Data()
@@ -24,18 +24,21 @@ final class FileReading: TransferScript, @unchecked Sendable {
     private var resourceLimit: Deadlines.Token?
     private var readingLimit: Deadlines.Token?
 
-    /// Begins to read.
+    /// Starts reading a file.
     ///
     /// - Parameters:
-    ///   - configuration: How much is collected in memory, and how long it may take.
-    ///   - deadlines: Keeps the time.
+    ///   - job: The request, and where the body goes.
+    ///   - configuration: The size limit for a body in memory, and the time limits.
+    ///   - deadlines: Runs the time limits.
+    ///   - handler: Receives the events of the transfer.
+    /// - Returns: The transfer, which has started.
     static func start(
         _ job: TransferJob, _ configuration: TransportConfiguration, _ deadlines: Deadlines,
         handler: any TransferHandler
     ) -> any TransferTask {
         let reading = FileReading(job, configuration, deadlines)
-        // Never waits for a file: some have nothing to say for ever, and what was asked for meanwhile, and
-        // the time limits, hold all the same.
+        // This queue never blocks on a file. Reading some files blocks for ever; cancellation and
+        // the time limits work nevertheless.
         let queue = DispatchQueue(label: "outlet.session.file")
         let transfer = PlayedTransfer(reading, for: job, on: queue, handler: handler)
         transfer.perform { transfer in
@@ -57,7 +60,7 @@ final class FileReading: TransferScript, @unchecked Sendable {
 
     // MARK: Reading
 
-    /// Asks for the next piece.
+    /// Starts reading the next piece, unless the transfer is suspended or a piece is being read.
     func play(_ transfer: PlayedTransfer) {
         guard transfer.mayGoOn, !isReading, transfer.state == .running else { return }
         isReading = true
@@ -107,7 +110,7 @@ final class FileReading: TransferScript, @unchecked Sendable {
 
     // MARK: The end
 
-    /// Ends after so many seconds; 0 or less means no limit.
+    /// Ends the transfer with `timedOut` after a time in seconds; 0 or less means no limit.
     private func limit(
         _ transfer: PlayedTransfer, _ seconds: Double, _ setting: String
     ) -> Deadlines.Token? {
@@ -134,19 +137,19 @@ final class FileReading: TransferScript, @unchecked Sendable {
     }
 }
 
-/// The files of a ``FileReading``: one is read, perhaps into another.
+/// The file that a ``FileReading`` reads, and the file it writes to, if any.
 ///
-/// Thread: any that may wait for a disk, one at a time.
+/// Thread: any thread that may block on a disk, one at a time.
 private final class FileCopy: @unchecked Sendable {
-    // because its task asks for one piece at a time.
+    // because the transfer reads one piece at a time.
 
-    /// What was read.
+    /// The result of one read.
     struct Piece: Sendable {
-        /// How much; nothing at the end.
+        /// The number of bytes; 0 at the end of the file.
         let count: Int
-        /// It, unless it went into the other file.
+        /// The bytes; empty if they were written to the target file.
         let bytes: Data
-        /// The size of the whole.
+        /// The size of the file in bytes.
         let total: Int64
     }
 
@@ -160,7 +163,7 @@ private final class FileCopy: @unchecked Sendable {
         self.job = job
     }
 
-    /// Reads the next piece; opens the files first.
+    /// Reads the next piece; opens the files if necessary.
     func next() throws(TransferError) -> Piece {
         let file = try opened()
         guard job.request.method != .head else {
@@ -194,7 +197,7 @@ private final class FileCopy: @unchecked Sendable {
 }
 
 extension TransferError {
-    /// A `file:` URL in a session that reads none.
+    /// The error for a `file:` URL in a session that does not allow them.
     static var fileURLRefused: TransferError {
         TransferError(
             code: .unsupportedURL,
@@ -204,7 +207,7 @@ extension TransferError {
     }
 }
 
-/// A descriptor of a regular file.
+/// The descriptor of an open file.
 private final class OpenFile {
     private let path: String
     private let descriptor: Int32
@@ -238,7 +241,7 @@ private final class OpenFile {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// The next bytes; none at the end.
+    /// Reads up to this many bytes; returns no bytes at the end of the file.
     func read(_ count: Int) throws(TransferError) -> Data {
         var data = Data(count: count)
         while true {

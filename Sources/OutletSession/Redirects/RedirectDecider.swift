@@ -2,35 +2,43 @@ public import OutletHTTP
 
 /// A redirect that a session is about to follow.
 public struct ProposedRedirect: Sendable {
-    /// What was sent.
+    /// The request that was redirected.
     public var request: HTTPRequest
-    /// What it was answered with: the head alone.
+    /// The head of the redirect response.
     public var response: HTTPResponse
-    /// What would be sent: method, body, fields and credentials fitted already.
+    /// The request that would be sent: method, body, header fields and credentials are already
+    /// adapted.
     public var next: HTTPRequest
 }
 
-/// What becomes of a redirect.
+/// The decision of a ``RedirectDecider``.
 public enum RedirectVerdict: Sendable {
-    /// It is followed by this request; to another server than proposed that goes without credentials.
+    /// Follow the redirect with this request.
+    ///
+    /// If its origin is not that of ``ProposedRedirect/next``, it is sent without `Host` and
+    /// without secret header fields.
     case follow(HTTPRequest)
-    /// It is the response.
+    /// Use the redirect as the response.
     case take
-    /// The request fails with this error.
+    /// Fail the request with this error.
     case fail(any Error)
 }
 
-/// Decides about each redirect that a session is about to follow, behind the request's own
-/// ``RedirectHandler``.
+/// Decides about each redirect that a session is about to follow.
+///
+/// Deciders are called after the request's ``RedirectHandler``, one after the other.
 public protocol RedirectDecider: Sendable {
-    /// Decides, now or later.
-    ///
-    /// - Parameters:
-    ///   - redirect: What was sent, and what would be.
-    ///   - completion: To be called exactly once, on any thread; later calls are ignored.
-    /// - Returns: What the session calls when it waits no longer, such as when the request is cancelled.
+    /// Decides about a redirect, before or after this returns.
     ///
     /// Thread: the session's request queue. Must not block.
+    ///
+    /// - Parameters:
+    ///   - redirect: The request that was redirected, the response, and the request that would be
+    ///     sent.
+    ///   - completion: Receives the decision. Call it exactly once, on any thread; later calls are
+    ///     ignored.
+    /// - Returns: A closure that the session calls when it no longer waits for the decision, for
+    ///   example because the request is cancelled; `nil` if there is nothing to cancel.
     func judge(
         _ redirect: ProposedRedirect,
         completion: @escaping @Sendable (RedirectVerdict) -> Void

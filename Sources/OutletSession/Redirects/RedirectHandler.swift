@@ -1,51 +1,59 @@
 public import OutletHTTP
 public import OutletTransport
 
-/// Decides about redirects.
+/// Decides about the redirects of a request.
 public protocol RedirectHandler: Sendable {
-    /// Answers with the request to send next, or with `nil` to take the redirect as the response.
+    /// Decides whether a redirect is followed, and with which request.
+    ///
+    /// If the session's `interceptorTimeout` passes before `completion` is called, the request
+    /// fails with ``InterceptorTimeoutError``.
+    ///
+    /// Thread: the session's request queue.
     ///
     /// - Parameters:
     ///   - task: The transfer that was redirected.
-    ///   - request: What is about to be sent: method, body and credentials fitted already.
-    ///   - response: The redirect.
-    ///   - completion: To be called exactly once; a second call is ignored.
-    ///
-    /// Thread: the session's request queue.
+    ///   - request: The request that would be sent: method, body and credentials are already
+    ///     adapted.
+    ///   - response: The redirect response.
+    ///   - completion: Receives the request to send next, or `nil` to use the redirect as the
+    ///     response. Call it exactly once, on any thread; later calls are ignored.
     func task(
         _ task: any TransferTask, willBeRedirectedTo request: HTTPRequest,
         for response: HTTPResponse, completion: @escaping @Sendable (HTTPRequest?) -> Void)
 }
 
-/// A redirect handler of the usual kinds.
+/// A redirect handler that follows redirects, does not follow them, or changes the next request.
 public struct Redirector: RedirectHandler {
-    /// What is done with redirects.
+    /// What the handler does with redirects.
     public enum Behavior: Sendable {
-        /// They are followed.
+        /// Redirects are followed.
         case follow
-        /// They are the response.
+        /// The redirect is the response.
         case doNotFollow
-        /// The closure says what to send next, `nil` for nothing.
+        /// The closure returns the request to send next, or `nil` to use the redirect as the
+        /// response.
         case modify(
             @Sendable (
                 _ task: any TransferTask, _ request: HTTPRequest, _ response: HTTPResponse
             ) -> HTTPRequest?)
     }
 
-    /// Follows redirects.
+    /// Follows all redirects.
     public static let follow = Redirector(behavior: .follow)
-    /// Takes redirects as the response.
+    /// Follows no redirect; the redirect is the response.
     public static let doNotFollow = Redirector(behavior: .doNotFollow)
 
-    /// What is done with redirects.
+    /// What the handler does with redirects.
     public let behavior: Behavior
 
-    /// Makes a handler.
+    /// Makes a redirect handler.
+    ///
+    /// - Parameter behavior: What it does with redirects.
     public init(behavior: Behavior) {
         self.behavior = behavior
     }
 
-    /// Answers as the behaviour says.
+    /// Calls `completion` according to ``behavior``, before this returns.
     public func task(
         _ task: any TransferTask, willBeRedirectedTo request: HTTPRequest,
         for response: HTTPResponse, completion: @escaping @Sendable (HTTPRequest?) -> Void
@@ -59,12 +67,16 @@ public struct Redirector: RedirectHandler {
 }
 
 extension RedirectHandler where Self == Redirector {
-    /// Follows redirects.
+    /// Follows all redirects.
     public static var follow: Redirector { Redirector.follow }
-    /// Takes redirects as the response.
+    /// Follows no redirect; the redirect is the response.
     public static var doNotFollow: Redirector { Redirector.doNotFollow }
 
-    /// Asks a closure what to send next, `nil` for nothing.
+    /// Sends what a closure returns.
+    ///
+    /// - Parameter closure: Receives the transfer, the request that would be sent and the redirect
+    ///   response. Returns the request to send next, or `nil` to use the redirect as the response.
+    ///   Called on the session's request queue.
     public static func modify(
         using closure:
             @escaping @Sendable (

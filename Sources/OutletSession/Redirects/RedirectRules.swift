@@ -2,25 +2,29 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What the next request of a redirect is (RFC 9110 §15.4), as a value.
+/// The rules for the next request after a redirect (RFC 9110 §15.4).
 enum RedirectRules {
-    /// The request to send next, or why there is none.
+    /// Returns the request to send after a redirect, or the reason why it cannot be followed.
     ///
-    /// - 301 and 302 turn POST into GET, 303 everything but HEAD; 307 and 308 change nothing.
-    /// - A dropped body takes its `Content-*` fields with it.
-    /// - Another origin gets no `Host`, and none of the fields that ``Redaction`` calls secret:
-    ///   `Authorization`, `Cookie`, `X-Api-Key` and the like.
-    /// - User name and password in the location are ignored; those of the address stay with its origin.
-    /// - A body that goes along leaves https only if the session allows that.
-    /// - A fragment is kept unless the location brings one (§10.2.2).
-    /// - A WebSocket's handshake may lead to `ws:` and `wss:` as well.
+    /// - 301 and 302 change POST to GET; 303 changes every method except HEAD to GET; 307 and 308
+    ///   change nothing.
+    /// - If the body is dropped, its `Content-*` header fields are removed, too.
+    /// - If the origin changes, `Host` and all fields that ``Redaction`` treats as secret are
+    ///   removed: `Authorization`, `Cookie`, `X-Api-Key` and similar ones.
+    /// - User name and password in the location are ignored; those of the request's URL are kept
+    ///   only if the origin stays the same.
+    /// - A request with a body is redirected from https to http only if the session allows it.
+    /// - The fragment is kept unless the location has one (RFC 9110 §10.2.2).
+    /// - A WebSocket handshake may be redirected to `ws:` and `wss:` URLs, too.
     ///
     /// - Parameters:
-    ///   - request: What was redirected, without what was added for this hop.
-    ///   - response: The redirect.
-    ///   - opensWebSocket: Whether the request is a WebSocket's handshake.
+    ///   - request: The request that was redirected, without what was added for this hop only.
+    ///   - response: The redirect response.
+    ///   - opensWebSocket: Whether the request is a WebSocket handshake.
     ///   - allowsBodiesInClear: ``SessionConfiguration/allowsInsecureRedirectsWithBodies``.
-    ///   - upgrade: The same request over https, where the host wants that.
+    ///   - upgrade: Returns the request with an https URL if HSTS applies to its host; otherwise
+    ///     `nil`.
+    /// - Returns: The next request, or an error with the code `redirectToNonExistentLocation`.
     static func next(
         after request: HTTPRequest, response: HTTPResponse, opensWebSocket: Bool = false,
         allowsBodiesInClear: Bool = false, upgrade: (HTTPRequest) -> HTTPRequest? = { _ in nil }
@@ -35,7 +39,8 @@ enum RedirectRules {
         let (from, to): (Origin, Origin)
         do throws(OriginError) {
             from = try Origin(base)
-            // An origin may be of ws and wss as well, where only a WebSocket's handshake may go.
+            // `Origin` also accepts ws and wss, but only a WebSocket handshake may be redirected
+            // there.
             guard let scheme = target.scheme?.lowercasedASCII, scheme == "http" || scheme == "https"
             else { throw .unsupportedScheme(target.scheme ?? "") }
             next.url = target.withoutUserInfo
@@ -75,14 +80,14 @@ enum RedirectRules {
         return .success(next)
     }
 
-    /// Takes out of a request what another origin is not to see.
+    /// Removes the header fields that another origin must not receive.
     static func dropSecrets(of request: inout HTTPRequest) {
         let secrets = request.headers.map(\.name).filter(Redaction.standard.hidesHeader)
         for name in secrets + ["Host"] { request.headers.remove(name: name) }
     }
 
     private static func resolve(_ location: String, against base: URL) -> URL? {
-        // The same document (RFC 3986 §4.4), which `URL` does not take for an address.
+        // An empty reference means the same document (RFC 3986 §4.4); `URL` does not accept it.
         if location.isEmpty { return base }
         guard let relative = URL(string: location, relativeTo: base),
             var components = URLComponents(url: relative, resolvingAgainstBaseURL: true)

@@ -1,8 +1,10 @@
-/// A list whose first element needs no allocation: most requests have one of each thing.
+/// A list that stores its first element without an allocation.
+///
+/// Most requests have exactly one element in each list.
 enum InlineFirst<Element> {
     case none
     case one(Element)
-    /// Never with fewer than two.
+    /// Contains at least two elements.
     case many([Element])
 
     init() { self = .none }

@@ -1,16 +1,17 @@
 import Glibc
 public import OutletTransport
 
-/// A value that is made once, and awaited by any number of tasks, before or after.
+/// A value that is set once and that any number of tasks can await, before or after that.
 ///
-/// `fulfil` resumes the waiting tasks from wherever it is called; nothing runs under the lock.
-/// Inlinable, so that awaiting is compiled for the type awaited: it is on every request's way. With
-/// checked continuations and an array of them, an awaited request would take 3 % more instructions
-/// (`Benchmarks/count session-async`).
+/// `fulfil` resumes the waiting tasks on its own thread, without holding the lock.
+///
+/// The type is inlinable, so that awaiting is specialised for the value's type: every awaited
+/// request uses it. With checked continuations, stored in an array, an awaited request would take
+/// 3 % more instructions (`Benchmarks/count session-async`).
 @usableFromInline struct Promise<Value: Sendable>: Sendable {
     @usableFromInline let place = PromiseStorage(for: Value.self)
 
-    /// Makes the value known; only the first call counts.
+    /// Sets the value and resumes the waiting tasks; calls after the first have no effect.
     func fulfil(_ value: Value) {
         let waiting = place.waiters.withLock { waiters -> Waiters in
             guard !waiters.isOver else { return Waiters() }
@@ -24,7 +25,7 @@ public import OutletTransport
         for continuation in waiting.others { continuation.resume() }
     }
 
-    /// Waits for the value without limit, so its maker must always make it.
+    /// Waits for the value, without a time limit; ``fulfil(_:)`` must be called eventually.
     @inlinable func wait() async {
         await withUnsafeContinuation { continuation in
             let isOver = place.waiters.withLock { $0.add(continuation) }
@@ -33,7 +34,7 @@ public import OutletTransport
         place.waiters.showOrder()
     }
 
-    /// Reads the value where it lies; after ``wait()`` only.
+    /// Calls a closure with a pointer to the value; use it only after ``wait()``.
     @inlinable func read<Result>(
         _ body: (UnsafePointer<Value>) throws -> Result
     ) rethrows -> Result {
@@ -42,7 +43,7 @@ public import OutletTransport
         }
     }
 
-    /// The value; waits for it.
+    /// Waits for the value and returns a copy of it.
     var value: Value {
         get async {
             await wait()
@@ -51,17 +52,21 @@ public import OutletTransport
     }
 }
 
-/// Where an awaited value comes to lie.
+/// The memory of a promise's value, and the continuations that wait for it.
 ///
-/// Not generic: to take a generic class apart, the runtime is asked about the type of each field.
+/// Not generic: to deallocate an object of a generic class, the runtime looks up the type of each
+/// property.
 @usableFromInline final class PromiseStorage: @unchecked Sendable {
-    // because the memory is written once, under the lock, and read by those only who were told so.
+    // because the memory is written once, under the lock, and read only by tasks that have seen
+    // under the lock that it is written.
 
     @usableFromInline let waiters = Lock(Waiters())
     @usableFromInline let memory: UnsafeMutableRawPointer
     private let clear: @Sendable (UnsafeMutableRawPointer) -> Void
-    /// Whether the value is there; read without the lock when nobody else is left, and so without a check of
-    /// exclusive access in release builds (`EventLoop` says what the checks cost).
+    /// Whether the value is set.
+    ///
+    /// `deinit` reads it without the lock, because no other reference exists then. Release builds
+    /// do not check exclusive access to it (`EventLoop` has the cost of these checks).
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
@@ -69,8 +74,8 @@ public import OutletTransport
 
     @inline(__always)
     fileprivate init<Value>(for type: Value.Type) {
-        // What Swift allocates with an alignment, be it the usual one, comes from posix_memalign(),
-        // which takes a far longer way than malloc().
+        // For an explicit alignment, even the default one, Swift calls posix_memalign(), which is
+        // much slower than malloc().
         let layout = MemoryLayout<Value>.self
         let usual = layout.alignment <= 16 ? malloc(max(layout.size, 1)) : nil
         memory = usual ?? .allocate(byteCount: layout.size, alignment: layout.alignment)
@@ -84,16 +89,17 @@ public import OutletTransport
     }
 }
 
-/// Those who wait for a value.
+/// The continuations that wait for a value.
 @usableFromInline struct Waiters: Sendable {
-    /// Whether the value is there.
+    /// Whether the value is set.
     @usableFromInline var isOver = false
     @usableFromInline var first: UnsafeContinuation<Void, Never>?
     @usableFromInline var others: [UnsafeContinuation<Void, Never>] = []
 
-    /// Keeps a continuation until the value is there.
+    /// Stores a continuation, unless the value is already set.
     ///
-    /// - Returns: Whether the value is there already; the continuation is not kept then.
+    /// - Returns: Whether the value is already set; the continuation is not stored then, and the
+    ///   caller has to resume it.
     @inlinable mutating func add(_ continuation: UnsafeContinuation<Void, Never>) -> Bool {
         guard !isOver else { return true }
         if first == nil { first = continuation } else { others.append(continuation) }

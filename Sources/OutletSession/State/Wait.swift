@@ -1,13 +1,16 @@
 import OutletTransport
 
-/// A wait for one answer: the first one given, the deadline's, or none once it is called off.
+/// A wait for one answer, which can time out or be called off.
+///
+/// The first of ``answer(_:)``, the deadline and ``callOff(_:)`` ends the wait; the others have no
+/// effect.
 final class Wait<Answer: Sendable>: PendingWait {
     private struct State: Sendable {
         var completion: (@Sendable (Answer) -> Void)?
         var token: Deadlines.Token?
-        /// Cancels the work that was to answer: nothing waits for it any more.
+        /// Cancels the work that would have produced the answer.
         var abandon: (@Sendable () -> Void)?
-        /// Whether it ended without an answer.
+        /// Whether the wait ended without an answer.
         var isAbandoned = false
     }
 
@@ -15,12 +18,13 @@ final class Wait<Answer: Sendable>: PendingWait {
     private let calledOff: (@Sendable (SessionError) -> Answer)?
     private let state: Lock<State>
 
-    /// Makes a wait that ``begin(for:otherwise:)`` starts.
+    /// Makes a wait; ``begin(for:otherwise:)`` starts its time limit.
     ///
     /// - Parameters:
-    ///   - deadlines: Keeps the time.
-    ///   - calledOff: The answer when the wait is called off; nothing is called if `nil`.
-    ///   - completion: Called with the answer, once at most.
+    ///   - deadlines: Runs the time limit.
+    ///   - calledOff: Makes the answer when the wait is called off; if `nil`, `completion` is not
+    ///     called then.
+    ///   - completion: Called with the answer, at most once, on the thread that ends the wait.
     init(
         _ deadlines: Deadlines, calledOff: (@Sendable (SessionError) -> Answer)? = nil,
         completion: @escaping @Sendable (Answer) -> Void
@@ -30,7 +34,11 @@ final class Wait<Answer: Sendable>: PendingWait {
         state = Lock(State(completion: completion))
     }
 
-    /// Ends the wait with that answer after so many seconds; 0 or less means no limit.
+    /// Starts the time limit, which ends the wait with a default answer.
+    ///
+    /// - Parameters:
+    ///   - seconds: The time limit in seconds; 0 or less means no limit.
+    ///   - answer: Makes the answer when the limit has passed.
     func begin(for seconds: Double, otherwise answer: @escaping @Sendable () -> Answer) {
         guard seconds > 0 else { return }
         let token = deadlines.add(after: seconds) { self.take(abandons: true)?(answer()) }
@@ -41,7 +49,7 @@ final class Wait<Answer: Sendable>: PendingWait {
         if isOver { deadlines.remove(token) }
     }
 
-    /// Gives the answer; only the first counts.
+    /// Ends the wait with an answer; calls after the first have no effect.
     func answer(_ answer: Answer) {
         take(abandons: false)?(answer)
     }
@@ -51,7 +59,8 @@ final class Wait<Answer: Sendable>: PendingWait {
         completion(calledOff(error))
     }
 
-    /// What to do when the wait ends without an answer; done at once if it did already.
+    /// Sets the closure to call when the wait ends without an answer; calls it at once if it
+    /// already has.
     func onAbandon(_ abandon: @escaping @Sendable () -> Void) {
         let isLate = state.withLock { state in
             if state.completion != nil { state.abandon = abandon }
@@ -60,7 +69,7 @@ final class Wait<Answer: Sendable>: PendingWait {
         if isLate { abandon() }
     }
 
-    /// Ends the wait, and says what to call; `nil` if it is over.
+    /// Ends the wait and returns the completion to call; `nil` if the wait was already over.
     private func take(abandons: Bool) -> (@Sendable (Answer) -> Void)? {
         let ended = state.withLock { state -> State? in
             guard state.completion != nil else { return nil }
@@ -73,8 +82,10 @@ final class Wait<Answer: Sendable>: PendingWait {
     }
 }
 
-/// What a request is waiting for, whatever the answer's type.
+/// A wait without its answer's type, as a request stores it.
 protocol PendingWait: AnyObject, Sendable {
-    /// Ends the wait: the caller goes on in its place. No effect after an answer.
+    /// Ends the wait without an answer, so that the caller continues with the error.
+    ///
+    /// Has no effect after an answer.
     func callOff(_ error: SessionError)
 }

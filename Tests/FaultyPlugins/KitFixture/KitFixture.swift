@@ -1,6 +1,6 @@
 public import OutletPluginKit
 
-/// Takes part in everything that the kit offers; the request's `X-Mode` says how.
+/// A plugin with most hooks of the kit; the request's field `X-Mode` selects what they do.
 struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, RequestAdapting,
     RequestRetrying, RequestFinalizing, RedirectDeciding, ResponseSerializing, EventMonitoring,
     FunctionExporting, ConfiguredPlugin
@@ -45,7 +45,7 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
         }
     }
 
-    /// Watches the response, and refuses bodies with an `x`.
+    /// Logs each piece of the response's body; fails the request at a piece that contains an `x`.
     private func watch(_ request: MutableRequest) throws {
         try request.watchResponse { [host] piece in
             await Task.yield()
@@ -62,6 +62,9 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
     }
 
     /// Sends a body of ten bytes, in pieces of four.
+    ///
+    /// With the mode "make-chunked" its length is not declared; with "make-short" it fails after
+    /// the first piece.
     private func make(_ request: MutableRequest) throws {
         let mode = request.current.header("X-Mode")
         try request.sendBody(length: mode == "make-chunked" ? nil : 10) { offset in
@@ -178,7 +181,7 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
 private let module = PluginModule(KitFixture.self)
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// The symbol that the host looks up.
+/// The entry function of the library, which the host finds by its name.
 @c @implementation
 public func outlet_module_v1(_ hostMinor: UInt32) -> UnsafePointer<outlet_module>? {
     module.table

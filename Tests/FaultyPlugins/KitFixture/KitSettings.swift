@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A setting of each kind.
+/// A configuration with properties of every type that the kit derives a schema from.
 struct KitSettings: Decodable {
     struct Greeting: Decodable {
         var text: String
@@ -15,12 +15,12 @@ struct KitSettings: Decodable {
         case high = 7
     }
 
-    /// Holds itself.
+    /// A type that contains itself.
     final class Tree: Decodable {
         var branches: [Tree]?
     }
 
-    /// Takes nothing that a schema could be made of.
+    /// A type with its own `init(from:)`, for which the schema allows any value.
     struct Odd: Decodable {
         init(from decoder: any Decoder) throws {
             let text = try decoder.singleValueContainer().decode(String.self)
