@@ -114,6 +114,7 @@ import Testing
         Row("WrongHandles", .hooks, .handleLate),
         Row("WrongHandles", .hooks, .handleOwn),
         Row("WrongHandles", .hooks, .endAsked),
+        Row("WrongThread", .hooks, .handleThread),
         Row("BlocksNonblocking", .nonblocking, .callNonblocking),
         Row("HangsInCancel", .shutdown, .endInTime, limit: 3),
         Row("LyingSignature", .functions, .noCrash),

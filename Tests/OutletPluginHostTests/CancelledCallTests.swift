@@ -1,4 +1,5 @@
 import COutletPlugin
+import Dispatch
 import OutletTestSupport
 import Testing
 
@@ -38,6 +39,30 @@ import Testing
         token.abandon()
         // A worker thread that reaches the waiting call now gets `false` and skips it.
         #expect(!token.begin())
+        withExtendedLifetime(host) {}
+    }
+
+    @Test func `a hook may use its handles at the moment when its call is given up, and later`()
+        throws
+    {
+        let (host, instance) = try instance()
+        let token = Completion(
+            hook: .adapt, instance: instance, passing: .init(), limit: 1_000_000_000)
+        let id = token.register().id
+        token.keep()
+        #expect(token.begin())
+        // Suspended: stops between the end of the call and the entry in the instance's list.
+        let queue = DispatchQueue(label: "outlet.test.abandon")
+        queue.suspend()
+        token.abandon(finishingOn: queue)
+        #expect(instance.mayNotKnow(isStale: id | 1))
+        queue.resume()
+        queue.sync {}
+        #expect(instance.mayNotKnow(isStale: id | 1))
+        // The plugin's late answer ends the handles for it too.
+        #expect(token.settle(.done) == OUTLET_E_STALE)
+        #expect(!instance.mayNotKnow(isStale: id | 1))
+        #expect(instance.owner.misbehaviour.isEmpty)
         withExtendedLifetime(host) {}
     }
 }

@@ -141,6 +141,19 @@ import Testing
         #expect(host.plugins.first?.misbehaviour[.unaskedQuiesced] == 2)
     }
 
+    @Test func `on another thread, what a watching hook was passed cannot be used`() async throws {
+        let folder = try PluginFolder(faulty: "WrongThread")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        let stub = StubTransport(answers: [.status(200)])
+        // The fixture aborts the process if a call of the host returns a wrong status.
+        _ = try await host.provider(over: stub).request(.page)
+        // A hook that may answer later may write on any thread, even before it has returned.
+        #expect(stub.requests.map { $0.headers["X-Thread"] } == ["1"])
+        #expect(host.plugins.first?.misbehaviour == [.wrongThread: 4])
+        #expect(recorder.misbehaviours.values.allSatisfy { $0.kind.rule == .handleThread })
+    }
+
     @Test func `after the shutdown a request fails by the plugin's name`() async throws {
         let host = try PluginFolder(samples: ["librequest-id.so"]).load()
         let stub = StubTransport(answers: [.status(200)])

@@ -60,7 +60,10 @@ public enum CheckTest: String, Sendable, CaseIterable {
         case .reconfigure: [.configAny, .callReason]
         case .instances: [.createApart]
         case .hooks, .overlap:
-            [.callReason, .settleOnce, .settleInTime, .valueKnown, .handleLate, .handleOwn]
+            [
+                .callReason, .settleOnce, .settleInTime, .valueKnown, .handleLate, .handleOwn,
+                .handleThread,
+            ]
         case .nonblocking: [.callNonblocking]
         case .cancel, .deadlines: [.settleOnce, .handleLate, .handleOwn, .valueKnown]
         case .functions: [.callReason, .valueKnown, .exportSignature]

@@ -36,6 +36,7 @@ extension PluginRule {
             "return OUTLET_OK, OUTLET_PENDING where it is allowed, or a negative status"
         case .handleLate: "copy what is wanted later; use no handle after settling or returning"
         case .handleOwn: "pass the host table and the handles on as they came"
+        case .handleThread: "read what the thread needs in the hook, and pass it a copy"
         case .endInTime: "join threads in quiesce, and settle what is pending"
         case .endAsked: "call quiesced once, and only where quiesce returns OUTLET_PENDING"
         case .noCrash:

@@ -1,7 +1,9 @@
 import COutletPlugin
+import Glibc
 import OutletHTTP
 import OutletSession
 import OutletTransport
+import Synchronization
 
 /// One call of a plugin: where its failure text goes, until when it is waited for, and, in
 /// `create`, its configuration.
@@ -18,9 +20,26 @@ class CallContext: @unchecked Sendable {
         var arena = ByteArena()
     }
 
+    /// The thread that runs the call, where no other may use what was passed to it; else 0.
+    private let thread = Atomic<UInt>(0)
+
+    /// Creates the context of a call.
+    ///
+    /// - Parameters:
+    ///   - deadline: In nanoseconds of the monotonic clock; 0 is never.
+    ///   - configuration: The instance's configuration, in `create` and `reconfigure`; else `nil`.
     init(deadline: UInt64, configuration: JSONValue? = nil) {
         self.deadline = deadline
         self.configuration = configuration
+    }
+
+    /// Forbids other threads than this one to use what is passed to the call.
+    func confineToCurrentThread() { thread.store(UInt(pthread_self()), ordering: .relaxed) }
+
+    /// Whether this thread may use what was passed to the call.
+    var allowsCurrentThread: Bool {
+        let thread = thread.load(ordering: .relaxed)
+        return thread == 0 || thread == UInt(pthread_self())
     }
 
     /// What the plugin said about its failure.

@@ -6,10 +6,9 @@ extension HostTable {
         _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_view>,
         _ body: (RequestHandle) -> CopiedBytes
     ) -> outlet_status {
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, request.id, RequestHandle.self) { request in
+            store(body(request).view, at: out)
         }
-        return store(body(request).view, at: out)
     }
 
     static func write(
@@ -17,10 +16,7 @@ extension HostTable {
         _ body: (RequestHandle, String) -> outlet_status
     ) -> outlet_status {
         guard let text = text.text(.value) else { return OUTLET_E_ARGUMENT }
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
-        }
-        return body(request, text)
+        return with(host, request.id, RequestHandle.self) { request in body(request, text) }
     }
 
     static func write(
@@ -30,10 +26,7 @@ extension HostTable {
         guard let name = name.text(.name), let value = value.text(.value) else {
             return OUTLET_E_ARGUMENT
         }
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
-        }
-        return body(request, name, value)
+        return with(host, request.id, RequestHandle.self) { request in body(request, name, value) }
     }
 
     // MARK: Requests
@@ -43,30 +36,27 @@ extension HostTable {
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
         guard let name = name.foreign(.name) else { return OUTLET_E_ARGUMENT }
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        return with(host, request.id, RequestHandle.self) { request in
+            store(request.header(name, Int(nth)), at: out)
         }
-        return store(request.header(name, Int(nth)), at: out)
     }
 
     static func requestHeaders(
         _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_field>?,
         _ capacity: UInt64, _ count: UnsafeMutablePointer<UInt64>
     ) -> outlet_status {
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, request.id, RequestHandle.self) { request in
+            store(request.headers(), at: out, capacity: capacity, count: count)
         }
-        return store(request.headers(), at: out, capacity: capacity, count: count)
     }
 
     static func requestBody(
         _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, request.id, RequestHandle.self) { request in
+            guard let body = request.bodyCopy() else { return OUTLET_E_STATE }
+            return store(body.view, at: out)
         }
-        guard let body = request.bodyCopy() else { return OUTLET_E_STATE }
-        return store(body.view, at: out)
     }
 
     static func requestSnapshot(
@@ -74,15 +64,15 @@ extension HostTable {
         _ out: UnsafeMutablePointer<outlet_request_snapshot>
     ) -> outlet_status {
         guard let size = size(of: out, at: \.struct_size) else { return OUTLET_E_ARGUMENT }
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        return with(host, request.id, RequestHandle.self) { request in
+            let snapshot = request.snapshot()
+            out.pointee = outlet_request_snapshot(
+                struct_size: size, reserved: 0, method: snapshot.method.view,
+                url: snapshot.url.view,
+                fields: snapshot.fields.first, field_count: UInt64(snapshot.fields.count),
+                body_length: snapshot.length ?? .max)
+            return OUTLET_OK
         }
-        let snapshot = request.snapshot()
-        out.pointee = outlet_request_snapshot(
-            struct_size: size, reserved: 0, method: snapshot.method.view, url: snapshot.url.view,
-            fields: snapshot.fields.first, field_count: UInt64(snapshot.fields.count),
-            body_length: snapshot.length ?? .max)
-        return OUTLET_OK
     }
 
     /// The size that a plugin has given a snapshot; `nil` where it is too small, or null.
@@ -99,10 +89,9 @@ extension HostTable {
         _ out: UnsafeMutablePointer<UInt8>?, _ capacity: UInt64,
         _ count: UnsafeMutablePointer<UInt64>
     ) -> outlet_status {
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, request.id, RequestHandle.self) { request in
+            readBody(into: out, capacity, count) { request.readBody(at: offset, into: $0) }
         }
-        return readBody(into: out, capacity, count) { request.readBody(at: offset, into: $0) }
     }
 
     private static func readBody(
@@ -127,45 +116,41 @@ extension HostTable {
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
         guard let key = key.text(.name) else { return OUTLET_E_ARGUMENT }
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        return with(host, request.id, RequestHandle.self) { request in
+            store(request.attribute(key), at: out)
         }
-        return store(request.attribute(key), at: out)
     }
 
     static func requestSlot(
         _ host: Table, _ request: outlet_request,
         _ out: UnsafeMutablePointer<UnsafeMutableRawPointer?>
     ) -> outlet_status {
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, request.id, RequestHandle.self) { request in
+            guard let instance = instance(host), let slot = request.slot(of: instance) else {
+                return OUTLET_E_STATE
+            }
+            return store(UnsafeMutableRawPointer(bitPattern: slot), at: out)
         }
-        guard let instance = instance(host), let slot = request.slot(of: instance) else {
-            return OUTLET_E_STATE
-        }
-        return store(UnsafeMutableRawPointer(bitPattern: slot), at: out)
     }
 
     static func requestSetSlot(
         _ host: Table, _ request: outlet_request, _ slot: UnsafeMutableRawPointer?
     ) -> outlet_status {
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, request.id, RequestHandle.self) { request in
+            guard let instance = instance(host),
+                request.set(slot: UInt(bitPattern: slot), of: instance)
+            else { return OUTLET_E_STATE }
+            return OUTLET_OK
         }
-        guard let instance = instance(host),
-            request.set(slot: UInt(bitPattern: slot), of: instance)
-        else { return OUTLET_E_STATE }
-        return OUTLET_OK
     }
 
     static func requestSetBody(_ host: Table, _ request: outlet_request, _ body: outlet_view)
         -> outlet_status
     {
         guard let bytes = body.foreign(.body) else { return OUTLET_E_ARGUMENT }
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        return with(host, request.id, RequestHandle.self) { request in
+            request.set(body: Array(bytes))
         }
-        return request.set(body: Array(bytes))
     }
 
     static func requestAnswer(
@@ -177,10 +162,7 @@ extension HostTable {
             let answer = RequestHandle.Answer(
                 status: status, fields: fields, count: count, body: body)
         else { return OUTLET_E_ARGUMENT }
-        guard let request = find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
-        }
-        return request.answer(answer)
+        return with(host, request.id, RequestHandle.self) { request in request.answer(answer) }
     }
 
     // MARK: Responses
@@ -188,23 +170,21 @@ extension HostTable {
     static func responseStatus(
         _ host: Table, _ response: outlet_response, _ out: UnsafeMutablePointer<Int32>
     ) -> outlet_status {
-        guard let response = find(host, response.id, ResponseHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, response.id, ResponseHandle.self) { response in
+            guard let status = response.status else { return OUTLET_E_NOT_FOUND }
+            return store(status, at: out)
         }
-        guard let status = response.status else { return OUTLET_E_NOT_FOUND }
-        return store(status, at: out)
     }
 
     static func responseError(
         _ host: Table, _ response: outlet_response, _ code: UnsafeMutablePointer<outlet_view>,
         _ message: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let response = find(host, response.id, ResponseHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, response.id, ResponseHandle.self) { response in
+            guard let failure = response.failure() else { return OUTLET_E_NOT_FOUND }
+            let status = store(failure.code.view, at: code)
+            return status == OUTLET_OK ? store(failure.message.view, at: message) : status
         }
-        guard let failure = response.failure() else { return OUTLET_E_NOT_FOUND }
-        let status = store(failure.code.view, at: code)
-        return status == OUTLET_OK ? store(failure.message.view, at: message) : status
     }
 
     static func responseHeader(
@@ -212,29 +192,26 @@ extension HostTable {
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
         guard let name = name.foreign(.name) else { return OUTLET_E_ARGUMENT }
-        guard let response = find(host, response.id, ResponseHandle.self) else {
-            return OUTLET_E_STALE
+        return with(host, response.id, ResponseHandle.self) { response in
+            store(response.header(name, Int(nth)), at: out)
         }
-        return store(response.header(name, Int(nth)), at: out)
     }
 
     static func responseHeaders(
         _ host: Table, _ response: outlet_response, _ out: UnsafeMutablePointer<outlet_field>?,
         _ capacity: UInt64, _ count: UnsafeMutablePointer<UInt64>
     ) -> outlet_status {
-        guard let response = find(host, response.id, ResponseHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, response.id, ResponseHandle.self) { response in
+            store(response.headers(), at: out, capacity: capacity, count: count)
         }
-        return store(response.headers(), at: out, capacity: capacity, count: count)
     }
 
     static func responseBody(
         _ host: Table, _ response: outlet_response, _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let response = find(host, response.id, ResponseHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, response.id, ResponseHandle.self) { response in
+            store(response.body().view, at: out)
         }
-        return store(response.body().view, at: out)
     }
 
     static func responseSnapshot(
@@ -242,17 +219,16 @@ extension HostTable {
         _ out: UnsafeMutablePointer<outlet_response_snapshot>
     ) -> outlet_status {
         guard let size = size(of: out, at: \.struct_size) else { return OUTLET_E_ARGUMENT }
-        guard let response = find(host, response.id, ResponseHandle.self) else {
-            return OUTLET_E_STALE
+        return with(host, response.id, ResponseHandle.self) { response in
+            let snapshot = response.snapshot()
+            out.pointee = outlet_response_snapshot(
+                struct_size: size, status: response.status ?? 0,
+                error_code: snapshot.failure?.code.view ?? outlet_view(),
+                error_message: snapshot.failure?.message.view ?? outlet_view(),
+                fields: snapshot.fields.first, field_count: UInt64(snapshot.fields.count),
+                body_length: snapshot.length ?? .max)
+            return OUTLET_OK
         }
-        let snapshot = response.snapshot()
-        out.pointee = outlet_response_snapshot(
-            struct_size: size, status: response.status ?? 0,
-            error_code: snapshot.failure?.code.view ?? outlet_view(),
-            error_message: snapshot.failure?.message.view ?? outlet_view(),
-            fields: snapshot.fields.first, field_count: UInt64(snapshot.fields.count),
-            body_length: snapshot.length ?? .max)
-        return OUTLET_OK
     }
 
     static func responseBodyRead(
@@ -260,10 +236,9 @@ extension HostTable {
         _ out: UnsafeMutablePointer<UInt8>?, _ capacity: UInt64,
         _ count: UnsafeMutablePointer<UInt64>
     ) -> outlet_status {
-        guard let response = find(host, response.id, ResponseHandle.self) else {
-            return OUTLET_E_STALE
+        with(host, response.id, ResponseHandle.self) { response in
+            readBody(into: out, capacity, count) { response.readBody(at: offset, into: $0) }
         }
-        return readBody(into: out, capacity, count) { response.readBody(at: offset, into: $0) }
     }
 
     static func responseReplace(
@@ -275,10 +250,9 @@ extension HostTable {
             let answer = RequestHandle.Answer(
                 status: status, fields: fields, count: count, body: body)
         else { return OUTLET_E_ARGUMENT }
-        guard let response = find(host, response.id, ResponseHandle.self) else {
-            return OUTLET_E_STALE
+        return with(host, response.id, ResponseHandle.self) { response in
+            response.replace(.response(answer))
         }
-        return response.replace(.response(answer))
     }
 
     static func responseReplaceError(
@@ -287,9 +261,8 @@ extension HostTable {
         guard let reason = PluginReason(code: code, message: message) else {
             return OUTLET_E_ARGUMENT
         }
-        guard let response = find(host, response.id, ResponseHandle.self) else {
-            return OUTLET_E_STALE
+        return with(host, response.id, ResponseHandle.self) { response in
+            response.replace(.failure(reason))
         }
-        return response.replace(.failure(reason))
     }
 }

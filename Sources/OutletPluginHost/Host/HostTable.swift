@@ -73,13 +73,34 @@ enum HostTable {
             response_body_read: { HostTable.responseBodyRead($0, $1, $2, $3, $4, $5) })
     }
 
-    /// The object of an id that the caller was given; any other id is noted.
+    /// Calls `body` with the object of an id; for functions that are used inside a call only.
+    ///
+    /// - Returns: What `body` returns; `OUTLET_E_STALE` for an id that has ended or was never given
+    ///   to the caller, `OUTLET_E_THREAD` on another thread than the hook's. The last two are
+    ///   recorded as violations.
+    static func with<Object: AnyObject & Sendable>(
+        _ host: Table, _ id: UInt64, _ type: Object.Type, _ body: (Object) -> outlet_status
+    ) -> outlet_status {
+        guard let (object, call) = lookUp(host, id, type) else { return OUTLET_E_STALE }
+        guard call?.allowsCurrentThread == false else { return body(object) }
+        HandleTable.shared.owner(numbered: HostTables.number(of: host))?.note(
+            .wrongThread, "what a hook was passed was used on another thread while it ran")
+        return OUTLET_E_THREAD
+    }
+
+    /// The object of an id that the caller was given; any other id is recorded as a violation.
     static func find<Object: AnyObject & Sendable>(
         _ host: Table, _ id: UInt64, _ type: Object.Type
     ) -> Object? {
+        lookUp(host, id, type)?.object
+    }
+
+    private static func lookUp<Object: AnyObject & Sendable>(
+        _ host: Table, _ id: UInt64, _ type: Object.Type
+    ) -> (object: Object, call: CallContext?)? {
         let caller = HostTables.number(of: host)
         let isOwn = id >> 48 == caller && caller > 0
-        if isOwn, let object = HandleTable.shared.find(id, as: type) { return object }
+        if isOwn, let found = HandleTable.shared.lookUp(id, as: type) { return found }
         guard let owner = HandleTable.shared.owner(numbered: caller) else { return nil }
         if !isOwn {
             owner.note(.foreignHandle, "a handle was used that it was never given")
@@ -89,7 +110,8 @@ enum HostTable {
         return nil
     }
 
-    /// The object of an id that the caller was given, which may have ended without the caller's knowledge.
+    /// The object of an id that the caller was given, and that may have ended without the caller's
+    /// knowledge.
     static func findOwn<Object: AnyObject & Sendable>(
         _ host: Table, _ id: UInt64, _ type: Object.Type
     ) -> Object? {
@@ -151,16 +173,16 @@ enum HostTable {
         guard let reason = PluginReason(code: code, message: message) else {
             return OUTLET_E_ARGUMENT
         }
-        guard let call = find(host, call.id, CallContext.self) else { return OUTLET_E_STALE }
-        call.fail(reason)
-        return OUTLET_OK
+        return with(host, call.id, CallContext.self) { call in
+            call.fail(reason)
+            return OUTLET_OK
+        }
     }
 
     private static func deadline(
         _ host: Table, _ call: outlet_call, _ out: UnsafeMutablePointer<UInt64>
     ) -> outlet_status {
-        guard let call = find(host, call.id, CallContext.self) else { return OUTLET_E_STALE }
-        return store(call.deadline, at: out)
+        with(host, call.id, CallContext.self) { store($0.deadline, at: out) }
     }
 
     private static func setting(
@@ -168,14 +190,13 @@ enum HostTable {
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
         guard let key = key.text(.name) else { return OUTLET_E_ARGUMENT }
-        guard let call = find(host, call.id, CallContext.self) else { return OUTLET_E_STALE }
-        return store(call.setting(key), at: out)
+        return with(host, call.id, CallContext.self) { store($0.setting(key), at: out) }
     }
 
     private static func sinkWrite(
         _ host: Table, _ sink: outlet_sink, _ bytes: outlet_view
     ) -> outlet_status {
-        find(host, sink.id, SinkHandle.self)?.write(bytes) ?? OUTLET_E_STALE
+        with(host, sink.id, SinkHandle.self) { $0.write(bytes) }
     }
 
     // MARK: Completions

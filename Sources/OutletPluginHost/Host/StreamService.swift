@@ -53,20 +53,19 @@ enum StreamService {
         _ end: outlet_stream_end?, _ data: UInt,
         _ attach: (inout HTTPRequest, PluginStream, _ limit: UInt64) -> Void
     ) -> outlet_status {
-        guard let handle = HostTable.find(host, request.id, RequestHandle.self) else {
-            return OUTLET_E_STALE
+        HostTable.with(host, request.id, RequestHandle.self) { handle in
+            let token = request.id & ~HandleTable.partMask
+            guard let instance = HostTable.instance(host),
+                let hook = HandleTable.shared.find(token, as: Completion.self)
+            else { return OUTLET_E_STATE }
+            return handle.attach(
+                replacesBody: replacesBody,
+                open: { name in
+                    PluginStream.open(for: instance, name: name) { pointer, call, status in
+                        end?(pointer, call, status, UnsafeMutableRawPointer(bitPattern: data))
+                    }
+                },
+                to: { attach(&$0, $1, hook.limit) })
         }
-        let token = request.id & ~HandleTable.partMask
-        guard let instance = HostTable.instance(host),
-            let hook = HandleTable.shared.find(token, as: Completion.self)
-        else { return OUTLET_E_STATE }
-        return handle.attach(
-            replacesBody: replacesBody,
-            open: { name in
-                PluginStream.open(for: instance, name: name) { pointer, call, status in
-                    end?(pointer, call, status, UnsafeMutableRawPointer(bitPattern: data))
-                }
-            },
-            to: { attach(&$0, $1, hook.limit) })
     }
 }

@@ -59,7 +59,9 @@ final class Completion: CallContext, @unchecked Sendable {
     /// Creates a completion; its deadline starts now.
     ///
     /// - Parameters:
-    ///   - lent: The objects passed to the hook, valid until there is an answer.
+    ///   - hook: The hook.
+    ///   - instance: The plugin's instance.
+    ///   - arguments: The objects passed to the hook, valid until there is an answer.
     ///   - limit: The time limit for the answer in nanoseconds; settings may shorten it.
     init(hook: PluginHook, instance: PluginInstance, passing arguments: Arguments, limit: UInt64) {
         self.hook = hook
@@ -152,10 +154,16 @@ final class Completion: CallContext, @unchecked Sendable {
             plugin: instance.id, hook: hook, duration: Stopwatch.now &- start, isPromise: true)
     }
 
-    /// Begins the hook.
+    /// Begins the hook, on the thread that calls it.
+    ///
+    /// A plugin that may answer later may use other threads: its hook can be about to return
+    /// `OUTLET_PENDING`.
     ///
     /// - Returns: `false` where the host has given up already; the hook is then not called.
-    func begin() -> Bool { state.withLock { $0.machine.begin() } }
+    func begin() -> Bool {
+        if !isPromise { confineToCurrentThread() }
+        return state.withLock { $0.machine.begin() }
+    }
 
     /// The plugin settles the completion.
     ///
@@ -216,7 +224,7 @@ final class Completion: CallContext, @unchecked Sendable {
         return nil
     }
 
-    /// Delivers the answer once, after the handles of ``lent`` have ended.
+    /// Delivers the answer once, after the handles of ``arguments`` have ended.
     ///
     /// - Parameter deliver: Called at once if the answer is there, else later on a thread that is
     ///   not inside the plugin.
@@ -234,12 +242,14 @@ final class Completion: CallContext, @unchecked Sendable {
     }
 
     /// Gives up waiting, on a thread that must not block: everything that follows runs on another.
-    func abandon() {
+    ///
+    /// - Parameter queue: Where the plugin's `cancel` is called and the answer is delivered.
+    func abandon(finishingOn queue: DispatchQueue = .global()) {
         let error = PluginError(
             plugin: instance.id, hook: hook, kind: .cancelled,
             message: "nobody waits for its answer any more")
         guard let action = withdraw(error) else { return }
-        DispatchQueue.global().async { self.act(on: action, error, breach: nil) }
+        queue.async { self.act(on: action, error, breach: nil) }
     }
 
     /// Cancels the state machine; the hook does not begin after this.

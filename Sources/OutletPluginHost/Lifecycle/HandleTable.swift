@@ -61,14 +61,28 @@ final class HandleTable: Sendable {
 
     /// The object of an id; `nil` if the id has ended or the object is of another type.
     func find<Object: AnyObject & Sendable>(_ id: UInt64, as type: Object.Type) -> Object? {
+        lookUp(id, as: type)?.object
+    }
+
+    /// The object of an id, and the call that it is or was passed to.
+    ///
+    /// - Returns: `nil` if the id has ended or the object is of another type.
+    func lookUp<Object: AnyObject & Sendable>(
+        _ id: UInt64, as type: Object.Type
+    ) -> (object: Object, call: CallContext?)? {
         let object = storage.withLock { storage -> (any AnyObject & Sendable)? in
             guard let slot = HandleTable.slot(of: id, in: storage) else { return nil }
             return storage.slots[slot].object
         }
         guard let object else { return nil }
         let part = id & HandleTable.partMask
-        guard part > 0 else { return object as? Object }
-        return (object as? Completion)?.subject(UInt8(part)) as? Object
+        guard part > 0 else {
+            return (object as? Object).map { ($0, object as? CallContext) }
+        }
+        guard let completion = object as? Completion,
+            let subject = completion.subject(UInt8(part)) as? Object
+        else { return nil }
+        return (subject, completion)
     }
 
     /// Whether an id has not ended.

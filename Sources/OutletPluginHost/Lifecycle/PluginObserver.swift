@@ -84,6 +84,8 @@ public struct PluginMisbehaviour: Sendable, Equatable {
         case staleHandle
         /// The plugin used a handle that it was never given.
         case foreignHandle
+        /// The plugin used what a hook was passed on another thread, while the hook ran.
+        case wrongThread
         /// The plugin settled a completion twice.
         case settledTwice
         /// A hook did not return, or a completion was not settled, by the deadline.

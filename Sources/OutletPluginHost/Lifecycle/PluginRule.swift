@@ -76,6 +76,8 @@ public enum PluginRule: String, Sendable, CaseIterable {
     /// The plugin uses only handles and tables that the host gave to this instance, and each as its
     /// own type.
     case handleOwn = "handle-own"
+    /// What a hook without an answer is passed is used on the hook's thread only.
+    case handleThread = "handle-thread"
 
     // MARK: The end
 
@@ -108,6 +110,7 @@ extension PluginMisbehaviour.Kind {
         switch self {
         case .staleHandle: .handleLate
         case .foreignHandle: .handleOwn
+        case .wrongThread: .handleThread
         case .settledTwice: .settleOnce
         case .neverSettled: .settleInTime
         case .unaskedQuiesced: .endAsked
