@@ -211,7 +211,10 @@ let package = Package(
             name: "COutletFakeHost", dependencies: ["COutletPlugin"], path: "PluginsSDK/C/testing",
             publicHeadersPath: ".", cSettings: c),
         .target(
-            name: "OutletPluginTesting", dependencies: ["OutletPluginKit", "COutletFakeHost"],
+            name: "OutletPluginTesting",
+            dependencies: [
+                "OutletPluginKit", "COutletFakeHost", "COutletPlugin", "OutletPointers",
+            ],
             path: "PluginsSDK/Swift/OutletPluginTesting", swiftSettings: swift),
 
         // The checker of plugins, whose tests are processes of their own.
@@ -395,7 +398,10 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "OutletPluginKitTests",
-            dependencies: ["OutletPluginKit", "OutletPluginTesting"], swiftSettings: swift),
+            dependencies: [
+                "OutletPluginKit", "OutletPluginTesting", "COutletFakeHost", "COutletPlugin",
+            ],
+            swiftSettings: swift),
         .testTarget(
             name: "OutletPluginCheckTests",
             dependencies: [

@@ -1,5 +1,6 @@
 #include "outlet_fake_host.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -32,8 +33,32 @@ struct completion {
     int32_t result;
 };
 
+/* A request of the plugin's own. */
+struct exchange {
+    outlet_request request;
+    outlet_http_done done;
+    void *data;
+    int is_over, is_cancelled;
+};
+
+struct timer {
+    uint64_t due;
+    outlet_timer_done done;
+    void *data;
+    int is_over, is_cancelled;
+};
+
 struct outlet_fake_host {
     outlet_host table; /* first: the table's address is the host's */
+    /* Protects what services of several threads add. */
+    pthread_mutex_t mutex;
+    struct pairs services;
+    struct exchange exchanges[256];
+    struct timer timers[OUTLET_MAX_TIMERS];
+    size_t exchange_count, timer_count;
+    uint64_t now;
+    outlet_fake_observer observer;
+    void *context;
     struct pairs settings;
     struct message *messages[256];
     struct completion completions[256];
@@ -108,7 +133,22 @@ static struct outlet_fake_host *fake_of(const outlet_host *host) {
 
 static struct message *message(const outlet_host *host, uint64_t id) {
     struct outlet_fake_host *fake = fake_of(host);
-    return id > 0 && id <= fake->message_count ? fake->messages[id - 1] : NULL;
+    pthread_mutex_lock(&fake->mutex);
+    struct message *found = id > 0 && id <= fake->message_count ? fake->messages[id - 1] : NULL;
+    pthread_mutex_unlock(&fake->mutex);
+    return found;
+}
+
+/* Makes an empty message, whose id is the count. */
+static uint64_t new_message(struct outlet_fake_host *fake, struct message **out) {
+    struct message *self = checked(calloc(1, sizeof *self));
+    pthread_mutex_lock(&fake->mutex);
+    if (fake->message_count == sizeof fake->messages / sizeof *fake->messages) abort();
+    fake->messages[fake->message_count++] = self;
+    const uint64_t id = fake->message_count;
+    pthread_mutex_unlock(&fake->mutex);
+    *out = self;
+    return id;
 }
 
 static outlet_status answer(const struct bytes *bytes, outlet_view *out) {
@@ -130,9 +170,85 @@ static void note(struct outlet_fake_host *fake, outlet_view code, outlet_view te
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
+static outlet_status http_send(const outlet_host *host, outlet_call call,
+                               const outlet_http_request *asked, outlet_http_done done, void *data,
+                               outlet_exchange *out) {
+    struct outlet_fake_host *fake = fake_of(host);
+    struct message *self;
+    const outlet_request request = {new_message(fake, &self)};
+    const struct exchange exchange = {request, done, data, 0, 0};
+    size_t running = 0;
+    (void)call;
+    set(&self->method, asked->method.len == 0 ? outlet_text("GET") : asked->method);
+    set(&self->url, asked->url);
+    set(&self->body, asked->body);
+    for (uint64_t i = 0; i < asked->field_count; i++) {
+        add(&self->headers, asked->fields[i].name, asked->fields[i].value);
+    }
+    pthread_mutex_lock(&fake->mutex);
+    const size_t nth = fake->exchange_count;
+    for (size_t i = 0; i < nth; i++) running += !fake->exchanges[i].is_over;
+    const int is_full =
+        running >= OUTLET_MAX_EXCHANGES || nth == sizeof fake->exchanges / sizeof exchange;
+    if (!is_full) {
+        fake->exchanges[fake->exchange_count++] = exchange;
+        out->id = nth + 1;
+    }
+    pthread_mutex_unlock(&fake->mutex);
+    if (is_full) return OUTLET_E_STATE;
+    if (fake->observer != NULL) fake->observer(fake->context, nth);
+    return OUTLET_OK;
+}
+
+static outlet_status http_cancel(const outlet_host *host, outlet_exchange id) {
+    struct outlet_fake_host *fake = fake_of(host);
+    outlet_status status = OUTLET_E_STALE;
+    pthread_mutex_lock(&fake->mutex);
+    if (id.id > 0 && id.id <= fake->exchange_count && !fake->exchanges[id.id - 1].is_over) {
+        fake->exchanges[id.id - 1].is_cancelled = 1;
+        status = OUTLET_OK;
+    }
+    pthread_mutex_unlock(&fake->mutex);
+    return status;
+}
+
+static outlet_status timer_start(const outlet_host *host, uint64_t delay, outlet_timer_done done,
+                                 void *data, outlet_timer *out) {
+    struct outlet_fake_host *fake = fake_of(host);
+    outlet_status status = OUTLET_E_STATE;
+    pthread_mutex_lock(&fake->mutex);
+    if (fake->timer_count < OUTLET_MAX_TIMERS) {
+        const uint64_t due = delay > UINT64_MAX - fake->now ? UINT64_MAX : fake->now + delay;
+        const struct timer timer = {due, done, data, 0, 0};
+        fake->timers[fake->timer_count++] = timer;
+        out->id = fake->timer_count;
+        status = OUTLET_OK;
+    }
+    pthread_mutex_unlock(&fake->mutex);
+    return status;
+}
+
+static outlet_status timer_cancel(const outlet_host *host, outlet_timer id) {
+    struct outlet_fake_host *fake = fake_of(host);
+    outlet_status status = OUTLET_E_STALE;
+    pthread_mutex_lock(&fake->mutex);
+    if (id.id > 0 && id.id <= fake->timer_count && !fake->timers[id.id - 1].is_over) {
+        fake->timers[id.id - 1].is_cancelled = 1;
+        status = OUTLET_OK;
+    }
+    pthread_mutex_unlock(&fake->mutex);
+    return status;
+}
+
 static outlet_status fake_extension(const outlet_host *host, outlet_view id, const void **out) {
-    (void)host, (void)id, (void)out;
-    return OUTLET_E_UNSUPPORTED;
+    static const outlet_http http = {
+        .struct_size = sizeof(outlet_http), .send = http_send, .cancel = http_cancel};
+    static const outlet_timers timers = {
+        .struct_size = sizeof(outlet_timers), .start = timer_start, .cancel = timer_cancel};
+    const struct bytes *service = find(&fake_of(host)->services, id, 0);
+    if (service == NULL) return OUTLET_E_UNSUPPORTED;
+    *out = strcmp(service->ptr, OUTLET_HTTP_1) == 0 ? (const void *)&http : (const void *)&timers;
+    return OUTLET_OK;
 }
 
 static outlet_status fake_log(const outlet_host *host, outlet_call call, uint32_t level,
@@ -484,6 +600,7 @@ outlet_fake_host *outlet_fake_new(void) {
         .response_body_read = response_body_read,
     };
     fake->table = table;
+    pthread_mutex_init(&fake->mutex, NULL);
     return fake;
 }
 
@@ -498,7 +615,9 @@ void outlet_fake_free(outlet_fake_host *fake) {
         free(self);
     }
     free_pairs(&fake->settings);
+    free_pairs(&fake->services);
     free(fake->failure.ptr);
+    pthread_mutex_destroy(&fake->mutex);
     free(fake);
 }
 
@@ -529,24 +648,17 @@ const char *outlet_fake_failure(outlet_fake_host *fake) {
     return fake->failure.ptr == NULL ? "" : fake->failure.ptr;
 }
 
-static struct message *new_message(outlet_fake_host *fake) {
-    if (fake->message_count == sizeof fake->messages / sizeof *fake->messages) abort();
-    struct message *self = checked(calloc(1, sizeof *self));
-    fake->messages[fake->message_count++] = self;
-    return self;
-}
-
 outlet_request outlet_fake_request(outlet_fake_host *fake, const char *method, const char *url) {
-    struct message *self = new_message(fake);
-    const outlet_request request = {fake->message_count};
+    struct message *self;
+    const outlet_request request = {new_message(fake, &self)};
     set(&self->method, outlet_text(method));
     set(&self->url, outlet_text(url));
     return request;
 }
 
 outlet_response outlet_fake_response(outlet_fake_host *fake, int32_t status, const char *body) {
-    struct message *self = new_message(fake);
-    const outlet_response response = {fake->message_count};
+    struct message *self;
+    const outlet_response response = {new_message(fake, &self)};
     self->status = status;
     set(&self->body, outlet_text(body));
     if (status == 0) {
@@ -561,6 +673,12 @@ void outlet_fake_add_header(outlet_fake_host *fake, outlet_response response, co
     struct message *self = message(&fake->table, response.id);
     if (self == NULL) abort();
     add(&self->headers, outlet_text(name), outlet_text(value));
+}
+
+void outlet_fake_set_body(outlet_fake_host *fake, outlet_response response, outlet_view body) {
+    struct message *self = message(&fake->table, response.id);
+    if (self == NULL) abort();
+    set(&self->body, body);
 }
 
 const char *outlet_fake_header(outlet_fake_host *fake, outlet_request request, const char *name) {
@@ -594,3 +712,64 @@ int32_t outlet_fake_result(outlet_fake_host *fake, outlet_completion id) {
 int outlet_fake_logged(outlet_fake_host *fake) { return fake->logged; }
 
 int outlet_fake_quiesced(outlet_fake_host *fake) { return fake->quiesced; }
+
+/* ---- services ------------------------------------------------------------------------------ */
+
+void outlet_fake_offer(outlet_fake_host *fake, const char *service) {
+    const outlet_view name = outlet_text(service);
+    if (strcmp(service, OUTLET_HTTP_1) != 0 && strcmp(service, OUTLET_TIMER_1) != 0) abort();
+    if (find(&fake->services, name, 0) == NULL) add(&fake->services, name, name);
+}
+
+void outlet_fake_when_sent(outlet_fake_host *fake, outlet_fake_observer observer, void *context) {
+    fake->observer = observer;
+    fake->context = context;
+}
+
+outlet_request outlet_fake_sent(outlet_fake_host *fake, size_t nth) {
+    const outlet_request none = {0};
+    pthread_mutex_lock(&fake->mutex);
+    const outlet_request sent = nth < fake->exchange_count ? fake->exchanges[nth].request : none;
+    pthread_mutex_unlock(&fake->mutex);
+    return sent;
+}
+
+int outlet_fake_respond(outlet_fake_host *fake, outlet_instance *instance, size_t nth,
+                        outlet_response response) {
+    struct exchange exchange = {.is_over = 1};
+    pthread_mutex_lock(&fake->mutex);
+    if (nth < fake->exchange_count) {
+        exchange = fake->exchanges[nth];
+        fake->exchanges[nth].is_over = 1;
+    }
+    pthread_mutex_unlock(&fake->mutex);
+    if (exchange.is_over) return 0;
+    if (exchange.is_cancelled) {
+        struct message *self;
+        response.id = new_message(fake, &self);
+        set(&self->code, outlet_text("cancelled"));
+        set(&self->failure, outlet_text("the plugin cancelled the request"));
+    }
+    exchange.done(instance, outlet_fake_call(fake), response, exchange.data);
+    return 1;
+}
+
+size_t outlet_fake_advance(outlet_fake_host *fake, outlet_instance *instance,
+                           uint64_t nanoseconds) {
+    size_t ended = 0;
+    pthread_mutex_lock(&fake->mutex);
+    fake->now += nanoseconds;
+    for (size_t i = 0; i < fake->timer_count; i++) {
+        struct timer *timer = &fake->timers[i];
+        if (timer->is_over || (!timer->is_cancelled && timer->due > fake->now)) continue;
+        timer->is_over = 1;
+        ended++;
+        const outlet_status status = timer->is_cancelled ? OUTLET_E_CANCELLED : OUTLET_OK;
+        /* Unlocked, because the plugin may start another timer. */
+        pthread_mutex_unlock(&fake->mutex);
+        timer->done(instance, outlet_fake_call(fake), status, timer->data);
+        pthread_mutex_lock(&fake->mutex);
+    }
+    pthread_mutex_unlock(&fake->mutex);
+    return ended;
+}

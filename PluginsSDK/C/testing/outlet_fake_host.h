@@ -10,7 +10,8 @@
  *   assert(strcmp(outlet_fake_header(fake, request, "X-Test"), "seen") == 0);
  *
  * It records the plugin's calls and validates little; `outlet plugins check` tests whether a plugin
- * follows the contract. Only one thread at a time may use it. Without memory, it calls abort(). */
+ * follows the contract. Only one thread at a time may use it, except that the services of a plugin
+ * may be used on any thread. Without memory, it calls abort(). */
 #ifndef OUTLET_FAKE_HOST_H
 #define OUTLET_FAKE_HOST_H
 
@@ -18,7 +19,7 @@
 
 typedef struct outlet_fake_host outlet_fake_host;
 
-/* Makes a host without settings, requests and services. */
+/* Makes a host without settings, requests and services; see outlet_fake_offer. */
 outlet_fake_host *outlet_fake_new(void);
 
 /* Frees the host and everything that it has returned. */
@@ -50,6 +51,9 @@ outlet_response outlet_fake_response(outlet_fake_host *fake, int32_t status, con
 void outlet_fake_add_header(outlet_fake_host *fake, outlet_response response, const char *name,
                             const char *value);
 
+/* Replaces the body of a response, which may contain any bytes. */
+void outlet_fake_set_body(outlet_fake_host *fake, outlet_response response, outlet_view body);
+
 /* Returns the first value of a request's header, NUL-terminated; NULL if there is none. Valid until
  * the request changes. */
 const char *outlet_fake_header(outlet_fake_host *fake, outlet_request request, const char *name);
@@ -70,5 +74,32 @@ int32_t outlet_fake_result(outlet_fake_host *fake, outlet_completion completion)
 /* Return the number of logged lines, and of calls of quiesced. */
 int outlet_fake_logged(outlet_fake_host *fake);
 int outlet_fake_quiesced(outlet_fake_host *fake);
+
+/* ---- services: the test ends what the plugin has started ------------------------------------- */
+
+/* Offers OUTLET_HTTP_1 or OUTLET_TIMER_1 to the plugin; there is no fake of other services. */
+void outlet_fake_offer(outlet_fake_host *fake, const char *service);
+
+/* Returns the nth request, from 0, that the plugin has sent; its id is 0 if there is none. It can be
+ * read with the functions of the table. */
+outlet_request outlet_fake_sent(outlet_fake_host *fake, size_t nth);
+
+/* Ends the nth request: calls its `done` with a response of outlet_fake_response; with the error
+ * "cancelled" instead, if the plugin has cancelled the request. Returns 0 if it has ended before or
+ * there is none. */
+int outlet_fake_respond(outlet_fake_host *fake, outlet_instance *instance, size_t nth,
+                        outlet_response response);
+
+/* Called at the end of `send`, with the number of the request; must not call outlet_fake_respond. */
+typedef void (*outlet_fake_observer)(void *context, size_t nth);
+
+/* Sets what is called for each request that the plugin sends, for tests that answer them on another
+ * thread. */
+void outlet_fake_when_sent(outlet_fake_host *fake, outlet_fake_observer observer, void *context);
+
+/* Moves the clock of timers, which starts at 0 and stands still otherwise: calls `done` of those that
+ * are due or cancelled. Returns how many ended. */
+size_t outlet_fake_advance(outlet_fake_host *fake, outlet_instance *instance,
+                           uint64_t nanoseconds);
 
 #endif

@@ -49,6 +49,18 @@ public struct HTTPReply: Sendable {
     /// The body; empty without one.
     public let body: [UInt8]
 
+    /// Makes a response, for tests of plugins.
+    ///
+    /// - Parameters:
+    ///   - status: The status code.
+    ///   - headers: The headers, in order.
+    ///   - body: The body; empty without one.
+    public init(status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
     /// Returns the first value of a header; `nil` if there is none.
     ///
     /// - Parameter name: The name, in any case.
@@ -167,7 +179,8 @@ private final class Exchange: Sendable {
         if id != 0 { _ = http.pointee.cancel(table, outlet_exchange(id: id)) }
     }
 
-    func end(_ response: Response) {
+    func end(_ handle: outlet_response) {
+        let response = Response(host: Host(table: table), handle: handle)
         guard let status = response.status, response.failure == nil else {
             let failure = response.failure ?? ("unknown", "no response")
             return end(
@@ -188,8 +201,7 @@ private func exchangeDone(
 ) {
     guard let data else { return }
     let exchange = ObjectPointer.takeRetained(data, as: Exchange.self)
-    guard let host = Instance.at(instance)?.host else { return }
-    exchange.end(Response(host: host, handle: response))
+    exchange.end(response)
 }
 
 extension String {

@@ -1,6 +1,8 @@
 import COutletFakeHost
+import COutletPlugin
 import FoundationEssentials
 public import OutletPluginKit
+import OutletPointers
 
 /// A host for unit tests of a plugin in Swift: tests call the plugin's hooks as methods.
 ///
@@ -12,20 +14,20 @@ public import OutletPluginKit
 /// #expect(request.current.header("X-Test") == "seen")
 /// ```
 ///
-/// It records the plugin's calls and checks little; `outlet plugins check` checks the contract. It
-/// has no services.
+/// It records the plugin's calls and checks little; `outlet plugins check` checks the contract. Of
+/// the services it has HTTP, once ``answerRequests(_:)`` was called.
 ///
 /// Thread: one at a time. Requests, responses and ``host`` are valid as long as the fake host
 /// exists.
 public final class FakeHost: @unchecked Sendable {
     // @unchecked because tests use it one call after another.
 
-    private let fake: OpaquePointer
+    private let handle = FakeHandle()
+    private var answerer: Answerer?
+    private var fake: OpaquePointer { handle.fake }
 
     /// Makes a host without settings, requests and services.
-    public init() { fake = outlet_fake_new() }
-
-    deinit { outlet_fake_free(fake) }
+    public init() {}
 
     /// The host that plugins receive in `init`.
     public var host: Host { Host(table: outlet_fake_table(fake)) }
@@ -52,6 +54,24 @@ public final class FakeHost: @unchecked Sendable {
         outlet_fake_set(fake, key, value.text)
         guard case .object(let members) = value else { return }
         for (name, member) in members { set("\(key).\(name)", member) }
+    }
+
+    /// Offers the HTTP service, and answers the requests that plugins send (`Host.send(_:)`).
+    ///
+    /// - Parameter answer: Returns the reply to a request; `nil` fails the request with the code
+    ///   `timed-out`. Called once for each request, on a thread of its own. If the plugin cancels
+    ///   the request, its reply is ignored.
+    public func answerRequests(_ answer: @escaping @Sendable (HTTPCall) -> HTTPReply?) {
+        let answerer = Answerer(handle, answer)
+        outlet_fake_offer(fake, "outlet.http/1")
+        outlet_fake_when_sent(
+            fake,
+            { context, nth in
+                guard let context else { return }
+                let answerer: Answerer = ObjectPointer.object(at: context)
+                Task.detached { answerer.answer(nth) }
+            }, ObjectPointer.unretained(answerer))
+        self.answerer = answerer
     }
 
     /// Makes a request that can be changed.
@@ -105,6 +125,45 @@ public final class FakeHost: @unchecked Sendable {
 
     /// How many lines plugins have logged.
     public var logged: Int { Int(outlet_fake_logged(fake)) }
+}
+
+/// Owns the fake host of the C SDK.
+private final class FakeHandle: @unchecked Sendable {
+    // @unchecked because the services of the C host lock what they share.
+    let fake: OpaquePointer = outlet_fake_new()
+
+    deinit { outlet_fake_free(fake) }
+}
+
+/// Answers the requests that plugins send.
+private final class Answerer: Sendable {
+    private let handle: FakeHandle
+    private let answer: @Sendable (HTTPCall) -> HTTPReply?
+
+    init(_ handle: FakeHandle, _ answer: @escaping @Sendable (HTTPCall) -> HTTPReply?) {
+        self.handle = handle
+        self.answer = answer
+    }
+
+    /// Answers the nth request.
+    func answer(_ nth: Int) {
+        let fake = handle.fake
+        let request = Request(
+            host: Host(table: outlet_fake_table(fake)), handle: outlet_fake_sent(fake, nth))
+        let reply = answer(
+            HTTPCall(
+                request.method, request.url, headers: request.headers, body: request.body ?? []))
+        let response = outlet_fake_response(fake, Int32(clamping: reply?.status ?? 0), "")
+        for header in reply?.headers ?? [] {
+            outlet_fake_add_header(fake, response, header.name, header.value)
+        }
+        reply?.body.withUnsafeBufferPointer { body in
+            outlet_fake_set_body(
+                fake, response, outlet_view(ptr: body.baseAddress, len: UInt64(body.count)))
+        }
+        // The instance is not used: plugins in Swift know their request by its own pointer.
+        outlet_fake_respond(fake, fake, nth, response)
+    }
 }
 
 /// A value of a configuration, as `config_value` returns it.

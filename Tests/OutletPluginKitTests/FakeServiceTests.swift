@@ -1,0 +1,166 @@
+import COutletFakeHost
+import COutletPlugin
+import OutletPluginKit
+import OutletPluginTesting
+import Testing
+
+/// The services of the fake hosts.
+@Suite struct FakeServiceTests {
+    @Test func `a plugin's request is answered by the test`() async throws {
+        let fake = FakeHost()
+        fake.answerRequests { call in
+            guard call.url == "https://id.example/token" else { return nil }
+            let text = "\(call.method) \(String(decoding: call.body, as: UTF8.self))\0"
+            return HTTPReply(
+                status: 201, headers: [("X-Seen", call.headers[0].value)], body: Array(text.utf8))
+        }
+        let plugin = try fake.make(Fetcher.self)
+        let request = fake.request("https://test.example/")
+        try await plugin.prepare(request)
+        #expect(request.current.header("X-Token") == "201 a POST secret\0")
+        await #expect {
+            try await plugin.fetch("https://other.example/")
+        } throws: { error in
+            (error as? PluginError)?.code == "timed-out"
+        }
+    }
+
+    @Test func `requests at the same time get their own answers`() async throws {
+        let fake = FakeHost()
+        fake.answerRequests { HTTPReply(status: 200, body: Array($0.url.utf8)) }
+        let plugin = try fake.make(Fetcher.self)
+        let replies = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 0..<32 {
+                group.addTask {
+                    let url = "https://id.example/\(number)"
+                    return try await plugin.fetch(url).body == Array(url.utf8)
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(replies == Array(repeating: true, count: 32))
+    }
+
+    @Test func `without answers there is no HTTP service`() async throws {
+        let plugin = try FakeHost().make(Fetcher.self)
+        await #expect {
+            try await plugin.fetch("https://id.example/")
+        } throws: { error in
+            (error as? PluginError)?.code == "unsupported"
+        }
+    }
+}
+
+/// The services of the fake host in C, driven as a test in C drives them.
+@Suite struct FakeServiceInCTests {
+    private let fake: OpaquePointer = outlet_fake_new()
+    private var host: UnsafePointer<outlet_host> { outlet_fake_table(fake) }
+
+    private func service<Table>(_ name: String) -> UnsafePointer<Table>? {
+        var found: UnsafeRawPointer?
+        let status = name.withCString { host.pointee.extension(host, outlet_text($0), &found) }
+        #expect((status == OUTLET_OK) == (found != nil))
+        return found?.assumingMemoryBound(to: Table.self)
+    }
+
+    @Test func `services are there once they are offered`() {
+        defer { outlet_fake_free(fake) }
+        #expect((service("outlet.timer/1") as UnsafePointer<outlet_timers>?) == nil)
+        outlet_fake_offer(fake, "outlet.timer/1")
+        #expect((service("outlet.timer/1") as UnsafePointer<outlet_timers>?) != nil)
+        #expect((service("outlet.http/1") as UnsafePointer<outlet_http>?) == nil)
+    }
+
+    @Test func `timers end when their time has come, or when they are cancelled`() throws {
+        defer { outlet_fake_free(fake) }
+        outlet_fake_offer(fake, "outlet.timer/1")
+        let timers: UnsafePointer<outlet_timers> = try #require(service("outlet.timer/1"))
+        var statuses: [outlet_status] = []
+        try withUnsafeMutablePointer(to: &statuses) { statuses in
+            var ids = [outlet_timer(), outlet_timer(), outlet_timer()]
+            for (index, delay) in [UInt64(5), 10, .max].enumerated() {
+                let status = timers.pointee.start(
+                    host, delay,
+                    { _, _, status, data in
+                        data?.assumingMemoryBound(to: [outlet_status].self).pointee.append(status)
+                    }, statuses, &ids[index])
+                try #require(status == OUTLET_OK)
+            }
+            #expect(outlet_fake_advance(fake, fake, 4) == 0)
+            #expect(outlet_fake_advance(fake, fake, 1) == 1)
+            #expect(timers.pointee.cancel(host, ids[0]) == OUTLET_E_STALE)
+            #expect(timers.pointee.cancel(host, ids[2]) == OUTLET_OK)
+            #expect(outlet_fake_advance(fake, fake, 5) == 2)
+            #expect(outlet_fake_advance(fake, fake, .max / 2) == 0)
+            #expect(timers.pointee.cancel(host, outlet_timer(id: 9)) == OUTLET_E_STALE)
+        }
+        #expect(statuses == [OUTLET_OK, OUTLET_OK, OUTLET_E_CANCELLED])
+    }
+
+    @Test func `a request is ended once, by the test's response or as cancelled`() throws {
+        defer { outlet_fake_free(fake) }
+        outlet_fake_offer(fake, "outlet.http/1")
+        let http: UnsafePointer<outlet_http> = try #require(service("outlet.http/1"))
+        var codes: [String] = []
+        try withUnsafeMutablePointer(to: &codes) { codes in
+            let context = Context(host: host, codes: codes)
+            try withUnsafePointer(to: context) { context in
+                var exchanges = [outlet_exchange(), outlet_exchange()]
+                for index in 0..<2 {
+                    var request = outlet_http_request()
+                    request.struct_size = UInt32(MemoryLayout<outlet_http_request>.size)
+                    let status = "http://a.example/".withCString { url in
+                        request.url = outlet_text(url)
+                        return http.pointee.send(
+                            host, outlet_call(), &request,
+                            { _, _, response, data in
+                                data?.assumingMemoryBound(to: Context.self).pointee.add(response)
+                            }, UnsafeMutableRawPointer(mutating: context), &exchanges[index])
+                    }
+                    try #require(status == OUTLET_OK)
+                }
+                #expect(outlet_fake_sent(fake, 0).id != 0 && outlet_fake_sent(fake, 2).id == 0)
+                #expect(http.pointee.cancel(host, exchanges[1]) == OUTLET_OK)
+                let response = outlet_fake_response(fake, 204, "")
+                #expect(outlet_fake_respond(fake, fake, 0, response) == 1)
+                #expect(outlet_fake_respond(fake, fake, 0, response) == 0)
+                #expect(outlet_fake_respond(fake, fake, 1, response) == 1)
+                #expect(outlet_fake_respond(fake, fake, 2, response) == 0)
+                #expect(http.pointee.cancel(host, exchanges[0]) == OUTLET_E_STALE)
+            }
+        }
+        #expect(codes == ["204", "cancelled"])
+    }
+
+    /// What `done` receives as its data.
+    private struct Context {
+        let host: UnsafePointer<outlet_host>
+        let codes: UnsafeMutablePointer<[String]>
+
+        func add(_ response: outlet_response) {
+            var (status, code, message) = (Int32(0), outlet_view(), outlet_view())
+            let failed = host.pointee.response_error(host, response, &code, &message) == OUTLET_OK
+            _ = host.pointee.response_status(host, response, &status)
+            let text = UnsafeBufferPointer(start: code.ptr, count: Int(code.len))
+            codes.pointee.append(failed ? String(decoding: text, as: UTF8.self) : "\(status)")
+        }
+    }
+}
+
+private struct Fetcher: RequestPreparing {
+    static let info = PluginInfo(id: "test.fetcher", version: "1.0.0")
+    let host: Host
+
+    init(host: Host, configuration: Configuration) throws(PluginError) { self.host = host }
+
+    func fetch(_ url: String) async throws(PluginError) -> HTTPReply {
+        try await host.send(
+            HTTPCall("POST", url, headers: [("X-A", "a")], body: Array("secret".utf8)))
+    }
+
+    func prepare(_ request: MutableRequest) async throws(PluginError) {
+        let reply = try await fetch("https://id.example/token")
+        let text = String(decoding: reply.body, as: UTF8.self)
+        try request.setHeader("X-Token", "\(reply.status) \(reply.header("x-seen") ?? "") \(text)")
+    }
+}
