@@ -9,7 +9,7 @@ import OutletTransport
 /// Files are created by renaming and read as a whole, so that no reader sees half of one. Files
 /// damaged by a crash are detected by their checksum and removed. The file `<key>` contains the
 /// last response of a URL; responses for other values of the fields in `Vary` are in
-/// `<key>-<variant>`.
+/// `<key>-<variant>`. Variants are found only through `<key>`, and never outlive it.
 ///
 /// Thread: any that may wait for the disk. ``write(_:key:)``, ``remove(_:)`` and ``removeAll()``
 /// must not run at the same time.
@@ -59,7 +59,7 @@ final class DiskStore: Sendable {
             let data = Data(from: descriptor, count: Int(status.st_size)),
             let entry = CacheFile.decode(data, key: key)
         else {
-            unlink(path)
+            removeFile(name)
             return nil
         }
         // Files are removed in the order of their last use.
@@ -71,13 +71,13 @@ final class DiskStore: Sendable {
 
     /// Writes a response; replaces the one for the same requests.
     ///
-    /// Skips responses larger than an eighth of the capacity.
+    /// Does not write responses larger than an eighth of the capacity.
     ///
     /// - Throws: ``CacheStorageError`` if the directory cannot be created or the file cannot be
     ///   written.
     func write(_ entry: CacheEntry, key: String) throws(CacheStorageError) {
         guard let data = CacheFile.encode(entry, key: key), data.count <= capacity / 8 else {
-            return
+            return removeReplaced(by: entry, key: key)
         }
         if mkdir(directory, 0o700) != 0, errno != EEXIST {
             throw CacheStorageError(
@@ -95,16 +95,30 @@ final class DiskStore: Sendable {
         keepInBounds(written: data.count)
     }
 
-    /// Removes all responses of a URL.
-    func remove(_ key: String) {
+    /// Removes the response that a newer one, which is not written, would replace.
+    func removeReplaced(by entry: CacheEntry, key: String) {
         let name = CacheFile.name(of: key)
-        // Variants are former `<key>` files, and found only through it: without it there is nothing
-        // to scan for.
-        guard unlink(path(name)) == 0 else { return }
+        guard let last = read(name, key: key) else { return }
+        if last.selectors == entry.selectors {
+            removeFile(name)
+        } else {
+            removeFile("\(name)-\(CacheFile.variant(entry.selectors))")
+        }
+    }
+
+    /// Removes all responses of a URL.
+    func remove(_ key: String) { removeFile(CacheFile.name(of: key)) }
+
+    /// Removes a file; with a `<key>` also its variants.
+    private func removeFile(_ name: String) {
+        // Without a `<key>` there are no variants to scan the directory for.
+        guard unlink(path(name)) == 0, !Self.isVariant(name) else { return }
         for file in files() where file.name.startsWithBytes(of: "\(name)-") {
             unlink(path(file.name))
         }
     }
+
+    private static func isVariant(_ name: String) -> Bool { name.containsByte("-") }
 
     func removeAll() {
         for file in files() { unlink(path(file.name)) }
@@ -166,10 +180,16 @@ final class DiskStore: Sendable {
         files.removeAll { $0.name.endsWithBytes(of: ".tmp") }
         var usage = files.reduce(0) { $0 + $1.size }
         if usage > capacity {
+            var variants: [Substring: [File]] = [:]
+            for file in files where Self.isVariant(file.name) {
+                variants[file.name.prefix(whileByte: { $0 != UInt8(ascii: "-") }), default: []]
+                    .append(file)
+            }
             for file in files.sorted(by: { $0.used < $1.used }) {
                 // Frees an eighth of the capacity, so that not every write has to scan again.
                 guard usage > capacity - capacity / 8 else { break }
-                if unlink(path(file.name)) == 0 { usage -= file.size }
+                for file in [file] + variants[file.name[...], default: []]
+                where unlink(path(file.name)) == 0 { usage -= file.size }
             }
         }
         let left = usage

@@ -185,27 +185,30 @@ public final class ResponseCache: Sendable {
 
     func store(_ entry: CacheEntry, for key: String) {
         guard entry.storagePolicy != .notAllowed else { return }
-        let goesToDisk =
-            disk != nil && diskCapacity > 0 && entry.storagePolicy == .allowed && !entry.isPersonal
-        let number = state.withLock { state -> Int? in
+        let hasDisk = disk != nil && diskCapacity > 0
+        let mayGoToDisk = entry.storagePolicy == .allowed && !entry.isPersonal
+        let (number, isWritten) = state.withLock { state -> (Int, Bool) in
             state.memory.store(entry, for: key)
             state.changes += 1
-            guard goesToDisk, state.pendingBytes + entry.cost <= Self.pendingLimit else {
-                return nil
-            }
-            state.pendingBytes += entry.cost
-            return state.note(entry, for: key)
+            guard hasDisk else { return (0, false) }
+            let isWritten = mayGoToDisk && state.pendingBytes + entry.cost <= Self.pendingLimit
+            if isWritten { state.pendingBytes += entry.cost }
+            return (state.note(isWritten ? entry : nil, for: key), isWritten)
         }
-        guard let number, let disk else { return }
+        guard hasDisk, let disk else { return }
         writing.async { [self] in
             var failure: CacheStorageError?
             do throws(CacheStorageError) {
-                try disk.write(entry, key: key)
+                if isWritten {
+                    try disk.write(entry, key: key)
+                } else {
+                    disk.removeReplaced(by: entry, key: key)
+                }
             } catch {
                 failure = error
             }
             state.withLock { state in
-                state.pendingBytes -= entry.cost
+                if isWritten { state.pendingBytes -= entry.cost }
                 state.settle(key, number)
                 state.failure = failure ?? state.failure
             }

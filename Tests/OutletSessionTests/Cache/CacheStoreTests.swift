@@ -274,6 +274,64 @@ import Testing
         #expect(files(directory).isEmpty)
     }
 
+    @Test func `the disk does not keep what a response that it cannot have replaces`() throws {
+        let directory = try TemporaryDirectory()
+        let fields: HTTPHeaders = ["Vary": "Accept-Language"]
+        let requests = ["de", "en"].map { request("a", ["Accept-Language": $0]) }
+        for (size, policy) in [
+            (10, CachedResponse.StoragePolicy.allowedInMemoryOnly), (200_000, .allowed),
+        ] {
+            // The older of the two is a variant, the newer one is the last response.
+            for replaced in [requests, requests.reversed()] {
+                let cache = onDisk(directory)
+                for request in requests {
+                    cache.storeCachedResponse(response(1, fields), for: request)
+                }
+                cache.flush()
+                #expect(files(directory).count == 2)
+                var newer = response(size, fields)
+                newer.storagePolicy = policy
+                cache.storeCachedResponse(newer, for: replaced[0])
+                #expect(cache.cachedResponse(for: replaced[0])?.data.count != 1)
+                cache.flush()
+                #expect(onDisk(directory).cachedResponse(for: replaced[0]) == nil)
+                cache.removeAllCachedResponses()
+            }
+        }
+    }
+
+    @Test func `no variant outlives the last response of its URL`() throws {
+        let directory = try TemporaryDirectory()
+        let fields: HTTPHeaders = ["Vary": "Accept-Language"]
+        let cache = onDisk(directory, capacity: 64 << 10)
+        for language in ["de", "en"] {
+            cache.storeCachedResponse(
+                response(1000, fields), for: request("a", ["Accept-Language": language]))
+        }
+        cache.flush()
+        let last = try #require(files(directory).first { !$0.lastPathComponent.contains("-") })
+        let variant = try #require(files(directory).first { $0 != last })
+        // As if the last response had been used first of all, and the variant last.
+        for (file, seconds) in [(last, 1), (variant, Int.max >> 30)] {
+            let time = timespec(tv_sec: seconds, tv_nsec: 0)
+            try #require(utimensat(AT_FDCWD, file.path, [time, time], 0) == 0)
+        }
+        for index in 0..<16 { cache.storeCachedResponse(response(5000), for: request("\(index)")) }
+        cache.flush()
+        #expect(!FileManager.default.fileExists(atPath: last.path))
+        #expect(!files(directory).contains { $0.lastPathComponent.contains("-") })
+        // A damaged last response takes its variants along, too.
+        cache.removeAllCachedResponses()
+        for language in ["de", "en"] {
+            cache.storeCachedResponse(
+                response(1000, fields), for: request("a", ["Accept-Language": language]))
+        }
+        cache.flush()
+        try Data("damaged".utf8).write(to: last)
+        #expect(cache.cachedResponse(for: request("a", ["Accept-Language": "de"])) == nil)
+        #expect(files(directory).isEmpty)
+    }
+
     private func entry(_ address: String) -> CacheEntry {
         CacheEntry(
             response: HTTPResponse(url: URL(string: address), statusCode: 200),
