@@ -5,27 +5,33 @@ import OutletHTTP
 import OutletPluginHost
 import OutletTransport
 
-/// Checks a plugin against the rules of the ABI, each test in a process of its own.
+/// Checks a plugin against the rules of the plugin contract.
 ///
-/// A plugin that crashes, hangs or ends its process fails its tests, and nothing else.
+/// Each test runs in its own process, so a plugin that crashes, hangs or ends its process does not
+/// end the check.
 public struct PluginCheck: Sendable {
-    /// The plugin's file.
+    /// The absolute path of the plugin's library.
     public var file: String
     /// Configuration by plugin id, as JSON objects.
     public var configuration: [String: String] = [:]
-    /// What requests and values are made up from.
+    /// The seed of the generated requests and values; the same seed generates the same ones.
     public var seed: UInt64
-    /// The tests, in order.
+    /// The tests in the order in which their results are reported.
     public var tests = CheckTest.allCases
-    /// How long each test may take.
+    /// The time limit of each test.
     public var limit = Duration.seconds(20)
-    /// The program whose children the tests are: it calls ``PluginCheckChild/run()``.
+    /// The path of the program to start for each test.
+    ///
+    /// It must call ``PluginCheckChild/run()`` when ``PluginCheckChild/isMeant(by:)`` returns
+    /// `true` for its arguments. The default is the running program.
     public var program = "/proc/self/exe"
 
-    /// Makes a check of all rules.
+    /// Creates a check that runs all tests.
     ///
-    /// - Parameter file: Its path; one that is not absolute is taken from the current directory as it is now,
-    ///   because a plugin may change that.
+    /// - Parameters:
+    ///   - file: The path of the plugin's library. A relative path is resolved against the current
+    ///     directory now, because a plugin may change the directory.
+    ///   - seed: The seed of the generated requests and values.
     public init(file: String, seed: UInt64) {
         self.file =
             file.startsWithBytes(of: "/")
@@ -33,11 +39,16 @@ public struct PluginCheck: Sendable {
         self.seed = seed
     }
 
-    /// Runs the tests; those whose plugin does not start are skipped.
+    /// Runs the tests.
     ///
-    /// - Parameter report: Told each result, in the order of the tests; calls do not overlap.
+    /// The tests ``CheckTest/file``, ``CheckTest/load``, ``CheckTest/entry`` and
+    /// ``CheckTest/create`` run one after another where they come first; when one of them fails,
+    /// all later tests are skipped. The other tests run concurrently.
     ///
-    /// Blocks as long as the tests run.
+    /// Blocks the calling thread until all tests have ended.
+    ///
+    /// - Parameter report: Called with each result in the order of ``tests``, on the calling thread
+    ///   or a Dispatch worker thread; calls do not overlap.
     public func run(_ report: @escaping @Sendable (CheckResult) -> Void) {
         var rest = tests[...]
         var hindrance: String?
@@ -58,7 +69,7 @@ public struct PluginCheck: Sendable {
         }
     }
 
-    /// Without these no other comes to anything.
+    /// The tests that must pass before others can give a useful result.
     private static let firstTests: Set<CheckTest> = [.file, .load, .entry, .create]
 
     private func skipped(_ test: CheckTest, _ reason: String) -> CheckResult {
@@ -77,30 +88,30 @@ public struct PluginCheck: Sendable {
     }
 }
 
-/// What one test has found.
+/// The result of one test.
 public struct CheckResult: Sendable, Equatable {
     /// The test.
     public var test: CheckTest
-    /// What its requests and values were made up from.
+    /// The seed of its generated requests and values.
     public var seed: UInt64
-    /// How long it took.
+    /// How long the test took, including the start of its process.
     public var duration: Duration
-    /// The rules that were found broken, the worst first; warnings behind.
+    /// The violations found, warnings last; one about the end of the process comes first.
     public var findings: [CheckFinding]
-    /// Why there was nothing to test.
+    /// Why the test was skipped; `nil` when it was not.
     public var skipReason: String?
 
-    /// What came of a test.
+    /// Whether a test passed.
     public enum Verdict: String, Sendable {
-        /// No rule was found broken, but for warnings.
+        /// No violations were found, except for warnings.
         case passed
-        /// A rule is broken.
+        /// At least one rule is violated.
         case failed
-        /// There was nothing to test.
+        /// The test does not apply, or an earlier test failed.
         case skipped
     }
 
-    /// What came of it.
+    /// Whether the test passed, failed or was skipped.
     public var verdict: Verdict {
         if findings.contains(where: { !$0.isWarning }) { return .failed }
         return skipReason == nil ? .passed : .skipped
@@ -108,7 +119,7 @@ public struct CheckResult: Sendable, Equatable {
 }
 
 extension CheckResult {
-    /// Makes a result of what a child has told, and of how it ended.
+    /// Creates a result from a child's report, its output and its end.
     init(
         test: CheckTest, seed: UInt64, duration: Duration, outcome: CheckProcess.Outcome,
         limit: Duration
@@ -144,7 +155,7 @@ extension CheckResult {
             skipReason: skipReason)
     }
 
-    /// How the process ended, where that is not as it should be.
+    /// The violation shown by how the process ended; `nil` when it ended normally.
     private static func breach(
         _ outcome: CheckProcess.Outcome, hasEnded: Bool, limit: Duration
     ) -> (PluginRule, String)? {
@@ -170,7 +181,7 @@ extension CheckResult {
 }
 
 extension [UInt8] {
-    /// The last line as text, cut where it is long; `nil` when there is none.
+    /// The last line as text, cut off after 300 bytes; `nil` when there is none.
     fileprivate var lastLine: String? {
         String(decoding: self, as: UTF8.self).lines.last.map {
             String(decoding: $0.utf8.prefix(300), as: UTF8.self)
@@ -178,7 +189,7 @@ extension [UInt8] {
     }
 }
 
-/// Hands results on in their order, whichever comes first.
+/// Reports results of concurrent tests in the order of the tests.
 private final class ResultsInOrder: Sendable {
     private struct State {
         var waiting: [Int: CheckResult] = [:]
@@ -190,7 +201,7 @@ private final class ResultsInOrder: Sendable {
     init(_ report: @escaping @Sendable (CheckResult) -> Void) { self.report = report }
 
     func add(_ result: CheckResult, at index: Int) {
-        // Under the lock: calls are not to overlap.
+        // Under the lock, so that calls of `report` do not overlap.
         state.withLock { state in
             state.waiting[index] = result
             while let next = state.waiting.removeValue(forKey: state.next) {

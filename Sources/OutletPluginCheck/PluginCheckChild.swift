@@ -3,16 +3,22 @@ import Dispatch
 import Glibc
 import OutletPluginHost
 
-/// The child of a checker: runs one test, and reports.
+/// The child process of a checker, which runs one test and reports its findings.
 public enum PluginCheckChild {
-    /// Whether a command line, the program's name left out, is a checker's for its child.
+    /// Whether a checker has started this program as its child.
+    ///
+    /// - Parameter arguments: The command-line arguments without the program's name.
     public static func isMeant(by arguments: [String]) -> Bool {
         arguments == [CheckProcess.argument]
     }
 
-    /// Runs the test that standard input names, and ends the process.
+    /// Runs the test that the first line of standard input describes, and ends the process.
     ///
-    /// Thread: the main one.
+    /// Writes the report to file descriptor 3. Kills the process group when standard input reaches
+    /// its end, which means that the checker has ended. Exits with 0 after the report; with 7 when
+    /// there is no valid job or the plugin calls `exit()`.
+    ///
+    /// Thread: main.
     public static func run() -> Never {
         guard fcntl(reportDescriptor, F_SETFD, FD_CLOEXEC) == 0, let job = readJob(),
             cplugincheck_end_with(STDIN_FILENO) == 0
@@ -46,10 +52,10 @@ public enum PluginCheckChild {
     }
 
     private static let reportDescriptor: Int32 = 3
-    /// What an `exit()` by a plugin ends the process with.
+    /// The exit code when a plugin calls `exit()` or there is no valid job.
     private static let exitCode: Int32 = 7
 
-    /// The first line of standard input.
+    /// Reads the job from the first line of standard input; `nil` when it is not valid.
     private static func readJob() -> CheckJob? {
         var line: [UInt8] = []
         var byte: UInt8 = 0

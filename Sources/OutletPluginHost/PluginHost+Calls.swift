@@ -2,8 +2,8 @@ extension PluginHost {
     /// The calls into plugins of this process that have not returned, and the answers that are
     /// pending; the longest-running first.
     ///
-    /// A call cannot be interrupted. A program that will not wait for one can only report it and
-    /// exit.
+    /// A call cannot be interrupted. A program that does not want to wait for one can only report
+    /// it and exit.
     ///
     /// Thread: any.
     public static var callsUnderWay: [PluginCall] {

@@ -125,9 +125,10 @@ public final class PluginHost: SessionPlugins {
     ///     a slash is relative to the current directory.
     ///   - options: Settings, policies and limits.
     /// - Throws: ``PluginDirectoryError`` when a directory or its `plugins.json` cannot be read or
-    ///   is not safe, whatever the policy; ``PluginDirectoryError/incomplete(_:)`` when a plugin
+    ///   is not safe, with either policy; ``PluginDirectoryError/incomplete(_:)`` when a plugin
     ///   cannot be used and the policy is ``LoadPolicy/all``, after the plugins that had started
     ///   have been shut down.
+    /// - Returns: The host with its running plugins.
     public static func load(
         directories: [String], files: [String] = [], options: Options = Options()
     ) throws(PluginDirectoryError) -> PluginHost {
@@ -180,6 +181,7 @@ public final class PluginHost: SessionPlugins {
     ///   - directory: The directory; its `*.so` files are loaded in the order of their names.
     ///   - configuration: Configuration by plugin id, each a text of a JSON object.
     ///   - observer: Receives activity, log lines and contract violations; `nil` for none.
+    /// - Returns: The host with its running plugins.
     /// - Throws: ``PluginDirectoryError``, as for ``load(directories:files:options:)`` with the
     ///   default options.
     public static func load(
@@ -263,13 +265,13 @@ public final class PluginHost: SessionPlugins {
         middleware = isNeeded ? [HookedCalls(judges, limit: limit, keeping: running)] : []
     }
 
-    /// A trust manager that calls the `trust` hooks after the checks of the session.
+    /// Returns a trust manager that calls the `trust` hooks after the checks of the session.
     ///
     /// - Parameters:
-    ///   - manager: The session's trust manager, which is asked first; `nil`, also as its policy
+    ///   - manager: The session's trust manager, which decides first; `nil`, also as its policy
     ///     for a host, selects the default certificate checks.
     ///   - verifies: Whether the default certificate checks are made.
-    /// - Returns: `manager` where no plugin has a `trust` hook.
+    /// - Returns: The trust manager; `manager` if no plugin has a `trust` hook.
     public func trustDecider(
         behind manager: (any ServerTrustDeciding)?, verifies: Bool
     ) -> (any ServerTrustDeciding)? {
@@ -278,10 +280,10 @@ public final class PluginHost: SessionPlugins {
             : HookedTrust(trusting, behind: manager, verifies: verifies, keeping: running)
     }
 
-    /// A response serializer that calls a plugin's `serialize` hook.
+    /// Returns a response serializer that calls a plugin's `serialize` hook.
     ///
     /// - Parameter id: The plugin's id, followed by `#` and the instance's name if it has one.
-    /// - Returns: `nil` where no such plugin runs, or it has no `serialize` hook.
+    /// - Returns: The serializer; `nil` if no such plugin is loaded, or it has no `serialize` hook.
     public func serializer(_ id: String) -> PluginSerializer? {
         plugins.first { $0.id == id && $0.hooks.contains(.serialize) }.map {
             PluginSerializer($0.instance, keeping: running)

@@ -41,7 +41,7 @@ final class AuthenticationSocket: WebSocketConnection {
         mutable = Lock(State(handler: handler))
     }
 
-    // MARK: The handler's side
+    // MARK: State and control
 
     var state: TransferState { inner.state }
     var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? job.request }

@@ -42,7 +42,7 @@ final class AuthenticationTask: TransferTask {
         mutable = Lock(State(handler: handler))
     }
 
-    // MARK: The handler's side
+    // MARK: State and control
 
     var state: TransferState { inner.state }
     var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? job.request }
@@ -92,7 +92,7 @@ final class AuthenticationTask: TransferTask {
         }
     }
 
-    // MARK: The end
+    // MARK: Ending
 
     private var handler: (any TransferHandler)? { mutable.withLock { $0.handler } }
 

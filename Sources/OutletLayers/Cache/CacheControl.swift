@@ -1,29 +1,29 @@
 import OutletHTTP
 
-/// The directives of `Cache-Control` fields that a private cache heeds (RFC 9111 §5.2, RFC 5861).
+/// The `Cache-Control` directives that a private cache uses (RFC 9111 §5.2, RFC 5861).
 ///
-/// Times are seconds. `s-maxage` and `proxy-revalidate` are for shared caches.
+/// Times are in seconds. `s-maxage` and `proxy-revalidate` are for shared caches and ignored.
 struct CacheControl: Sendable, Equatable {
     var noStore = false
-    /// Also with field names: a restriction of some fields is applied to the whole response.
+    /// Also set by `no-cache` with field names: the restriction is applied to the whole response.
     var noCache = false
     var mustRevalidate = false
     var isPublic = false
-    /// The smallest of several; 0 for an invalid number, so that the response counts as stale
-    /// (§4.2.1).
+    /// The smallest value if there are several; 0 for an invalid number, so that the response is
+    /// stale (RFC 9111 §4.2.1).
     var maxAge: Int?
     var staleWhileRevalidate: Int?
     var staleIfError: Int?
-    /// Of a request: how stale the answer may be; `Int.max` without a number.
+    /// In requests: how stale the response may be; `Int.max` without a number.
     var maxStale: Int?
-    /// Of a request: how long the answer must stay fresh.
+    /// In requests: how long the response must remain fresh.
     var minFresh: Int?
-    /// Of a request: the server is not to be asked.
+    /// In requests: whether the request must not be sent to the server.
     var onlyIfCached = false
 
     init() {}
 
-    /// Reads all `Cache-Control` fields; without any, `Pragma: no-cache` (§5.4).
+    /// Parses all `Cache-Control` fields; without any, `Pragma: no-cache` (RFC 9111 §5.4).
     init(_ headers: HTTPHeaders) {
         let values = headers.values(for: "Cache-Control")
         for value in values { read(value) }
@@ -55,7 +55,7 @@ struct CacheControl: Sendable, Equatable {
         }
     }
 
-    /// Delta-seconds (§1.2.2), quoted or not; larger values count as 2³¹.
+    /// Parses delta-seconds (RFC 9111 §1.2.2), with or without quotes; larger values count as 2³¹.
     private static func seconds(_ text: String?) -> Int? {
         text?.clampedDecimal().map { min($0, 1 << 31) }
     }

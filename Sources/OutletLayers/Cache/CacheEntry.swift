@@ -2,30 +2,31 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// A stored response with the data that decide about its reuse.
+/// A stored response, with the values that decide about its reuse.
 struct CacheEntry: Sendable, Equatable {
     var response: HTTPResponse {
         didSet { facts = Facts(response) }
     }
     var data: Data
-    /// When the request that brought it was begun.
+    /// The time when its request was started.
     var requestTime: Date
-    /// When it came, or was found to hold still.
+    /// The time when it was received or last revalidated.
     var responseTime: Date
-    /// What a request must have in common with that one to be answered by it (RFC 9111 §4.1).
+    /// The values that a request must have in common with the original one (RFC 9111 §4.1).
     var selectors: [Selector]
     var userInfo: [String: String]?
     var storagePolicy: CachedResponse.StoragePolicy
 
-    /// What the response says that requests are weighed by, read once.
+    /// Values parsed from the response that decide about its reuse.
     struct Facts: Sendable, Equatable {
-        /// Whether it says anything that lets it answer again: of most answers of servers' programs
-        /// nothing of the kind is true, and nothing need be weighed.
+        /// Whether the response has any field that allows reuse.
+        ///
+        /// Most dynamically generated responses have none, and need no further checks.
         let saysSomething: Bool
         let directives: CacheControl
-        /// Its `Date`, if it has one that is one.
+        /// The value of `Date`; `nil` if it is missing or invalid.
         let date: Date?
-        /// Its `Age`, in seconds.
+        /// The value of `Age`, in seconds.
         let age: Int
 
         init(_ response: HTTPResponse) {
@@ -40,7 +41,7 @@ struct CacheEntry: Sendable, Equatable {
     private(set) var facts: Facts
     var saysSomething: Bool { facts.saysSomething }
     var directives: CacheControl { facts.directives }
-    /// When the response was made (RFC 9110 §6.6.1).
+    /// The time when the response was generated (RFC 9110 §6.6.1).
     var date: Date { facts.date ?? responseTime }
 
     init(
@@ -66,16 +67,16 @@ struct CacheEntry: Sendable, Equatable {
         "Cache-Control", "Expires", "ETag", "Last-Modified", "Pragma", "Vary",
     ]
 
-    /// A field of the request, and its value then; `nil` if it was not there.
+    /// A field of the request with its value; `nil` if the request did not have it.
     struct Selector: Sendable, Equatable, Codable {
         let name: String
         let value: String?
     }
 
-    /// About how many bytes of memory it takes.
+    /// The approximate size in memory, in bytes.
     var cost: Int { data.count + 512 + response.headers.weight }
 
-    /// Whether it may answer such a request.
+    /// Whether the response may answer a request.
     func matches(_ request: CacheRequest) -> Bool {
         selectors.allSatisfy { selector in
             guard let value = request.value(of: selector.name), let own = selector.value else {
@@ -85,8 +86,10 @@ struct CacheEntry: Sendable, Equatable {
         }
     }
 
-    /// Whether somebody's credentials led to it, which do not belong on a disk, or a policy of this
-    /// process, which means nothing to another one.
+    /// Whether the entry must not be written to disk.
+    ///
+    /// True if it depends on a user's credentials, or on a trust policy, whose number means nothing
+    /// in another process.
     var isPersonal: Bool {
         selectors.contains { selector in
             selector.value != nil && CacheRequest.isPersonal(selector.name)
@@ -96,49 +99,54 @@ struct CacheEntry: Sendable, Equatable {
     }
 }
 
-/// The parts of a request that matter to a cache.
+/// The values of a request that matter to a cache.
 struct CacheRequest: Sendable {
-    /// The address without its fragment, its host in canonical form (§2: the cache key), and the
-    /// request's own `Host` where that is another; `nil` when no cache can help.
+    /// The cache key: the URL without its fragment, in canonical form (RFC 9111 §2), and the
+    /// request's `Host` field if it differs.
+    ///
+    /// `nil` if the request cannot be cached.
     let key: String?
     let method: HTTPMethod
     let headers: HTTPHeaders
-    /// Who asks: everything in the request that names a person; `nil` if nothing does.
+    /// Identifies the user of the request, by all its secrets; `nil` if it has none.
     let person: String?
-    /// Who checks the server, by ``Caching/verifier(of:)``.
+    /// Identifies how the server is verified; see ``CacheLayer/verifier(of:)``.
     let verifier: String?
-    /// What decides where connections lead, by ``Caching/route``.
+    /// Identifies where connections may lead; see ``CacheLayer/route``.
     let route: String?
     let policy: HTTPRequest.CachePolicy
     let directives: CacheControl
 
-    /// Stands for ``person`` among the names of fields.
+    /// The selector name for ``person``.
     ///
-    /// One session may act for several persons, which no server expects of a private cache; so who
-    /// asks selects a response as if its `Vary` named it, unless it is public.
+    /// HTTP assumes that a private cache has one user, but one session may send requests for
+    /// several users. Therefore each response that is not public is selected by its user, as if
+    /// `Vary` contained it.
     private static let personName = ":person"
 
-    /// Whether a selecting header identifies a user.
+    /// Whether a selector identifies a user.
     static func isPersonal(_ name: String) -> Bool {
         name == personName || Redaction.standard.hidesHeader(named: name)
     }
 
-    /// Selects a response by who has verified the server that it came from: what one session takes
-    /// from a server, another one may not.
+    /// The selector name for ``verifier``: a server that one session accepts may not be accepted by
+    /// another one.
     static let verifier = ":verifier"
-    /// What stands before the number of a policy.
+    /// The first character of a ``verifier`` that contains a policy's number.
     static let policyMark = UInt8(ascii: "#")
 
-    /// Selects a response by where its session may connect to: what one session may ask, another
-    /// one may not even get from memory.
+    /// The selector name for ``route``: a session must not receive responses, even stored ones,
+    /// from places it may not connect to.
     static let route = ":route"
 
+    /// Takes from a request what matters to a cache.
+    ///
     /// - Parameters:
     ///   - request: The request, with its cookies.
-    ///   - credential: What answers challenges.
-    ///   - session: Names a session that shows certificates of its own.
-    ///   - verifier: Who checks the server.
-    ///   - route: What decides where connections lead.
+    ///   - credential: The credential that answers challenges.
+    ///   - session: Identifies a session with a client certificate.
+    ///   - verifier: Identifies how the server is verified.
+    ///   - route: Identifies where connections may lead.
     init(
         _ request: HTTPRequest, credential: Credential? = nil, session: String? = nil,
         verifier: String? = nil, route: String? = nil
@@ -163,8 +171,9 @@ struct CacheRequest: Sendable {
         return "\(address.textWithoutFragment) \(host)"
     }
 
-    /// Fields that are secret, user name and password of the address, credential and session; each
-    /// with its length before it, so that no two persons come to the same text.
+    /// Joins secret fields, user name and password of the URL, credential and session.
+    ///
+    /// Each part is preceded by its length, so that different users never have the same text.
     private static func person(
         _ request: HTTPRequest, _ credential: Credential?, _ session: String?
     ) -> String? {
@@ -178,7 +187,8 @@ struct CacheRequest: Sendable {
         return parts.reduce(into: "") { $0 += String($1.utf8.count) + ":" + $1 }
     }
 
-    /// A field's value as it is compared: repeated fields joined, blanks around commas left out.
+    /// Returns a field's value in normal form: repeated fields joined, without blanks around
+    /// commas.
     func value(of name: String) -> String? {
         if name == Self.personName { return person }
         if name == Self.verifier { return verifier }
@@ -194,8 +204,10 @@ struct CacheRequest: Sendable {
 
     private static let vary: FieldNames = ["Vary"]
 
-    /// What a later request must have in common with this one to be answered by that response;
-    /// `nil` when none can (`Vary: *`).
+    /// Returns the values that later requests must have in common with this one to be answered by a
+    /// response.
+    ///
+    /// `nil` if the response cannot be reused at all (`Vary: *`).
     func selectors(
         for response: HTTPResponse, isPublic: Bool
     ) -> [CacheEntry.Selector]? {

@@ -3,38 +3,41 @@ import FoundationEssentials
 import OutletHTTP
 public import OutletTransport
 
-/// Answers from a cache what it can, and stores what may be stored (RFC 9111).
+/// Answers requests from a cache, and stores responses in it (RFC 9111).
 public final class CacheLayer: TransportLayer {
-    /// Carries what this layer lets through.
+    /// The wrapped transport.
     public let next: any Transport
     let cache: ResponseCache
-    /// Whether certificates are verified.
+    /// Whether the session verifies certificates.
     let verifiesCertificates: Bool
-    /// Where the session's authorities are, unless they are the system's.
+    /// Identifies the session's certificate authorities; `nil` for those of the system.
     private let authorities: String?
-    /// Decides about storing responses of requests without a handler of their own.
+    /// Decides what is stored, for jobs without a handler of their own.
     let handler: (any CachedResponseHandler)?
     private let handlerQueue: DispatchQueue
     private let handlerTimeout: Double
     private let deadlines: Deadlines
-    /// What decides where the session's connections lead, as a text that is equal for those that
-    /// may connect to the same places; `nil` where nothing does.
+    /// Identifies where the session's connections may lead: equal for sessions that may connect to
+    /// the same places.
+    ///
+    /// `nil` if they are not restricted.
     let route: String?
-    /// Identifies the session among those that share the cache; `nil` unless it has a client
+    /// Identifies the session among those that share the cache; `nil` if it has no client
     /// certificate.
     let session: String?
-    /// Where stored responses are handed over; nothing here waits.
+    /// Delivers stored responses; never blocked.
     let queue = DispatchQueue(label: "outlet.session.cache")
     private let validations = Lock<Set<String>>([])
 
     /// Makes the layer.
     ///
     /// - Parameters:
-    ///   - next: Carries what the cache does not answer.
-    ///   - cache: Where responses are stored.
-    ///   - configuration: That of the transport: a response answers only those who may connect to
-    ///     the same places, and accept the same servers.
-    ///   - handler: Decides what is stored; `nil` stores everything that may be stored.
+    ///   - next: The transport to wrap.
+    ///   - cache: The cache.
+    ///   - configuration: The transport's configuration. A stored response is used only for
+    ///     sessions that may connect to the same places and accept the same servers.
+    ///   - handler: Decides what is stored, within 60 seconds; `nil`, the default, stores
+    ///     everything that may be stored.
     public convenience init(
         around next: any Transport, cache: ResponseCache,
         configuration: TransportConfiguration = .default,
@@ -46,10 +49,16 @@ public final class CacheLayer: TransportLayer {
             deadlines: Deadlines())
     }
 
+    /// Makes the layer of a session.
+    ///
     /// - Parameters:
-    ///   - handlerQueue: Where `handler` is asked.
-    ///   - handlerTimeout: How long it may take to answer, in seconds; 0 means no limit.
-    ///   - deadlines: Keeps that time.
+    ///   - next: The transport to wrap.
+    ///   - cache: The cache.
+    ///   - configuration: The transport's configuration.
+    ///   - handler: Decides what is stored; `nil` stores everything that may be stored.
+    ///   - handlerQueue: Calls `handler`.
+    ///   - handlerTimeout: The time limit of `handler` in seconds; 0 means no limit.
+    ///   - deadlines: Runs this time limit.
     package init(
         around next: any Transport, cache: ResponseCache, configuration: TransportConfiguration,
         handler: (any CachedResponseHandler)?, handlerQueue: DispatchQueue,
@@ -80,13 +89,19 @@ public final class CacheLayer: TransportLayer {
         session = configuration.showsCertificates ? UUID().uuidString : nil
     }
 
-    /// Answers the job from the cache, or carries it.
+    /// Answers the job from the cache, or sends it and may store the response.
+    ///
+    /// - Parameters:
+    ///   - job: The job.
+    ///   - handler: Receives the events, as from a transport.
+    /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         CacheTask.start(job, self, handler: handler)
     }
 
-    /// Who checks the server of a transfer, as a text that is equal for those who accept the same
-    /// servers; `nil` for the system's authorities, and without TLS.
+    /// Identifies how the server of a job is verified: equal for jobs that accept the same servers.
+    ///
+    /// `nil` for the authorities of the system, and without TLS.
     func verifier(of job: TransferJob) -> String? {
         guard let url = job.request.url, let origin = try? Origin(url), origin.isSecure else {
             return nil
@@ -97,7 +112,14 @@ public final class CacheLayer: TransportLayer {
         return "#\(policy.number) \(authorities ?? "")"
     }
 
-    /// Asks what to store; answers at once where no code of the user's is asked.
+    /// Calls a handler on its queue, with the session's time limit.
+    ///
+    /// - Parameters:
+    ///   - response: The response that may be stored.
+    ///   - task: The transfer of the response.
+    ///   - handler: Decides what is stored.
+    ///   - completion: Receives the response to store, or `nil` if nothing is stored or the time
+    ///     limit has passed.
     func propose(
         _ response: CachedResponse, of task: any TransferTask,
         to handler: any CachedResponseHandler,
@@ -116,7 +138,8 @@ public final class CacheLayer: TransportLayer {
         }
     }
 
-    /// Asks the server about a response that was handed out stale; once at a time for an address.
+    /// Revalidates a response that was used although stale; at most one revalidation per URL is
+    /// active.
     func validateLater(_ entry: CacheEntry, _ job: TransferJob, _ request: CacheRequest) {
         guard let key = request.key, validations.withLock({ $0.insert(key).inserted }) else {
             return

@@ -2,12 +2,12 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// Parts of a stored response that is whole (RFC 9111 §4, RFC 9110 §14).
+/// Answers range requests from complete stored responses (RFC 9111 §4, RFC 9110 §14).
 ///
-/// Parts themselves are not stored, and what one range asks for comes from a fresh response only:
-/// whatever else there is to decide is the server's to say.
+/// Partial responses are not stored. A range is answered only from a stored response that may be
+/// used without revalidation; all other range requests are sent to the server.
 extension CacheRules {
-    /// Whether the request is for a single range of bytes.
+    /// Whether the request asks for a single byte range and is not conditional.
     func asksForPart(_ request: CacheRequest) -> Bool {
         let isConditional = request.headers.containsAny(of: Self.preconditions)
         return request.method == .get && !isConditional
@@ -18,7 +18,12 @@ extension CacheRules {
         "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",
     ]
 
-    /// What becomes of a request for a part, by what would become of one for the whole.
+    /// Returns the decision about a range request.
+    ///
+    /// - Parameters:
+    ///   - request: The range request.
+    ///   - whole: The decision about the same request without a range.
+    /// - Returns: The decision; it never validates a stored response.
     func decideAboutPart(_ request: CacheRequest, _ whole: Decision) -> Decision {
         switch whole {
         case .respond(let entry):
@@ -31,11 +36,11 @@ extension CacheRules {
         }
     }
 
-    /// The answer to a request for a part: 206, or 416 if there is no such part; `nil` when the
-    /// stored response cannot tell.
+    /// Returns the response to a range request: 206, or 416 if the range is not satisfiable.
+    ///
+    /// `nil` if the stored response cannot answer it.
     func part(of entry: CacheEntry, for request: CacheRequest) -> CacheEntry? {
-        // Ranges count the bytes of the coded body (RFC 9110 §14.1.2), and only the decoded is
-        // kept.
+        // Ranges refer to the encoded body (RFC 9110 §14.1.2), but only the decoded one is stored.
         guard entry.response.statusCode == 200,
             entry.response.headers.values(for: "Content-Encoding").isEmpty,
             let range = ByteRange(request.headers.values(for: "Range"))
@@ -59,13 +64,13 @@ extension CacheRules {
     }
 }
 
-/// One range of bytes, as a request asks for it (RFC 9110 §14.1.2).
+/// A single byte range of a request (RFC 9110 §14.1.2).
 struct ByteRange: Equatable {
     private let first: Int?
-    /// The last byte, or how many of the end without a first one.
+    /// The last byte; without `first`, the number of bytes at the end.
     private let last: Int?
 
-    /// Reads the values of `Range` fields; `nil` unless they are one range of bytes.
+    /// Parses the values of `Range` fields; `nil` unless they are a single byte range.
     init?(_ fields: [String]) {
         guard fields.count == 1, let field = fields.first,
             field.startsIgnoringCase(with: "bytes="),
@@ -78,13 +83,13 @@ struct ByteRange: Equatable {
         (self.first, self.last) = (first, last)
     }
 
-    /// Digits, or nothing; `nil` for anything else.
+    /// Parses digits or an empty text; `nil` for anything else.
     private static func number(_ text: Substring) -> Int?? {
         if text.isEmpty { return .some(nil) }
         return text.clampedDecimal().map { .some($0) }
     }
 
-    /// The bytes that it means of so many; `nil` when there are none.
+    /// Returns the offsets of the range in a body of this size; `nil` if it contains no bytes.
     func bounds(in total: Int) -> Range<Int>? {
         guard let first else {
             guard let last, last > 0, total > 0 else { return nil }

@@ -4,7 +4,7 @@ import OutletTransport
 
 /// Storing, updating and invalidating entries.
 extension CacheRules {
-    /// The entry that a response makes; `nil` when it is not to be stored (RFC 9111 §3).
+    /// Returns the entry to store for a response; `nil` if it must not be stored (RFC 9111 §3).
     func entry(
         for response: HTTPResponse, data: Data, to request: CacheRequest, requestTime: Date,
         responseTime: Date
@@ -13,9 +13,10 @@ extension CacheRules {
         let directives = saysSomething ? CacheControl(response.headers) : CacheControl()
         guard request.method == .get, request.key != nil, !request.directives.noStore,
             !directives.noStore, response.statusCode >= 200,
-            // Parts are not stored, nor is what answers a condition of the user's own.
+            // Partial responses are not stored, nor are responses to the user's own conditional
+            // requests.
             response.statusCode != 206, response.statusCode != 304,
-            // A challenge is for who asks: stored, it would meet each answer to it.
+            // A stored challenge would be returned again for each request that answers it.
             response.statusCode != 401, response.statusCode != 407,
             request.headers.values(for: "Range").isEmpty,
             let selectors = request.selectors(for: response, isPublic: directives.isPublic)
@@ -29,8 +30,8 @@ extension CacheRules {
             selectors: selectors, userInfo: nil, storagePolicy: .allowed)
     }
 
-    /// The fields that ask whether a stored response still holds (§4.3.1); none that could not be
-    /// sent.
+    /// Returns the fields that revalidate a stored response (RFC 9111 §4.3.1), without values that
+    /// cannot be sent.
     func validators(of entry: CacheEntry) -> HTTPHeaders {
         var fields = HTTPHeaders()
         if let tag = entry.response.headers.values(for: "ETag").first, isReturnable(tag) {
@@ -44,7 +45,8 @@ extension CacheRules {
         return fields
     }
 
-    /// The entry brought up to date by a 304 (§4.3.4); `nil` when that is about another version.
+    /// Returns the entry updated with a 304 (RFC 9111 §4.3.4); `nil` if the 304 is about another
+    /// version.
     func freshened(
         _ entry: CacheEntry, by response: HTTPResponse, requestTime: Date, responseTime: Date
     ) -> CacheEntry? {
@@ -64,31 +66,31 @@ extension CacheRules {
             }
             fresh.response.headers.append(field)
         }
-        // An age of the past is no one's any more.
+        // The stored age is no longer valid.
         if response.headers.values(for: "Age").isEmpty {
             fresh.response.headers.remove(name: "Age")
         }
         return fresh
     }
 
-    /// What a server says about a stored response by answering a `HEAD` (§4.3.5).
+    /// What the response to a `HEAD` shows about a stored response (RFC 9111 §4.3.5).
     enum HeadVerdict: Equatable {
-        /// It is still that response; here brought up to date.
+        /// The stored response is unchanged; the entry is updated.
         case same(CacheEntry)
-        /// It is another one by now.
+        /// The stored response has changed.
         case other
-        /// The response does not say.
+        /// The response to the `HEAD` does not show whether it has changed.
         case unknown
     }
 
-    /// Compares what identifies a response: tag, time of change, length.
+    /// Compares what identifies a response: entity tag, time of last change, length.
     func compare(
         _ entry: CacheEntry, withHead response: HTTPResponse, requestTime: Date, responseTime: Date
     ) -> HeadVerdict {
         guard response.statusCode == 200, entry.response.statusCode == 200 else { return .unknown }
         let (new, old) = (response.headers, entry.response.headers)
         var isKnown = false
-        // The length is that of the coded body.
+        // `Content-Length` is the length of the encoded body.
         let isSameCoding =
             new.values(for: "Content-Encoding") == old.values(for: "Content-Encoding")
         for name in ["ETag", "Last-Modified"] + (isSameCoding ? ["Content-Length"] : []) {
@@ -103,7 +105,8 @@ extension CacheRules {
         return .same(fresh)
     }
 
-    /// Weak comparison (RFC 9110 §8.8.3.2); values that are not known byte by byte differ.
+    /// Compares two values by weak comparison (RFC 9110 §8.8.3.2); values that cannot be sent back
+    /// unchanged count as different.
     private static func isSame(_ new: String, _ old: String) -> Bool {
         isReturnable(new) && opaque(new).hasSameBytes(as: opaque(old))
     }
@@ -112,7 +115,8 @@ extension CacheRules {
         tag.droppingBytes(tag.startsWithBytes(of: "W/") ? 2 : 0)
     }
 
-    /// Fields of the message or the connection, which are not stored (§3.1, §3.2).
+    /// Whether a field belongs to the message or the connection, and is not updated by a 304 (RFC
+    /// 9111 §3.1, §3.2).
     private static func describesTheMessage(_ name: String) -> Bool {
         [
             "content-length", "content-encoding", "content-range", "content-type",
@@ -121,16 +125,17 @@ extension CacheRules {
         ].contains(name.lowercasedASCII)
     }
 
-    /// Whether a response takes the place of what was stored, and says that it is not to be stored
-    /// itself (§5.2.2.5): the next request would get an outdated response.
+    /// Whether a response replaces a stored one, but must not be stored itself (RFC 9111 §5.2.2.5).
+    ///
+    /// The stored one must then be removed, because it is outdated.
     func forgets(by response: HTTPResponse, to request: CacheRequest) -> Bool {
         request.method == .get && response.statusCode == 200
             && CacheEntry.saysSomething(response) && CacheControl(response.headers).noStore
     }
 
-    /// The keys of the entries that a response invalidates (§4.4).
+    /// Returns the keys of the entries that a response invalidates (RFC 9111 §4.4).
     ///
-    /// Other addresses that the answer names count only within its origin.
+    /// URLs in `Location` and `Content-Location` count only if they have the request's origin.
     func invalidated(by response: HTTPResponse, to request: HTTPRequest) -> [String] {
         let safe: [HTTPMethod] = [.get, .head, .options, .trace]
         guard !safe.contains(request.method), (200..<400).contains(response.statusCode),

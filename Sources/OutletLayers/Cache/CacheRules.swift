@@ -1,27 +1,27 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// What a private cache does with a request (RFC 9111, RFC 5861), as a value.
+/// The decisions of a private cache about requests (RFC 9111, RFC 5861).
 struct CacheRules: Sendable {
-    /// Whether a response that names no time is fresh for a tenth of the time since its last
-    /// change, a day at most (§4.2.2).
+    /// Whether a response without an explicit lifetime is fresh for a tenth of the time since its
+    /// last change, at most a day (RFC 9111 §4.2.2).
     var usesHeuristics = false
 
-    /// What becomes of a request.
+    /// What is done with a request.
     enum Decision: Sendable, Equatable {
-        /// The stored response answers it.
+        /// Respond with the stored response.
         case respond(CacheEntry)
-        /// The stored response answers it, and is validated afterwards.
+        /// Respond with the stored response, then revalidate it.
         case respondAndValidate(CacheEntry)
-        /// The stored response has to be revalidated.
+        /// Revalidate the stored response.
         case validate(CacheEntry)
-        /// The server is asked; if that fails, the stored response may do.
+        /// Send the request; if it fails, the stored response may be used.
         case load(fallback: CacheEntry?)
-        /// The server must not be asked, and nothing is stored.
+        /// Fail, because the request must not be sent and no usable response is stored.
         case refuse
     }
 
-    /// Whether a stored response can be looked for at all.
+    /// Whether a stored response may be used for a request at all.
     func maySearch(for request: CacheRequest) -> Bool {
         guard request.key != nil, request.method == .get || request.method == .head else {
             return false
@@ -32,7 +32,8 @@ struct CacheRules: Sendable {
         }
     }
 
-    /// A conditional request wants the server's own answer (§4.3.2).
+    /// Whether a request is conditional, so that the server itself has to respond (RFC 9111
+    /// §4.3.2).
     private func hasConditions(_ request: CacheRequest) -> Bool {
         request.headers.containsAny(of: Self.conditions)
     }
@@ -90,7 +91,7 @@ struct CacheRules: Sendable {
 
     // MARK: Freshness
 
-    /// How long a response has been too old for a request, in seconds; 0 or less while it is not.
+    /// How long a response has been too old for a request, in seconds; 0 or less if it is not.
     private func staleness(of entry: CacheEntry, for wish: CacheControl, now: Date) -> Double {
         // The clock was set back, so the age is unknown.
         guard now.timeIntervalSince(entry.responseTime) > -1 else { return .infinity }
@@ -105,7 +106,7 @@ struct CacheRules: Sendable {
         staleness(of: entry, for: CacheControl(), now: now) <= 0
     }
 
-    /// How old the response is, in seconds (§4.2.3).
+    /// The age of a response, in seconds (RFC 9111 §4.2.3).
     func age(of entry: CacheEntry, now: Date) -> Double {
         let apparent = max(0, entry.responseTime.timeIntervalSince(entry.date))
         let delay = max(0, entry.responseTime.timeIntervalSince(entry.requestTime))
@@ -113,7 +114,7 @@ struct CacheRules: Sendable {
         return max(apparent, Double(entry.facts.age) + delay) + resident
     }
 
-    /// How old the response may become, in seconds (§4.2.1, §4.2.2).
+    /// The freshness lifetime of a response, in seconds (RFC 9111 §4.2.1, §4.2.2).
     func lifetime(of entry: CacheEntry) -> Double {
         if let maxAge = entry.directives.maxAge { return Double(maxAge) }
         let headers = entry.response.headers
@@ -127,7 +128,7 @@ struct CacheRules: Sendable {
         return min(max(0, entry.date.timeIntervalSince(changed) / 10), 86_400)
     }
 
-    /// Whether a stale response may stand in for a failure (RFC 5861 §4).
+    /// Whether a stale response may be used instead of an error (RFC 5861 §4).
     func mayReplaceError(_ entry: CacheEntry, for request: CacheRequest, now: Date) -> Bool {
         let directives = entry.directives
         guard !directives.mustRevalidate, !directives.noCache, !request.directives.noCache,
@@ -137,10 +138,11 @@ struct CacheRules: Sendable {
         return staleness(of: entry, for: CacheControl(), now: now) <= Double(allowed)
     }
 
-    /// The status codes that count as failures there.
+    /// Whether a status code counts as an error for `stale-if-error` (RFC 5861 §4).
     static func isFailure(_ statusCode: Int) -> Bool { [500, 502, 503, 504].contains(statusCode) }
 
-    /// Status codes that may be stored without a word about it (RFC 9110 §15.1), parts left out.
+    /// Whether a status code may be stored without explicit permission (RFC 9110 §15.1); partial
+    /// responses (206) are left out.
     static func isCacheable(_ statusCode: Int) -> Bool {
         [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501].contains(statusCode)
     }

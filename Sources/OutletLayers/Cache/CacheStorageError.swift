@@ -1,11 +1,13 @@
 import Glibc
 import OutletFiles
 
-/// Why responses, cookies or hosts could not be kept on disk; requests go on without.
+/// The error when responses, cookies or HSTS hosts cannot be written to disk.
+///
+/// It does not affect requests.
 public struct CacheStorageError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The file or the directory.
     public let path: String
-    /// What went wrong, and the system's word for it.
+    /// The failed operation and the system's error message.
     public let reason: String
 
     init(_ failure: PrivateFile.Failure) {
@@ -13,6 +15,6 @@ public struct CacheStorageError: Error, Sendable, Equatable, CustomStringConvert
         reason = "\(failure.what): \(String(cString: strerror(failure.number)))"
     }
 
-    /// The path and the fault.
+    /// The path and the reason.
     public var description: String { "\(path): \(reason)" }
 }

@@ -3,7 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// The effect of the network's response on the stored one.
+/// Processes the network's response, for the handler and the stored entry.
 extension CacheTask: TransferHandler {
     func transfer(_ inner: any TransferTask, didRefuseServer refusal: any Error) {
         guard let handler = course.withLock({ $0.handler }) else { return }
@@ -21,7 +21,7 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
         let now = Date()
-        // A call of the handler can come before `start` has returned the task.
+        // The transport may call this before `start` has returned the task.
         self.inner.note(inner)
         let (handler, isWithheld, isPlayed) = course.withLock { state in
             let isPlayed = state.source == .cache
@@ -36,7 +36,7 @@ extension CacheTask: TransferHandler {
             return (state.handler, state.isWithheld, isPlayed)
         }
         if isWithheld { handler?.transfer(self, didUse: head, turn: turn) }
-        // A body that is withheld is dropped as it comes.
+        // A withheld body is dropped in `transfer(_:didReceive:turn:)`.
         guard !isWithheld, let handler else { return .deliver(.chunks) }
         let decision = handler.transfer(self, didReceive: head, turn: turn)
         let delivery = course.withLock { state in
@@ -55,8 +55,8 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
         let (handler, dropping) = course.withLock { state in
-            // By its count, not by itself: a second owner would make each piece a copy of all
-            // before.
+            // Reads the count only: a copy of the data in a variable would make `append` copy all
+            // bytes each time.
             if let count = state.passed?.count {
                 let fits = count + chunk.count <= caching.cache.bodyLimit
                 if fits { state.passed?.append(contentsOf: chunk) } else { state.passed = nil }
@@ -105,7 +105,7 @@ extension CacheTask: TransferHandler {
             play(stored.response, stored.data, .localCache, result.metrics)
             return
         }
-        // Of an answer that was withheld the body is gone.
+        // The body of a withheld response was dropped, so it cannot be delivered.
         guard let response = result.response, result.error == nil, !isWithheld else {
             finish(result, turn: turn)
             return
@@ -124,13 +124,14 @@ extension CacheTask: TransferHandler {
         keep(response, result, now, turn)
     }
 
-    /// Whether what the server says may be kept.
+    /// Whether data from the server may be stored.
     private func mayKeep(from inner: any TransferTask) -> Bool {
         inner.mayKeep(
             from: job.request.url, verifiesCertificates: caching.verifiesCertificates)
     }
 
-    /// Brings what a `GET` has stored up to date by the answer to a `HEAD`, or forgets it (§4.3.5).
+    /// Updates a stored `GET` response with the response to a `HEAD`, or removes it (RFC 9111
+    /// §4.3.5).
     private func learn(fromHead response: HTTPResponse, _ now: Date) {
         guard let key = request.key, response.statusCode == 200 else { return }
         let (caching, request, start) = (caching, request, start)
@@ -154,13 +155,14 @@ extension CacheTask: TransferHandler {
         }
     }
 
-    /// Whether no answer came at all, which a stored one may stand in for.
+    /// Whether there is no response at all because of an error that a stored response may replace.
     private func isOutage(_ result: TransferResult) -> Bool {
         guard let error = result.error, result.response == nil else { return false }
         return error.code != .cancelled && error.code != .transportClosed
     }
 
-    /// The stored response holds, and answers; asks anew if the 304 is about another version.
+    /// Delivers the revalidated response; sends the request again if the 304 is about another
+    /// version.
     private func confirm(
         _ stored: CacheEntry, _ response: HTTPResponse, _ result: TransferResult, _ now: Date,
         mayKeep: Bool

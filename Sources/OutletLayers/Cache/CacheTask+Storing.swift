@@ -4,7 +4,7 @@ import OutletFiles
 import OutletHTTP
 import OutletTransport
 
-/// What becomes of a response that has come whole: it is stored, if it may be, and handed over.
+/// Stores complete responses.
 extension CacheTask {
     /// Stores a response, whether its body is in memory or in a file, and reports the end.
     func keep(
@@ -14,7 +14,7 @@ extension CacheTask {
         switch delivery {
         case .collect: store(result.body ?? Data(), response, result, now, turn)
         case .file(let path, 0) where mayStoreFile(response, now):
-            // The transport's thread does not wait for a disk.
+            // The transport's thread must not wait for a disk.
             DiskQueue.shared.async { [self] in
                 let turn = TransportTurn()
                 let data = Data(contentOf: path, limit: caching.cache.bodyLimit)
@@ -25,9 +25,10 @@ extension CacheTask {
         }
     }
 
-    /// Whether to read a file: if its content is small enough and the response can be stored.
+    /// Whether to read a downloaded file, because the response can be stored and is small enough.
     ///
-    /// A resumed file is not: its response is a part.
+    /// Responses without fields for caching are stored only if the request's cache policy uses
+    /// them.
     private func mayStoreFile(_ response: HTTPResponse, _ now: Date) -> Bool {
         let answersAgain =
             CacheEntry.saysSomething(response) || request.policy == .returnCacheDataElseLoad
@@ -35,7 +36,8 @@ extension CacheTask {
         return answersAgain && mayStore(response, now)
     }
 
-    /// Whether a body that is not in memory as a whole is worth keeping.
+    /// Whether a response can be stored and its body is small enough, as far as its length is
+    /// known.
     func mayStore(_ response: HTTPResponse, _ now: Date) -> Bool {
         response.expectedContentLength <= Int64(caching.cache.bodyLimit)
             && entry(for: response, Data(), now) != nil

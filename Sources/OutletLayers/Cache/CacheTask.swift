@@ -3,10 +3,9 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// A transfer that the session's cache has a say in: answered by it, validated, or carried and
-/// stored.
+/// A transfer through the cache layer: answered from the cache, revalidated, or sent and stored.
 ///
-/// To its request it is one transfer, whatever it takes.
+/// Its handler sees one transfer, even if several are made.
 final class CacheTask: TransferTask {
     let identifier = TransferIdentifier.next()
     let caching: CacheLayer
@@ -20,24 +19,25 @@ final class CacheTask: TransferTask {
     let inner: InnerTransfer
 
     struct State: Sendable {
-        /// Set to `nil` at the end, so that the end is reported once only.
+        /// Set to `nil` at the end, so that the end is reported only once.
         var handler: (any TransferHandler)?
-        /// The stored response that is being validated, or may replace a failure.
+        /// The stored response that is being revalidated, or may replace an error.
         var stored: CacheEntry?
-        /// Whether a 304 says that it holds.
+        /// Whether the request is conditional, so that a 304 means that `stored` is still valid.
         var isValidating = false
-        /// Where the body of the transfer goes: as its job says, if the handler says nothing else.
+        /// Where the body goes: set by the job, or by the handler when it receives the head.
         var delivery: BodyDelivery
-        /// Where the response that the handler gets comes from.
+        /// The source of the response that the handler receives.
         var source = ResponseSource.network
-        /// The transfer's head and body are kept from the handler.
+        /// Whether head and body of the transfer are not passed to the handler.
         var isWithheld = false
-        /// What has passed of a body that goes to the handler piece by piece; `nil` when it is not
-        /// to be stored, or too large.
+        /// A copy of the body that was passed to the handler in chunks.
+        ///
+        /// `nil` if it is not to be stored, or is too large.
         var passed: Data?
-        /// The body so far that is not passed to the handler.
+        /// The withheld body, which is not delivered.
         var dropped = DroppedBody()
-        /// Properties of the last transfer, for when it has ended.
+        /// Properties of the last transfer, valid after its end.
         var proxy = ""
         var isServerVerified = true
     }
@@ -65,7 +65,7 @@ final class CacheTask: TransferTask {
         inner = InnerTransfer(reportsProgress: job.reportsProgress)
     }
 
-    // MARK: The handler's side
+    // MARK: State and control
 
     var state: TransferState { inner.state }
 
@@ -121,7 +121,7 @@ final class CacheTask: TransferTask {
         }
     }
 
-    /// What goes on a file that is there already does not come from the cache.
+    /// Whether a stored response can be delivered; it cannot be appended to an existing file.
     private func canPlay(_ entry: CacheEntry) -> Bool {
         if case .file(_, let offset) = job.delivery { return offset == 0 }
         return true
@@ -129,7 +129,7 @@ final class CacheTask: TransferTask {
 
     private func answer(with entry: CacheEntry) {
         var response = entry.response
-        // A response that was not validated says how old it is (RFC 9111 §5.1).
+        // A response that was not revalidated has an `Age` field (RFC 9111 §5.1).
         let age = min(caching.cache.rules.age(of: entry, now: start), 1e9)
         response.headers.update(name: "Age", value: "\(Int(age))")
         var metrics = TransferMetrics()
@@ -164,7 +164,7 @@ final class CacheTask: TransferTask {
         if !isBegun { end(.cancelled) }
     }
 
-    /// Hands a stored response over.
+    /// Delivers a stored response to the handler.
     func play(
         _ response: HTTPResponse, _ data: Data, _ type: TransferMetrics.ResourceFetchType,
         _ measured: TransferMetrics
@@ -187,16 +187,16 @@ final class CacheTask: TransferTask {
         if !isBegun { end(.cancelled) }
     }
 
-    // MARK: The end
+    // MARK: Ending
 
-    /// Ends without a transfer.
+    /// Ends the task without a transfer.
     func end(_ error: TransferError) {
         let turn = TransportTurn()
         finish(TransferResult(error: error), turn: turn)
         turn.end()
     }
 
-    /// Reports the end, once.
+    /// Reports the end to the handler, at most once.
     func finish(_ result: TransferResult, turn: TransportTurn) {
         let handler = course.withLock { state in
             defer {

@@ -1,15 +1,15 @@
-/// Stored responses in memory: the least recently used go first once the capacity is passed.
+/// Stored responses in memory; the least recently used are removed when the capacity is exceeded.
 ///
-/// A value; its owner holds a lock.
+/// Not synchronized: the owner holds a lock.
 struct MemoryStore: Sendable {
-    /// How many responses one address may have, for different values of what `Vary` names.
+    /// The maximum number of responses for one URL, for different values of the fields in `Vary`.
     private static let variantLimit = 8
 
     private struct Node: Sendable {
         let key: String
         var entries: [CacheEntry]
         var cost: Int
-        /// Neighbours in the order of use; -1 for none.
+        /// The neighbours in order of use; -1 for none.
         var newer: Int
         var older: Int
     }
@@ -19,7 +19,7 @@ struct MemoryStore: Sendable {
     private var indices: [String: Int] = [:]
     private var newest = -1
     private var oldest = -1
-    /// Bytes in use.
+    /// The number of bytes used.
     private(set) var usage = 0
     var capacity: Int {
         didSet { shrink() }
@@ -29,7 +29,7 @@ struct MemoryStore: Sendable {
         self.capacity = capacity
     }
 
-    /// Larger entries would evict too many others.
+    /// The maximum size of an entry; larger ones would remove too many others.
     var entryLimit: Int { capacity / 8 }
 
     mutating func entries(for key: String) -> [CacheEntry] {
@@ -39,7 +39,7 @@ struct MemoryStore: Sendable {
         return nodes[index]?.entries ?? []
     }
 
-    /// Keeps an entry in place of the one for the same requests.
+    /// Stores an entry; replaces the one for the same requests.
     mutating func store(_ entry: CacheEntry, for key: String) {
         var entries = nodes(for: key)
         entries.removeAll { $0.selectors == entry.selectors }

@@ -2,12 +2,12 @@ import FoundationEssentials
 import OutletHTTP
 import Synchronization
 
-/// The cache keys of the URLs requested most recently.
+/// The cache keys of the most recently requested URLs.
 ///
-/// To bring an address into canonical form costs as much as all else that a stored response costs
+/// Converting a URL to canonical form costs as much as everything else for a stored response
 /// (`Benchmarks/count stored`).
 final class RecentKeys: Sendable {
-    /// For all caches, because a key depends on the request alone.
+    /// Shared by all caches, because a key depends only on the request.
     static let shared = RecentKeys()
 
     private struct Entry: Sendable {
@@ -16,11 +16,12 @@ final class RecentKeys: Sendable {
     }
 
     private static let limit = 8
-    /// Longer URLs are parsed each time, because the entries here are never released.
+    /// The maximum length of a URL; longer ones are parsed each time, because entries are never
+    /// released.
     private static let longest = 1024
     private let entries = Mutex<(list: [Entry], oldest: Int)>(([], 0))
 
-    /// The key of a request; `nil` when no cache can help.
+    /// Returns the cache key of a request; `nil` if the request cannot be cached.
     func key(of request: HTTPRequest) -> String? {
         guard let url = request.url, request.headers["Host"] == nil else {
             return CacheRequest.key(of: request)

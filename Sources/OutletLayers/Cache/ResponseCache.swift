@@ -111,8 +111,8 @@ public final class ResponseCache: Sendable {
 
     /// Stores a response for a request, even if HTTP forbids it, as if it had just been received.
     ///
-    /// Does nothing if the request's URL is not a URL that can be cached, or the response contains
-    /// `Vary: *`. The disk is written later; see ``flush()``.
+    /// Does nothing if the request's URL has no canonical form, if the response contains `Vary: *`,
+    /// or if its storage policy is `notAllowed`. The disk is written later; see ``flush()``.
     ///
     /// - Parameters:
     ///   - cachedResponse: The response to store.
@@ -217,7 +217,7 @@ public final class ResponseCache: Sendable {
 
     /// Replaces a stored response with one that the server has revalidated, or removes it.
     ///
-    /// It is removed if the server now forbids storing it, and stored anew if it now applies to
+    /// It is removed if the server now forbids storing it, and replaced if it now applies to
     /// other requests.
     ///
     /// - Parameters:

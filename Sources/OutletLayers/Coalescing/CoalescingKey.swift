@@ -2,11 +2,11 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What two requests must have in common to share one transfer.
+/// The values that two requests must have in common to share one transfer.
 struct CoalescingKey: Hashable, Sendable {
     private let method: HTTPMethod
     private let address: String
-    /// Name in lower case and value of each field that counts, by name.
+    /// The name in lower case and the value of each relevant field, sorted by name.
     private let fields: [[String]]
     private let timeout: Double
     private let credential: Credential?
@@ -17,13 +17,13 @@ struct CoalescingKey: Hashable, Sendable {
         "x-request-id", "x-correlation-id", "traceparent", "tracestate",
     ]
 
-    /// The key of a transfer; `nil` for those that are never shared.
+    /// Makes the key of a job; `nil` for jobs that are never shared.
     init?(_ job: TransferJob) {
         let request = job.request
         guard request.method == .get || request.method == .head, request.body.isNone,
             job.delivery == .collect, let url = request.url,
             let canonical = try? CanonicalAddress(url.absoluteString),
-            // An answer that was given to this request is for it alone.
+            // A response that was supplied with a request is for this request only.
             request.givenAnswer == nil, !request.hasContext || !request.context.needsOwnTransfer
         else { return nil }
         method = request.method

@@ -2,23 +2,31 @@ import Dispatch
 import OutletHTTP
 public import OutletTransport
 
-/// Lets equal jobs that are under way at the same time share one transfer.
+/// Combines equal jobs that are active at the same time into one transfer.
 ///
-/// Each handler is called as for a transfer of its own. Jobs that do not ask for it
-/// (`TransferJob.sharesTransfer`) are passed on.
+/// Each handler is called as if its job had its own transfer. Jobs without
+/// `TransferJob.sharesTransfer` are only forwarded.
 public final class CoalescingLayer: TransportLayer {
-    /// Carries what this layer lets through.
+    /// The wrapped transport.
     public let next: any Transport
-    /// Where the handlers of a shared transfer are called with its result.
+    /// Calls the handlers of a shared transfer with its result.
     let queue = DispatchQueue(label: "outlet.coalescing")
     private let shared = Lock<[CoalescingKey: SharedTransfer]>([:])
 
     /// Makes the layer.
+    ///
+    /// - Parameter next: The transport to wrap.
     public init(around next: any Transport) {
         self.next = next
     }
 
-    /// Joins the transfer of an equal job, or starts one that equal jobs may join.
+    /// Joins the transfer of an equal job, or starts a transfer that equal jobs can join.
+    ///
+    /// - Parameters:
+    ///   - job: The job.
+    ///   - handler: Receives the events, as from a transport; the final head and the body after the
+    ///     shared transfer has ended.
+    /// - Returns: The transfer of this job.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         guard job.sharesTransfer, let key = CoalescingKey(job) else {
             return next.start(job, handler: handler)
@@ -36,7 +44,7 @@ public final class CoalescingLayer: TransportLayer {
         }
     }
 
-    /// No more may join.
+    /// Removes a transfer that no further jobs may join.
     func remove(_ transfer: SharedTransfer, _ key: CoalescingKey) {
         shared.withLock { shared in
             if shared[key] === transfer { shared[key] = nil }

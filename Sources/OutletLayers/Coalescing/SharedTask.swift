@@ -2,18 +2,18 @@ import Dispatch
 import OutletHTTP
 import OutletTransport
 
-/// What one of those who share a transfer has in its place.
+/// The transfer of one job, as its handler sees it, that shares a transfer with other jobs.
 final class SharedTask: TransferTask {
     let identifier = TransferIdentifier.next()
     let reportsProgress: Bool
     private let job: TransferJob
     private let transfer: SharedTransfer
     private let queue: DispatchQueue
-    /// The result's being played.
+    /// The delivery of the result.
     private let inner: InnerTransfer
 
     private struct State: Sendable {
-        /// Set to `nil` at the end, so that the end is reported once only.
+        /// Set to `nil` at the end, so that the end is reported only once.
         var handler: (any TransferHandler)?
         var request: HTTPRequest
         var proxy = ""
@@ -83,8 +83,11 @@ final class SharedTask: TransferTask {
 
     /// Reports the result as if the transfer were this task's own.
     ///
-    /// - Parameter isFirst: Whether the transfer counts as this task's; it counts for one task
-    ///   only.
+    /// - Parameters:
+    ///   - result: The result of the shared transfer.
+    ///   - task: The shared transfer.
+    ///   - isFirst: Whether this task reports the transfer's source as its own; exactly one task
+    ///     does, and the others report `shared`.
     func play(_ result: TransferResult, of task: any TransferTask, isFirst: Bool) {
         mutable.withLock { state in
             state.request = task.currentRequest ?? job.request
@@ -94,7 +97,7 @@ final class SharedTask: TransferTask {
             state.credentialsSent = task.credentialsSent
         }
         let isBegun = inner.begin { wishes in
-            // The progress was reported in the meantime.
+            // Progress was already reported during the shared transfer.
             var job = job
             job.reportsProgress = false
             return PlayedTransfer.start(
@@ -103,7 +106,7 @@ final class SharedTask: TransferTask {
         if !isBegun { queue.async { self.finish(TransferResult(error: .cancelled)) } }
     }
 
-    /// Reports the end, once.
+    /// Reports the end to the handler, at most once.
     private func finish(_ result: TransferResult) {
         let turn = TransportTurn()
         defer { turn.end() }
@@ -120,7 +123,7 @@ final class SharedTask: TransferTask {
     }
 }
 
-/// The result as it is played.
+/// Forwards the events of the delivered result.
 extension SharedTask: TransferHandler {
     func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn

@@ -1,9 +1,9 @@
 import OutletHTTP
 import OutletTransport
 
-/// One transfer of several equal jobs.
+/// The transfer that several equal jobs share.
 ///
-/// It waits while all have suspended it, and ends early when all have gone.
+/// It is suspended while all its tasks are suspended, and cancelled when all are cancelled.
 ///
 /// Thread: any. Handlers and transports are called outside the lock.
 final class SharedTransfer: TransferHandler {
@@ -13,9 +13,12 @@ final class SharedTransfer: TransferHandler {
     private let inner: InnerTransfer
     private let machine = Lock(SharingMachine<SharedTask>())
 
+    /// Makes a transfer without tasks, which ``join(_:)`` starts.
+    ///
     /// - Parameters:
-    ///   - job: What all of them ask for.
-    ///   - key: Where the layer finds this.
+    ///   - job: The job, equal for all tasks.
+    ///   - layer: The layer that sends the job.
+    ///   - key: The key of this transfer in the layer.
     init(of job: TransferJob, _ layer: CoalescingLayer, _ key: CoalescingKey) {
         self.job = job
         self.layer = layer
@@ -23,11 +26,11 @@ final class SharedTransfer: TransferHandler {
         inner = InnerTransfer(reportsProgress: job.reportsProgress)
     }
 
-    // MARK: Who shares
+    // MARK: Tasks
 
-    /// Adds a task; the first one begins the transfer.
+    /// Adds a task; the first one starts the transfer.
     ///
-    /// - Returns: False if it comes too late.
+    /// - Returns: False if the transfer has ended.
     func join(_ task: SharedTask) -> Bool {
         switch machine.withLock({ $0.join(task, id: task.identifier) }) {
         case .comesTooLate: return false
@@ -43,14 +46,14 @@ final class SharedTransfer: TransferHandler {
         return true
     }
 
-    /// A task is cancelled: it goes alone, the last one with the transfer.
+    /// Removes a cancelled task; the last one cancels the transfer.
     func leave(_ task: SharedTask) {
         guard machine.withLock({ $0.leave(task.identifier) }) else { return settle() }
         layer.remove(self, key)
         _ = inner.cancel()
     }
 
-    /// A task waits, or goes on.
+    /// Records that a task was suspended or resumed.
     func suspend(_ task: SharedTask, _ isSuspended: Bool) {
         machine.withLock { $0.suspend(task.identifier, isSuspended) }
         settle()

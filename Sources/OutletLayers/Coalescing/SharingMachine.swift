@@ -1,20 +1,20 @@
-/// Which jobs share one transfer, as a value: no lock, no transfer.
+/// The state machine of a shared transfer, without lock and transfer.
 ///
-/// The first member begins the transfer, the last one to leave ends it, and it waits while all are
-/// suspended.
+/// The first member starts the transfer, and the last one to leave ends it. The transfer is
+/// suspended while all members are suspended.
 struct SharingMachine<Member: Sendable>: Sendable {
-    /// What follows for a job that wants to share.
+    /// What a job that wants to join has to do.
     enum Joining: Equatable, Sendable {
-        /// It is the first: the transfer begins.
+        /// Start the transfer, because it is the first job.
         case begins
-        /// It shares the transfer that is under way.
+        /// Share the active transfer.
         case joins
-        /// The transfer is over; the job needs another one.
+        /// Use another transfer, because this one has ended.
         case comesTooLate
     }
 
     private var entries: [(id: UInt64, member: Member)] = []
-    /// The ids of those that are suspended.
+    /// The IDs of the suspended members.
     private var suspended: Set<UInt64> = []
     private var isBegun = false
     private var isOver = false
@@ -22,7 +22,7 @@ struct SharingMachine<Member: Sendable>: Sendable {
     /// The members, in the order in which they joined.
     var members: [Member] { entries.map(\.member) }
 
-    /// Whether the transfer is to wait.
+    /// Whether the transfer has to be suspended.
     var allAreSuspended: Bool { !entries.isEmpty && suspended.count == entries.count }
 
     /// Adds a member, unless the transfer is over.
@@ -35,7 +35,8 @@ struct SharingMachine<Member: Sendable>: Sendable {
 
     /// Removes a member.
     ///
-    /// - Returns: Whether it was the last one, and the transfer ends; once.
+    /// - Returns: Whether it was the last one, so that the transfer has to be cancelled; true only
+    ///   once.
     mutating func leave(_ id: UInt64) -> Bool {
         entries.removeAll { $0.id == id }
         suspended.remove(id)
@@ -44,7 +45,7 @@ struct SharingMachine<Member: Sendable>: Sendable {
         return true
     }
 
-    /// Suspends or resumes a member; no effect for those that have left.
+    /// Suspends or resumes a member; no effect for members that have left.
     mutating func suspend(_ id: UInt64, _ isSuspended: Bool) {
         if isSuspended, entries.contains(where: { $0.id == id }) {
             suspended.insert(id)
@@ -53,9 +54,9 @@ struct SharingMachine<Member: Sendable>: Sendable {
         }
     }
 
-    /// The transfer has ended.
+    /// Ends the transfer.
     ///
-    /// - Returns: Those that get its result, in the order in which they joined.
+    /// - Returns: The members that receive its result, in the order in which they joined.
     mutating func finish() -> [Member] {
         isOver = true
         defer {

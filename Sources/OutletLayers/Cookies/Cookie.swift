@@ -1,37 +1,38 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// A name and a value that a server wants back, and when (RFC 6265).
+/// An HTTP cookie (RFC 6265).
 public struct Cookie: Sendable, Hashable {
-    /// What a server says about requests from other sites; kept, but for browsers to heed.
+    /// The `SameSite` attribute, which is stored, but has an effect only in browsers.
     public enum SameSite: String, Sendable, CaseIterable {
-        /// From its own site only.
+        /// Send the cookie only with requests from its own site.
         case strict = "Strict"
-        /// From its own site, and by links that lead there.
+        /// Send it also when a link from another site is followed.
         case lax = "Lax"
-        /// From anywhere.
+        /// Send it with all requests.
         case none = "None"
     }
 
     /// The name; may be empty.
     public var name: String
-    /// The value, as sent.
+    /// The value, as it is sent.
     public var value: String
-    /// The host that gets the cookie, in lower case, without a leading dot.
+    /// The host the cookie is sent to, in lower case, without a leading dot.
     public var domain: String
-    /// Whether that host alone gets it, and no name under it.
+    /// Whether the cookie is sent only to that host, and not to its subdomains.
     public var isHostOnly: Bool
-    /// Addresses at or under this path get it.
+    /// The path at and below which the cookie is sent.
     public var path: String
-    /// When it ends; with the session if `nil`.
+    /// The time when the cookie expires; `nil` for the end of the session.
     public var expiresDate: Date?
-    /// Whether it travels encrypted only.
+    /// Whether the cookie is sent only over encrypted connections.
     public var isSecure: Bool
-    /// Whether a browser would keep it from scripts.
+    /// Whether a browser must hide the cookie from scripts.
     public var isHTTPOnly: Bool
-    /// What the server says about requests from other sites.
+    /// The `SameSite` attribute; `nil` if the server has not set it.
     public var sameSite: SameSite?
-    /// When it was first set; orders cookies of one path.
+    /// The time when the cookie was first set, which determines the order among cookies with
+    /// equally long paths.
     public var creationDate: Date
 
     /// Makes a cookie.
@@ -39,13 +40,13 @@ public struct Cookie: Sendable, Hashable {
     /// - Parameters:
     ///   - name: The name.
     ///   - value: The value.
-    ///   - domain: Who gets it; with a leading dot, names under it as well.
-    ///   - path: Addresses at or under this path get it.
-    ///   - expiresDate: When it ends; with the session if `nil`.
-    ///   - isSecure: Whether it travels encrypted only.
-    ///   - isHTTPOnly: Whether a browser would keep it from scripts.
-    ///   - sameSite: What it says about requests from other sites.
-    ///   - creationDate: When it was first set.
+    ///   - domain: The host the cookie is sent to; with a leading dot, also to its subdomains.
+    ///   - path: The path at and below which the cookie is sent; `/` by default.
+    ///   - expiresDate: The time when it expires; `nil`, the default, for the end of the session.
+    ///   - isSecure: Whether it is sent only over encrypted connections; false by default.
+    ///   - isHTTPOnly: Whether a browser must hide it from scripts; false by default.
+    ///   - sameSite: The `SameSite` attribute; `nil` by default.
+    ///   - creationDate: The time when it was first set; now by default.
     public init(
         name: String, value: String, domain: String, path: String = "/", expiresDate: Date? = nil,
         isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite? = nil,
@@ -63,18 +64,19 @@ public struct Cookie: Sendable, Hashable {
         self.creationDate = creationDate
     }
 
-    /// Whether it ends with the session.
+    /// Whether the cookie expires at the end of the session.
     public var isSessionOnly: Bool { expiresDate == nil }
 
-    /// The cookies that an answer from an address sets, those that are refused left out.
+    /// Returns the cookies that a response sets, without those that must be refused.
     ///
-    /// Refused are cookies for other hosts or for public suffixes, `Secure` ones that came in clear
-    /// (but from this machine), and those that break the promise of their prefix (RFC 6265bis
-    /// §4.1.3).
+    /// Refused are cookies for other hosts or for public suffixes, `Secure` cookies over an
+    /// unencrypted connection (except to this machine), and cookies that violate the rules of their
+    /// name's prefix (RFC 6265bis §4.1.3).
     ///
     /// - Parameters:
     ///   - headerFields: The fields of the response; each `Set-Cookie` is one cookie.
-    ///   - url: The address of the request that was answered.
+    ///   - url: The URL of the request.
+    /// - Returns: The cookies, in the order of their fields.
     public static func cookies(
         withResponseHeaderFields headerFields: HTTPHeaders, for url: URL
     ) -> [Cookie] {
@@ -85,31 +87,40 @@ public struct Cookie: Sendable, Hashable {
         }
     }
 
-    /// The `Cookie` field that sends the given cookies, in their order; empty for none.
+    /// Returns the `Cookie` field that sends cookies.
+    ///
+    /// - Parameter cookies: The cookies, in the order in which they are sent.
+    /// - Returns: The field; empty if there are no cookies.
     public static func requestHeaderFields(with cookies: [Cookie]) -> HTTPHeaders {
         cookies.isEmpty ? [:] : ["Cookie": cookies.map(\.pair).joined(separator: "; ")]
     }
 
-    /// As it is sent.
+    /// The text that is sent for the cookie.
     var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
 
-    /// Whether it is for that host.
+    /// Whether the cookie is sent to a host.
     func isFor(host: String) -> Bool {
         host == domain || (!isHostOnly && Origin.isName(host, under: domain))
     }
 
-    /// Whether a text can be a host in a file: letters, digits, hyphens, underscores, dots and
-    /// colons, not beginning with a dot.
+    /// Whether a text can be the host in a line of a file: letters, digits, hyphens, underscores,
+    /// dots and colons, without a leading dot.
     static func isHost(_ text: some StringProtocol) -> Bool {
         guard let first = text.utf8.first, first != UInt8(ascii: ".") else { return false }
         return text.utf8.allSatisfy { $0.isAlpha || $0.isDigit || "-_.:".utf8.contains($0) }
     }
 
-    /// Whether a cookie keeps what its prefix promises (RFC 6265bis §4.1.3).
+    /// Whether a cookie satisfies the rules of its name's prefix (RFC 6265bis §4.1.3).
     ///
-    /// Without a name the value is sent alone; a server would read a name with a prefix in it.
+    /// Without a name only the value is sent, so a server would take a prefix in it for that of a
+    /// name.
     ///
-    /// - Parameter isOfHost: Whether it is for the whole of one host, and no other.
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - value: The value.
+    ///   - isSecure: Whether the cookie has the attribute `Secure`.
+    ///   - isOfHost: Whether the cookie applies to all paths of exactly one host.
+    /// - Returns: True for names without such a prefix, too.
     static func keepsPrefix(
         name: String, value: String, isSecure: Bool, isOfHost: Bool
     ) -> Bool {
@@ -119,7 +130,7 @@ public struct Cookie: Sendable, Hashable {
         return !name.isEmpty && isSecure && (isOfHost || !isForHost)
     }
 
-    /// Whether it is the same but for when it was first set.
+    /// Whether two cookies are equal except for their creation date.
     func isSame(as other: Cookie) -> Bool {
         value.hasSameBytes(as: other.value) && name.hasSameBytes(as: other.name)
             && domain.hasSameBytes(as: other.domain) && path.hasSameBytes(as: other.path)
@@ -128,7 +139,7 @@ public struct Cookie: Sendable, Hashable {
             && sameSite == other.sameSite
     }
 
-    /// Whether it is for that path (RFC 6265 §5.1.4).
+    /// Whether the cookie is sent to a path (RFC 6265 §5.1.4).
     func isFor(path: String) -> Bool {
         if self.path.hasSameBytes(as: "/") { return true }
         guard path.startsWithBytes(of: self.path) else { return false }
@@ -138,7 +149,7 @@ public struct Cookie: Sendable, Hashable {
 }
 
 extension Cookie: CustomStringConvertible {
-    /// Name, host and path; the value is left out, it may be a secret.
+    /// Name, host and path, without the value, which may be secret.
     public var description: String {
         "\(name)=••• for \(isHostOnly ? "" : ".")\(domain)\(path)"
     }

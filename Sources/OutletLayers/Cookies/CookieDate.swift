@@ -1,13 +1,13 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// The dates that servers write into cookies, which are of every kind (RFC 6265 §5.1.1).
+/// Parses the dates in cookies, which have many formats (RFC 6265 §5.1.1).
 enum CookieDate {
     private static let months = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ]
 
-    /// The time that a text names; `nil` without a day, a month, a year and a time of day.
+    /// Parses a date; `nil` unless it has a day, a month, a year and a time of day.
     static func parse(_ text: String) -> Date? {
         var time: (Int, Int, Int)?
         var day: Int?
@@ -46,7 +46,7 @@ enum CookieDate {
         return (hour, minute, second)
     }
 
-    /// The number that a token begins with; behind its digits there may be anything but a digit.
+    /// Parses the number at the start of a token; it may be followed by anything but a digit.
     private static func number(_ token: Substring, digits: ClosedRange<Int>) -> Int? {
         let leading = token.prefix(whileByte: \.isDigit)
         return digits.contains(leading.utf8.count) ? leading.decimal() : nil

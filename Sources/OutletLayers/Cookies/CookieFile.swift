@@ -2,12 +2,13 @@ import FoundationEssentials
 import OutletHTTP
 import OutletPublicSuffix
 
-/// Cookies in Netscape's file format: a line each, seven fields between tabs.
+/// Netscape's file format for cookies: one line per cookie, with seven fields separated by tabs.
 enum CookieFile {
     private static let httpOnly = "#HttpOnly_"
     private static let sameSite = "#SameSite="
 
-    /// The lines of those cookies that the format can carry: it has no escapes.
+    /// Returns the file's text, without cookies that the format cannot represent because it has no
+    /// escapes.
     static func encode(_ cookies: [Cookie]) -> String {
         var text = "# Netscape HTTP Cookie File\n\n"
         for cookie in cookies where isWritable(cookie) {
@@ -23,7 +24,8 @@ enum CookieFile {
         return text
     }
 
-    /// The cookies that a server could have set; other lines are passed over.
+    /// Returns the cookies of a file's text; ignores lines that are invalid or that no server could
+    /// have set.
     static func decode(_ text: String) -> [Cookie] {
         var cookies: [Cookie] = []
         var sameSite: Cookie.SameSite?
@@ -47,7 +49,7 @@ enum CookieFile {
 
     private static func cookie(_ line: Substring) -> Cookie? {
         let fields = line.parts(separatedBy: "\t").map(String.init)
-        // A cookie without a value may lack its last tab.
+        // The last tab may be missing if the value is empty.
         guard fields.count == 7 || fields.count == 6, let end = fields[4].decimal(Int64.self) else {
             return nil
         }
@@ -61,7 +63,7 @@ enum CookieFile {
         return isWritable(cookie) && isSettable(cookie) ? cookie : nil
     }
 
-    /// Whether the fields stay one line of seven, and are a cookie's.
+    /// Whether the cookie can be written as one line of seven fields.
     private static func isWritable(_ cookie: Cookie) -> Bool {
         Cookie.isHost(cookie.domain) && cookie.path.startsWithBytes(of: "/")
             && [cookie.path, cookie.name, cookie.value].allSatisfy { field in
@@ -69,7 +71,7 @@ enum CookieFile {
             }
     }
 
-    /// Whether a server could have set it (RFC 6265bis §5.7), as far as the file shows.
+    /// Whether a server could have set the cookie (RFC 6265bis §5.7), as far as the file shows it.
     private static func isSettable(_ cookie: Cookie) -> Bool {
         let isOfMany = Origin.isAddress(cookie.domain) || PublicSuffixList.contains(cookie.domain)
         return (cookie.isHostOnly || !isOfMany)
@@ -79,7 +81,8 @@ enum CookieFile {
                 isOfHost: cookie.isHostOnly && cookie.path.hasSameBytes(as: "/"))
     }
 
-    /// Seconds since 1970; 0 stands for the session's end, and is no time of a cookie's.
+    /// Returns the expiry in seconds since 1970; 0 means the end of the session, so no expiry is
+    /// written as 0.
     private static func end(of cookie: Cookie) -> Int64 {
         guard let seconds = cookie.expiresDate?.timeIntervalSince1970 else { return 0 }
         return seconds > 1 ? Int64(min(seconds, 1e15)) : 1

@@ -1,9 +1,12 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// Cookies by domain, as a value; its owner holds a lock.
+/// The cookies of a storage, by domain.
+///
+/// Not synchronized: the owner holds a lock.
 struct CookieJar: Sendable {
-    /// The most cookies of a domain, and in all (RFC 6265 §6.1 asks for at least as many).
+    /// The maximum numbers of cookies, per domain and in total; both are above the minimums of RFC
+    /// 6265 §6.1.
     private static let domainLimit = 180
     private static let limit = 3300
 
@@ -17,11 +20,11 @@ struct CookieJar: Sendable {
             .sorted { ($0.domain, $0.path, $0.name) < ($1.domain, $1.path, $1.name) }
     }
 
-    /// The cookies to send: longer paths first, then older cookies (RFC 6265 §5.4).
+    /// Returns the cookies to send: longer paths first, then older cookies (RFC 6265 §5.4).
     func cookies(host: String, path: String, isSecure: Bool, now: Date) -> [Cookie] {
         var found: [Cookie] = []
         var domain = host[...]
-        // No cookie is for a part of an address.
+        // An IP address has no parent domains.
         let isAddress = Origin.isAddress(host)
         while !domain.isEmpty {
             for cookie in domains[String(domain)] ?? []
@@ -40,10 +43,15 @@ struct CookieJar: Sendable {
             }
     }
 
-    /// Takes a cookie in, in place of the one it renews; one that has ended takes that away.
+    /// Stores a cookie; replaces the former one with the same name, domain and path.
     ///
-    /// - Parameter isSecure: Whether it came encrypted: what came in clear puts nothing in the
-    ///   place of a secure cookie (RFC 6265bis §5.7).
+    /// An expired cookie only removes the former one.
+    ///
+    /// - Parameters:
+    ///   - cookie: The cookie.
+    ///   - isSecure: Whether it was received over a secure connection; otherwise it cannot replace
+    ///     or hide a secure cookie (RFC 6265bis §5.7).
+    ///   - now: The current time.
     mutating func set(_ cookie: Cookie, isSecure: Bool, now: Date) {
         var cookie = cookie
         if !isSecure, !cookie.isSecure, hidesSecure(cookie) { return }
@@ -93,8 +101,9 @@ struct CookieJar: Sendable {
         }
     }
 
-    /// Takes a tenth of the oldest away once there are too many, so that not every cookie that
-    /// comes has to look for one that goes.
+    /// Removes the oldest tenth of the cookies if there are too many.
+    ///
+    /// Removing only one would mean a search for each new cookie.
     private mutating func keepInBounds(_ domain: String, _ now: Date) {
         if let cookies = domains[domain], cookies.count > Self.domainLimit {
             let kept = Self.newest(Self.domainLimit * 9 / 10, of: cookies, now)

@@ -2,11 +2,11 @@ import FoundationEssentials
 package import OutletHTTP
 public import OutletTransport
 
-/// Sends a storage's cookies with requests, and takes in what servers set (RFC 6265 §5).
+/// Sends the cookies of a storage with requests, and stores those that responses set (RFC 6265 §5).
 ///
-/// What comes from a cache sets nothing again.
+/// Cached responses do not set cookies again.
 public final class CookieLayer: TransportLayer, HeadObserver {
-    /// Carries what this layer lets through.
+    /// The wrapped transport.
     public let next: any Transport
     private let storage: CookieStorage
     private let accepts: CookieAcceptPolicy
@@ -17,12 +17,13 @@ public final class CookieLayer: TransportLayer, HeadObserver {
     /// Makes the layer.
     ///
     /// - Parameters:
-    ///   - next: Carries the requests.
-    ///   - storage: Where the cookies are.
-    ///   - accepts: From whom cookies are taken; the storage's own policy counts besides.
-    ///   - sends: Whether stored cookies are sent.
-    ///   - verifiesCertificates: Whether certificates are verified; cookies of a server that was
-    ///     not are not kept.
+    ///   - next: The transport to wrap.
+    ///   - storage: The cookies.
+    ///   - accepts: Which cookies of responses are stored, all by default; the stricter of this
+    ///     policy and the storage's own applies.
+    ///   - sends: Whether stored cookies are sent; true by default.
+    ///   - verifiesCertificates: Whether the session verifies certificates, true by default;
+    ///     without that, cookies set over https are not stored.
     public init(
         around next: any Transport, storage: CookieStorage, accepts: CookieAcceptPolicy = .always,
         sends: Bool = true, verifiesCertificates: Bool = true
@@ -34,7 +35,12 @@ public final class CookieLayer: TransportLayer, HeadObserver {
         self.verifiesCertificates = verifiesCertificates
     }
 
-    /// Sends the job with the cookies for its address.
+    /// Sends the job with the cookies for its URL.
+    ///
+    /// - Parameters:
+    ///   - job: The job.
+    ///   - handler: Receives the events, as from a transport.
+    /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         let tap = HeadTap(self, job.request, startedAt: job.firstURL, handler: handler)
         guard sends, let request = storage.addingCookies(to: job.request) else {
@@ -45,7 +51,12 @@ public final class CookieLayer: TransportLayer, HeadObserver {
         return next.start(job, handler: tap)
     }
 
-    /// Opens the WebSocket with the cookies for its address.
+    /// Opens the WebSocket with the cookies for its URL.
+    ///
+    /// - Parameters:
+    ///   - job: The handshake to send.
+    ///   - handler: Receives the events, as from a transport.
+    /// - Returns: The connection.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
@@ -69,8 +80,10 @@ public final class CookieLayer: TransportLayer, HeadObserver {
 }
 
 extension CookieStorage {
-    /// The request with the cookies for its address, behind those that it brings itself; `nil` if
-    /// there are none.
+    /// Returns the request with the stored cookies for its URL, after its own ones; `nil` if none
+    /// are added.
+    ///
+    /// Stored cookies with the name of one of the request's own are not added.
     package func addingCookies(to request: HTTPRequest) -> HTTPRequest? {
         guard !isEmpty, request.httpShouldHandleCookies, let url = request.url else { return nil }
         let stored = cookies(for: url)
@@ -89,7 +102,7 @@ extension CookieStorage {
 }
 
 extension HTTPRequest {
-    /// The same request with these cookies in one field, whatever it is made of (RFC 6265 §5.4).
+    /// Returns the request with all cookies in one `Cookie` field (RFC 6265 §5.4).
     fileprivate func withCookies(_ pairs: [String]) -> HTTPRequest {
         var request = self
         request.headers.update(

@@ -6,22 +6,22 @@ import OutletPublicSuffix
 import OutletTransport
 import Synchronization
 
-/// From whom cookies are taken.
+/// Which cookies of responses are stored.
 public enum CookieAcceptPolicy: Sendable, Hashable {
-    /// From everybody.
+    /// The cookies of all servers.
     case always
-    /// From no server; stored cookies are still sent.
+    /// None; stored cookies are still sent.
     case never
-    /// From the site of the original request; not from other sites that redirects lead to.
+    /// The cookies of the original request's site; not those of other sites that it is redirected
+    /// to.
     case onlyFromMainDocumentDomain
 }
 
-/// Keeps cookies between requests (RFC 6265), in memory; see
-/// `SessionConfiguration.httpCookieStorage`.
+/// Stores cookies between requests (RFC 6265), in memory.
 ///
-/// Domains are checked against the public suffix list (libpsl), so that no server sets cookies for
-/// all of `co.uk`. At most 180 cookies are kept for a domain, 3300 in all; the oldest go first,
-/// some at a time.
+/// See `SessionConfiguration.httpCookieStorage`. Domains are checked with the public suffix list
+/// (libpsl), so that a server cannot set cookies for all of `co.uk`. At most 180 cookies are stored
+/// per domain, 3300 in total; beyond that, the oldest tenth is removed.
 ///
 /// Thread: any.
 public final class CookieStorage: Sendable {
@@ -31,7 +31,7 @@ public final class CookieStorage: Sendable {
         var acceptPolicy: CookieAcceptPolicy
     }
     private let state: Lock<State>
-    /// Whether there are any; written under the lock, read at each request without it.
+    /// Whether there are cookies; written with the lock held, read without it for each request.
     private let hasAny = Atomic(false)
 
     /// Makes an empty storage.
@@ -41,18 +41,18 @@ public final class CookieStorage: Sendable {
         state = Lock(State(acceptPolicy: cookieAcceptPolicy))
     }
 
-    /// From whom cookies are taken.
+    /// Which cookies of responses are stored.
     public var cookieAcceptPolicy: CookieAcceptPolicy {
         get { state.withLock { $0.acceptPolicy } }
         set { state.withLock { $0.acceptPolicy = newValue } }
     }
 
-    /// All cookies that have not ended.
+    /// All cookies that have not expired, sorted by domain, path and name.
     public var cookies: [Cookie] { state.withLock { $0.jar.cookies(now: Date()) } }
 
     package var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
 
-    /// Changes the jar.
+    /// Changes the state, and updates `hasAny`.
     private func change(_ body: (inout sending State) -> Void) {
         state.withLock { state in
             body(&state)
@@ -60,8 +60,10 @@ public final class CookieStorage: Sendable {
         }
     }
 
-    /// The cookies that are sent to an address, in the order in which they are sent (RFC 6265bis
-    /// §5.8.3).
+    /// Returns the cookies that are sent to a URL.
+    ///
+    /// - Parameter url: The URL of the request.
+    /// - Returns: The cookies, in the order in which they are sent (RFC 6265bis §5.8.3).
     public func cookies(for url: URL) -> [Cookie] {
         guard let origin = try? Origin(url) else { return [] }
         let path = url.wirePath
@@ -72,19 +74,22 @@ public final class CookieStorage: Sendable {
         }
     }
 
-    /// Stores a cookie, whatever ``cookieAcceptPolicy`` says.
+    /// Stores a cookie, regardless of ``cookieAcceptPolicy``.
     ///
-    /// Replaces one of the same name, domain and path; one that has expired removes it.
+    /// Replaces the cookie of the same name, domain, path and ``Cookie/isHostOnly``.
+    ///
+    /// - Parameter cookie: The cookie; an expired one only removes the former one.
     public func setCookie(_ cookie: Cookie) {
         change { $0.jar.set(cookie, isSecure: true, now: Date()) }
     }
 
-    /// Takes in what an answer has set.
+    /// Stores the cookies of a response, if ``cookieAcceptPolicy`` allows it.
     ///
     /// - Parameters:
-    ///   - cookies: What was set.
-    ///   - url: The address that answered.
-    ///   - mainDocumentURL: Where the request went first.
+    ///   - cookies: The cookies.
+    ///   - url: The URL of the request; `nil` stores nothing.
+    ///   - mainDocumentURL: The URL of the original request, before redirects; `nil`, the default,
+    ///     for the same URL.
     public func setCookies(_ cookies: [Cookie], for url: URL?, mainDocumentURL: URL? = nil) {
         guard !cookies.isEmpty, let url, let origin = try? Origin(url) else { return }
         let isSecure = Self.isTrustworthy(origin)
@@ -98,12 +103,14 @@ public final class CookieStorage: Sendable {
         }
     }
 
-    /// Takes in what an answer has set, as the stricter of two policies allows.
+    /// Stores the cookies of a response, if both the storage's policy and another one allow it.
     ///
     /// - Parameters:
-    ///   - fields: The values of its fields `Set-Cookie`.
-    ///   - url: The address that answered.
-    ///   - mainDocumentURL: Where the request went first; `nil` for the same address.
+    ///   - fields: The values of the `Set-Cookie` fields.
+    ///   - url: The URL of the request.
+    ///   - policy: The other policy.
+    ///   - mainDocumentURL: The URL of the original request, before redirects; `nil` for the same
+    ///     URL.
     func setCookies(
         _ fields: [String], from url: URL, policy: CookieAcceptPolicy, mainDocumentURL: URL?
     ) {
@@ -121,7 +128,7 @@ public final class CookieStorage: Sendable {
         }
     }
 
-    /// Whether policies take the cookies of an answer.
+    /// Whether two policies both allow the cookies of a response.
     private static func accepts(
         from origin: Origin, firstOf first: URL?, _ one: CookieAcceptPolicy,
         _ other: CookieAcceptPolicy
@@ -133,7 +140,9 @@ public final class CookieStorage: Sendable {
         return first.map { isSameSite(origin.host, host(of: $0)) } ?? true
     }
 
-    /// Removes the cookie of the same name, domain and path.
+    /// Removes the cookie of the same name, domain, path and ``Cookie/isHostOnly``.
+    ///
+    /// - Parameter cookie: The cookie; no effect if it is not stored.
     public func deleteCookie(_ cookie: Cookie) {
         change { state in
             state.jar.remove(cookie)
@@ -142,6 +151,8 @@ public final class CookieStorage: Sendable {
     }
 
     /// Removes the cookies that were first set after a date.
+    ///
+    /// - Parameter date: The date.
     public func removeCookies(since date: Date) {
         change { state in
             state.jar.removeAll { $0.creationDate > date }
@@ -151,9 +162,9 @@ public final class CookieStorage: Sendable {
 
     // MARK: Files
 
-    /// Takes in the cookies of a file in Netscape's format, as curl and wget write it.
+    /// Adds the cookies of a file in Netscape's format, which curl and wget write.
     ///
-    /// Lines that are no cookies are passed over. Blocks while it reads.
+    /// Lines that contain no valid cookie are ignored. Blocks while it reads.
     ///
     /// - Parameter url: A file URL.
     /// - Throws: The error of reading the file; no cookie is stored then.
@@ -166,13 +177,15 @@ public final class CookieStorage: Sendable {
         }
     }
 
-    /// Writes the cookies to a file in Netscape's format, for its owner's eyes only (mode 0600).
+    /// Writes the cookies to a file in Netscape's format, readable only by its owner (mode 0600).
     ///
-    /// `SameSite` goes into a comment, which other programs pass over. Blocks while it writes.
+    /// `SameSite` is written as a comment, which other programs ignore. Cookies that the format
+    /// cannot represent are left out. Blocks while it writes.
     ///
     /// - Parameters:
     ///   - url: The file; an existing file is replaced atomically.
-    ///   - includesSessionCookies: Whether those are written that end with the session.
+    ///   - includesSessionCookies: Whether to write cookies that expire with the session; true by
+    ///     default.
     /// - Throws: ``CacheStorageError``.
     public func save(to url: URL, includesSessionCookies: Bool = true) throws {
         let cookies = cookies.filter { includesSessionCookies || !$0.isSessionOnly }
@@ -184,9 +197,9 @@ public final class CookieStorage: Sendable {
         }
     }
 
-    // MARK: Addresses
+    // MARK: Hosts
 
-    /// The host in canonical form; `nil` for addresses that no request can be sent to.
+    /// Returns the host in canonical form; `nil` for URLs that no request can be sent to.
     static func host(of url: URL) -> String? { (try? Origin(url))?.host }
 
     /// Whether the connection is secure: encrypted, or to this machine.

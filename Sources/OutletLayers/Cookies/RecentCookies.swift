@@ -1,15 +1,15 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// The cookies of the last different `Set-Cookie` fields.
+/// The cookies of the most recent different `Set-Cookie` fields.
 ///
-/// Servers set the same few with every answer, and taking a field apart costs most of what such a
-/// cookie costs (`Benchmarks/count cookie`).
+/// Servers set the same few cookies in every response, and parsing takes most of the time that such
+/// a cookie costs (`Benchmarks/count cookie`).
 struct RecentCookies: Sendable {
     private struct Entry: Sendable {
         let field: String
         let origin: Origin
-        /// The address that set it, where the cookie's path depends on it.
+        /// The URL of the request, if the cookie's path depends on it; otherwise `nil`.
         let url: URL?
         let parsed: SetCookie
         let cookie: Cookie
@@ -17,10 +17,10 @@ struct RecentCookies: Sendable {
 
     private static let limit = 8
     private var entries: [Entry] = []
-    /// Which entry gives way to the next one.
+    /// The index of the entry that is replaced next.
     private var oldest = 0
 
-    /// The cookie that a field sets, if the address may set it.
+    /// Returns the cookie that a field sets; `nil` if the URL may not set it.
     mutating func cookie(
         of field: String, from url: URL, _ origin: Origin, now: Date
     ) -> Cookie? {

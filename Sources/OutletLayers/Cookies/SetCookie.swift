@@ -2,12 +2,12 @@ import FoundationEssentials
 import OutletHTTP
 import OutletPublicSuffix
 
-/// A `Set-Cookie` field taken apart (RFC 6265bis §5.6).
+/// A parsed `Set-Cookie` field (RFC 6265bis §5.6).
 struct SetCookie: Sendable, Equatable {
     var name = ""
     var value = ""
     var expires: Date?
-    /// Seconds.
+    /// The lifetime in seconds; 0 or less if the cookie expires at once.
     var maxAge: Double?
     var domain: String?
     var path: String?
@@ -15,13 +15,15 @@ struct SetCookie: Sendable, Equatable {
     var isHTTPOnly = false
     var sameSite: Cookie.SameSite?
 
-    /// The most bytes of name and value, and of an attribute (§5.6).
+    /// The maximum numbers of bytes of name and value together, and of an attribute (RFC 6265bis
+    /// §5.6).
     private static let pairLimit = 4096
     private static let attributeLimit = 1024
-    /// No cookie lasts longer (§5.5).
+    /// The maximum lifetime of a cookie in seconds (RFC 6265bis §5.5).
     private static let longest = 400 * 86_400.0
 
-    /// `nil` if it must be ignored: control characters, neither name nor value, or too long.
+    /// Parses a field; `nil` if it must be ignored: it contains control characters, has neither
+    /// name nor value, or is too long.
     init?(_ field: String) {
         guard !field.utf8.contains(where: { $0.isControl && !$0.isBlank }) else { return nil }
         let parts = field.parts(separatedBy: ";")
@@ -35,7 +37,7 @@ struct SetCookie: Sendable, Equatable {
         for attribute in parts.dropFirst() { read(attribute) }
     }
 
-    /// Whether name and value are something, and not too much.
+    /// Whether name and value are not both empty, and not too long.
     static func isPair(name: String, value: String) -> Bool {
         (1...pairLimit).contains(name.utf8.count + value.utf8.count)
     }
@@ -62,9 +64,13 @@ struct SetCookie: Sendable, Equatable {
         }
     }
 
-    /// The cookie, if an address may set it (§5.7).
+    /// Returns the cookie, if a URL may set it (RFC 6265bis §5.7).
     ///
-    /// - Parameter origin: The address's.
+    /// - Parameters:
+    ///   - url: The URL of the request.
+    ///   - origin: The origin of the URL.
+    ///   - now: The current time.
+    /// - Returns: The cookie; `nil` if it must be refused.
     func cookie(from url: URL, of origin: Origin, now: Date) -> Cookie? {
         let host = origin.host
         var (domain, isHostOnly) = (host, true)
@@ -93,7 +99,7 @@ struct SetCookie: Sendable, Equatable {
         return cookie
     }
 
-    /// When the cookie ends; `nil` for the session's end.
+    /// Returns the time when the cookie expires; `nil` for the end of the session.
     func end(_ now: Date) -> Date? {
         if let maxAge { return maxAge > 0 ? now + min(maxAge, Self.longest) : .distantPast }
         return expires.map { min($0, now + Self.longest) }

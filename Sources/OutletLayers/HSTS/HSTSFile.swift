@@ -1,7 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// Hosts in the format of curl's `--hsts` file: `.example.org "20301231 23:59:59"`, UTC.
+/// The format of curl's `--hsts` file: `.example.org "20301231 23:59:59"` in each line, in UTC.
 enum HSTSFile {
     static func encode(_ policies: [HSTSStorage.Policy]) -> String {
         policies.filter { Cookie.isHost($0.host) }.reduce(into: "# HSTS cache\n") { text, policy in
@@ -21,7 +21,8 @@ enum HSTSFile {
         }
     }
 
-    /// `unlimited`, or fourteen digits beside punctuation.
+    /// Parses `unlimited`, or the fourteen digits of a date and time with quotes, blanks and
+    /// colons.
     private static func date(_ text: Substring) -> Date? {
         let bytes = text.utf8.filter { !"\" :".utf8.contains($0) }
         if bytes.elementsEqual("unlimited".utf8) { return .distantFuture }

@@ -2,10 +2,9 @@ package import FoundationEssentials
 package import OutletHTTP
 public import OutletTransport
 
-/// Sends by https what is addressed by http to hosts that have asked for it, and takes in who asks
-/// (RFC 6797).
+/// Changes http URLs of known HSTS hosts to https, and stores the policies of responses (RFC 6797).
 public final class HSTSLayer: TransportLayer, HeadObserver {
-    /// Carries what this layer lets through.
+    /// The wrapped transport.
     public let next: any Transport
     private let storage: HSTSStorage
     private let verifiesCertificates: Bool
@@ -14,10 +13,10 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     /// Makes the layer.
     ///
     /// - Parameters:
-    ///   - next: Carries the requests.
-    ///   - storage: The hosts.
-    ///   - verifiesCertificates: Whether certificates are verified; the wish of a server that was
-    ///     not does not count.
+    ///   - next: The transport to wrap.
+    ///   - storage: The known hosts and their policies.
+    ///   - verifiesCertificates: Whether the session verifies certificates, true by default;
+    ///     without that, policies of responses are ignored.
     public init(
         around next: any Transport, storage: HSTSStorage, verifiesCertificates: Bool = true
     ) {
@@ -26,17 +25,27 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
         self.verifiesCertificates = verifiesCertificates
     }
 
-    /// Sends the job; to https where a policy of its host says so.
+    /// Sends the job, over https if the host has a policy.
+    ///
+    /// - Parameters:
+    ///   - job: The job.
+    ///   - handler: Receives the events, as from a transport.
+    /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         var job = job
         if let url = storage.address(for: job.request) { job.request.url = url }
-        // What a host says in clear does not count (RFC 6797 §8.1).
+        // Policies in responses over http are ignored (RFC 6797 §8.1).
         guard job.request.url?.isEncrypted == true else { return next.start(job, handler: handler) }
         return next.start(
             job, handler: HeadTap(self, job.request, startedAt: job.firstURL, handler: handler))
     }
 
-    /// Opens the WebSocket; by wss where a policy of its host says so.
+    /// Opens the WebSocket, over TLS if the host has a policy.
+    ///
+    /// - Parameters:
+    ///   - job: The handshake to send.
+    ///   - handler: Receives the events, as from a transport.
+    /// - Returns: The connection.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
@@ -57,7 +66,9 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
 }
 
 extension URL {
-    /// Whether the scheme is `https` or `wss`; `scheme` would cost as much as a tenth of a request.
+    /// Whether the scheme is `https` or `wss`.
+    ///
+    /// Reading `scheme` instead would cost a tenth of a request.
     fileprivate var isEncrypted: Bool {
         var text = absoluteString
         return text.withUTF8 {
@@ -67,7 +78,7 @@ extension URL {
 }
 
 extension HSTSStorage {
-    /// The address that a request has to go to; `nil` if that is its own.
+    /// Returns the https URL that a request has to use; `nil` if it can use its own.
     package func address(for request: HTTPRequest) -> URL? {
         isEmpty ? nil : request.url.flatMap(upgrade)
     }

@@ -6,10 +6,11 @@ import OutletHTTP
 import OutletTransport
 import Synchronization
 
-/// The hosts that want to be talked to encrypted only (HTTP Strict Transport Security, RFC 6797).
+/// The hosts that must be contacted over https only (HTTP Strict Transport Security, RFC 6797).
 ///
-/// A session with one sends what is addressed to such a host by http over https from the start: no
-/// byte goes in clear. Hosts say so in answers over https whose certificate was checked.
+/// A session with a storage changes http URLs of these hosts to https before it connects, so that
+/// nothing is sent unencrypted. Hosts set their policies in responses over https whose certificate
+/// was verified.
 ///
 /// Thread: any.
 public final class HSTSStorage: Sendable {
@@ -17,17 +18,17 @@ public final class HSTSStorage: Sendable {
     public struct Policy: Sendable, Hashable {
         /// The host, in lower case.
         public var host: String
-        /// Whether it holds for names under the host as well.
+        /// Whether the policy also applies to subdomains of the host.
         public var includesSubdomains: Bool
-        /// When it ends.
+        /// The time when the policy expires.
         public var expiresDate: Date
 
         /// Makes a policy.
         ///
         /// - Parameters:
-        ///   - host: The host, without a port.
-        ///   - includesSubdomains: Whether its subdomains are meant as well.
-        ///   - expiresDate: When the policy ends.
+        ///   - host: The host, without a port; converted to canonical form.
+        ///   - includesSubdomains: Whether the policy also applies to subdomains; false by default.
+        ///   - expiresDate: The time when the policy expires.
         public init(host: String, includesSubdomains: Bool = false, expiresDate: Date) {
             self.host = Origin.hostForComparison(host)
             self.includesSubdomains = includesSubdomains
@@ -35,23 +36,27 @@ public final class HSTSStorage: Sendable {
         }
     }
 
-    /// The most hosts that are remembered; those that end first go first.
+    /// The maximum number of hosts; beyond it, those that expire first are removed.
     private static let limit = 10_000
 
     private let known: Lock<[String: Policy]>
-    /// Whether anything is known; written under the lock of ``known``, read at each request without
-    /// it.
+    /// Whether any host is known; written with the lock of ``known`` held, read without it for each
+    /// request.
     private let hasAny: Atomic<Bool>
     private let file: URL?
     private let failure = Lock<CacheStorageError?>(nil)
     private let writing = DispatchQueue(label: "outlet.hsts.writing", qos: .utility)
 
-    /// Remembers hosts as long as it lives.
+    /// Makes a storage in memory.
     public static var memory: HSTSStorage { HSTSStorage() }
 
-    /// Remembers hosts in a file of curl's format; what cannot be read there counts as nothing.
+    /// Makes a storage that keeps its hosts in a file in curl's format.
     ///
-    /// The file is read now and written, whole, whenever something changes.
+    /// Reads the file at once; a missing file and invalid lines are ignored. After each change, the
+    /// whole file is written in the background.
+    ///
+    /// - Parameter url: A file URL.
+    /// - Returns: The storage.
     public static func file(_ url: URL) -> HSTSStorage { HSTSStorage(file: url) }
 
     private init(file: URL? = nil) {
@@ -64,17 +69,19 @@ public final class HSTSStorage: Sendable {
         known = Lock(Dictionary(policies.map { ($0.host, $0) }, uniquingKeysWith: { $1 }))
     }
 
-    /// The policies in the order of their hosts, without expired ones.
+    /// The policies that have not expired, sorted by host.
     public var policies: [Policy] {
         let now = Date()
         return known.withLock { Array($0.values) }.filter { $0.expiresDate > now }
             .sorted { $0.host < $1.host }
     }
 
-    /// Why the file could not be written, last time that happened.
+    /// The last error while writing the file; `nil` if there was none.
     public var lastStorageError: CacheStorageError? { failure.withLock { $0 } }
 
-    /// Remembers a policy in place of the host's last one; one that has ended takes that away.
+    /// Stores a policy; replaces the former one of its host.
+    ///
+    /// - Parameter policy: The policy; an expired one only removes the former one.
     public func setPolicy(_ policy: Policy) {
         let now = Date()
         known.withLock { known in
@@ -91,7 +98,7 @@ public final class HSTSStorage: Sendable {
         save()
     }
 
-    /// Forgets everything.
+    /// Removes all policies.
     public func removeAllPolicies() {
         known.withLock { known in
             known.removeAll()
@@ -100,7 +107,7 @@ public final class HSTSStorage: Sendable {
         save()
     }
 
-    /// Waits until the file is up to date, or could not be written.
+    /// Waits until all pending writes of the file have succeeded or failed.
     public func flush() {
         writing.sync {}
     }
@@ -109,13 +116,13 @@ public final class HSTSStorage: Sendable {
 
     package var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
 
-    /// The address to use in an address's place; `nil` if that is to stay.
+    /// Returns the https URL to use instead of a URL; `nil` if the URL needs no change.
     func upgrade(_ url: URL) -> URL? {
         guard let origin = try? Origin(url), !origin.isSecure, isKnown(origin.host),
             var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
         else { return nil }
         components.scheme = "https"
-        // Other ports stay as they are (§8.3).
+        // Other ports are kept (RFC 6797 §8.3).
         if components.port == 80 { components.port = 443 }
         return components.url
     }
@@ -138,7 +145,8 @@ public final class HSTSStorage: Sendable {
         }
     }
 
-    /// Takes in what an answer over checked https says; the first field counts (§8.1).
+    /// Stores the policy of a response over verified https; only the first field counts (RFC 6797
+    /// §8.1).
     func learn(from headers: HTTPHeaders, of url: URL?) {
         guard let field = headers.values(for: "Strict-Transport-Security").first, let url,
             let origin = try? Origin(url), origin.isSecure, !origin.isAddress,
@@ -155,8 +163,9 @@ public final class HSTSStorage: Sendable {
         if isNews { setPolicy(policy) }
     }
 
-    /// Reads `max-age=31536000; includeSubDomains` (§6.1); `nil` without a valid `max-age`, or when
-    /// a directive comes twice.
+    /// Parses a field like `max-age=31536000; includeSubDomains` (RFC 6797 §6.1).
+    ///
+    /// `nil` without a valid `max-age`, or if a directive occurs twice.
     static func policy(_ field: String, host: String, now: Date) -> Policy? {
         var seen: Set<String> = []
         var seconds: Double?

@@ -2,32 +2,33 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// A layer that learns from the heads of responses, and changes nothing on their way.
+/// A layer that observes the heads of responses without changing them.
 protocol HeadObserver: AnyObject, Sendable {
-    /// The fields without which there is nothing to be learnt.
+    /// The fields that the layer reads; heads without any of them are skipped.
     var fields: FieldNames { get }
 
-    /// A final head with one of ``fields`` has come from a server.
+    /// A final head with one of ``fields`` was received from a server.
+    ///
+    /// Thread: the transport's; must not block.
     ///
     /// - Parameters:
     ///   - head: The head.
-    ///   - request: What was sent.
-    ///   - first: Where the request began, before redirects; `nil` for the request's own address.
+    ///   - request: The request that was sent.
+    ///   - first: The URL of the original request, before redirects; `nil` for the request's own
+    ///     URL.
     ///   - task: The transfer.
-    ///
-    /// Thread: the transport's; must not block.
     func learn(
         from head: HTTPResponse, to request: HTTPRequest, startedAt first: URL?,
         by task: any TransferTask)
 }
 
-/// Shows a transfer's heads to a layer before its handler gets them.
+/// Passes a transfer's heads to a layer before its handler receives them.
 final class HeadTap<Observer: HeadObserver>: ForwardingTransferHandler, WebSocketHandler {
     private let observer: Observer
     private let request: HTTPRequest
     private let firstURL: URL?
     let handler: any TransferHandler
-    /// The same as ``handler``, of a WebSocket.
+    /// The same object as ``handler`` for a WebSocket; otherwise `nil`.
     private let socket: (any WebSocketHandler)?
 
     init(

@@ -98,7 +98,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         if isTooLate { abandon() }
     }
 
-    // MARK: The handler's side
+    // MARK: State and control
 
     package var state: TransferState { inner.state }
     package var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? request }

@@ -1,21 +1,23 @@
 import OutletHTTP
 
-/// What a child is to test: a line of JSON on its standard input.
+/// One test to run, which the child process reads from standard input as a line of JSON.
 struct CheckJob: Sendable {
     var test: CheckTest
     var file: String
     /// Configuration by plugin id, as JSON objects.
     var configuration: [String: String]
     var seed: UInt64
-    /// How long the test may take.
+    /// The time limit of the test.
     var limit: Duration
-    /// What each line of the child's report begins with.
+    /// The prefix of each line of the child's report.
+    ///
+    /// It is random, so that output of a plugin is not taken for a line of the report.
     var mark: String
 
-    /// In nanoseconds.
+    /// The time limit in nanoseconds.
     private var limitCount: Int64 { Int64(limit / .nanoseconds(1)) }
 
-    /// The line, with its end.
+    /// The job as a line of JSON, including the newline.
     var line: String {
         let configuration = JSONObject(
             configuration.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })
@@ -39,7 +41,7 @@ struct CheckJob: Sendable {
         self.mark = mark
     }
 
-    /// Reads a line.
+    /// Parses a line without its newline; `nil` when it is not a valid job.
     init?(_ line: [UInt8]) {
         guard let value = try? JSONValue(parsing: line),
             let test = value["test"]?.stringValue.flatMap(CheckTest.init),

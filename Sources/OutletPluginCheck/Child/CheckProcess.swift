@@ -4,36 +4,41 @@ import FoundationEssentials
 import Glibc
 import OutletHTTP
 
-/// A test in a process of its own, as the checker sees it: started, read, ended at its limit.
+/// Runs one test in a child process, collects its output and kills it at the time limit.
 struct CheckProcess {
     /// How the process ended.
     enum End: Sendable, Equatable {
         case exited(Int32)
         case signalled(Int32)
-        /// It was killed at its limit.
+        /// The checker killed it at the time limit.
         case killed
         /// It could not be started.
         case notStarted(String)
     }
 
-    /// What came of it.
+    /// The end of the process and what it wrote.
     struct Outcome: Sendable {
         var end: End
         var lines: [CheckLine] = []
-        /// What was written to the standard streams, at most so much of it as is kept.
+        /// The bytes written to standard output; at most ``kept``.
         var output: [UInt8] = []
+        /// The bytes written to standard error; at most ``kept``.
         var errors: [UInt8] = []
     }
 
-    /// How many bytes of each stream are kept; what is behind is read and dropped.
+    /// The number of bytes kept of each stream; further bytes are read and discarded.
     private static let kept = 1 << 20
 
-    /// The argument that makes the program the child of a checker.
+    /// The command-line argument that makes the program run as a child of a checker.
     static let argument = "--plugin-check-child"
 
-    /// Runs a test to its end, or to its limit.
+    /// Runs a test until it ends or its time limit passes.
     ///
-    /// Blocks as long as the test runs.
+    /// Blocks the calling thread meanwhile.
+    ///
+    /// - Parameters:
+    ///   - job: The test and its time limit.
+    ///   - program: The path of the program, which calls ``PluginCheckChild/run()``.
     static func run(_ job: CheckJob, program: String) -> Outcome {
         var streams: [(reader: Int32, writer: Int32)] = []
         defer { for stream in streams { close(stream.reader) } }
@@ -46,7 +51,7 @@ struct CheckProcess {
             streams.append((ends[0], ends[1]))
         }
         let (input, output, errors, report) = (streams[0], streams[1], streams[2], streams[3])
-        // Files that the test leaves go with the directory.
+        // The child's TMPDIR, so that temporary files are removed after the test.
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "outlet-check-\(UUID().uuidString)")
         try? FileManager.default.createDirectory(
@@ -62,17 +67,18 @@ struct CheckProcess {
             close(input.writer)
             return Outcome(end: .notStarted(systemText(result)))
         }
-        // The child ends with this, should the checker end before it.
+        // Open until the test is over: the child kills its process group when this descriptor is
+        // closed, also when the checker ends before the child.
         defer { close(input.writer) }
         writeAll(Array(job.line.utf8), to: input.writer)
         let deadline = ContinuousClock.now + job.limit
         var collected = read(
             report: report.reader, output: output.reader, errors: errors.reader, until: deadline)
         let isOver = waitForEnd(of: child, until: deadline)
-        // Whatever is left of its group, programs that it started included.
+        // Kills the whole process group, including programs that the child started.
         kill(-child, SIGKILL)
         let status = wait_for_program(child)
-        // What it wrote last, now that nobody writes any more.
+        // Reads the rest of the output; nothing writes to the pipes any more.
         drain(output.reader, &collected.output)
         drain(errors.reader, &collected.errors)
         let lines = String(decoding: collected.report, as: UTF8.self).lines
@@ -86,7 +92,7 @@ struct CheckProcess {
         _ program: String, _ descriptors: [Int32], temporaryDirectory: String,
         _ child: inout pid_t
     ) -> Int32 {
-        // A crash is the checker's to tell about, at once.
+        // Without a Swift backtrace: the checker reports the crash, and a backtrace takes time.
         var environment = ["SWIFT_BACKTRACE=enable=no", "TMPDIR=\(temporaryDirectory)"]
         var entry = environ
         while let text = entry.pointee.map({ String(cString: $0) }) {
@@ -102,7 +108,7 @@ struct CheckProcess {
             &child, program, arguments, variables, nil, descriptors, Int32(descriptors.count))
     }
 
-    /// Copies to be freed, and the null that ends such a list.
+    /// Copies of texts, which the caller must free, followed by a null pointer.
     private static func cStrings(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
         texts.map { text in strdup(text) } + [nil]
     }
@@ -119,7 +125,7 @@ struct CheckProcess {
         }
     }
 
-    /// Reads until the report is at its end.
+    /// Reads the three streams until the report ends or the deadline passes.
     private static func read(
         report: Int32, output: Int32, errors: Int32, until deadline: ContinuousClock.Instant
     ) -> (report: [UInt8], output: [UInt8], errors: [UInt8]) {

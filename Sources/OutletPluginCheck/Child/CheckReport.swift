@@ -3,18 +3,18 @@ import OutletHTTP
 public import OutletPluginHost
 import OutletTransport
 
-/// What a test has found, told by the child while it runs, a line each.
+/// One line of the report that a child writes while its test runs.
 enum CheckLine: Sendable, Equatable {
-    /// What the test does next.
+    /// The test begins this step.
     case step(String)
-    /// A rule is broken.
+    /// The plugin violates a rule.
     case finding(CheckFinding)
-    /// There is nothing to test.
+    /// The test does not apply, for this reason.
     case skipped(String)
-    /// The test has come to its end.
+    /// The test ran to its end.
     case ended
 
-    /// The line of a report, without its end.
+    /// The line of the report without its newline.
     func text(mark: String) -> String {
         let value: JSONValue =
             switch self {
@@ -30,7 +30,7 @@ enum CheckLine: Sendable, Equatable {
         return "\(mark) \(value.text(.compact))"
     }
 
-    /// Reads a line; `nil` for what is none of the report's.
+    /// Parses a line; `nil` when it is not a line of the report.
     init?(_ line: Substring, mark: String) {
         guard line.startsWithBytes(of: "\(mark) "),
             let value = try? JSONValue(parsing: String(line.droppingBytes(mark.utf8.count + 1)))
@@ -53,13 +53,13 @@ enum CheckLine: Sendable, Equatable {
     }
 }
 
-/// A rule that a plugin breaks, and the fact that shows it.
+/// A violation of a rule by a plugin.
 public struct CheckFinding: Sendable, Equatable {
-    /// The rule.
+    /// The rule that is violated.
     public var rule: PluginRule
-    /// The fact; it may hold text of the plugin's as that wrote it.
+    /// The observed violation; may contain unescaped text of the plugin.
     public var message: String
-    /// Whether it is no failure.
+    /// Whether this is a warning, which does not fail the test.
     public var isWarning = false
 
     init(rule: PluginRule, message: String, isWarning: Bool = false) {
@@ -68,11 +68,11 @@ public struct CheckFinding: Sendable, Equatable {
         self.isWarning = isWarning
     }
 
-    /// What to do about it.
+    /// How the plugin's author can correct it.
     public var advice: String { rule.advice }
 }
 
-/// The child's end of its report.
+/// Writes the report of a child process.
 ///
 /// Thread: any.
 final class CheckReport: Sendable {
@@ -80,7 +80,7 @@ final class CheckReport: Sendable {
     private let mark: String
     private let reported = Lock([PluginRule: Bool]())
 
-    /// The longest text of a line, in bytes.
+    /// The length after which texts are cut off, in bytes.
     private static let longestText = 2000
 
     init(descriptor: Int32, mark: String) {
@@ -88,10 +88,10 @@ final class CheckReport: Sendable {
         self.mark = mark
     }
 
-    /// Says what comes next.
+    /// Writes the step that the test is about to begin; a crash or hang is reported with it.
     func step(_ text: String) { write(.step(Self.cut(text))) }
 
-    /// Reports a broken rule; of each rule the first time only.
+    /// Writes a violation; only the first one of each rule is written.
     func find(_ rule: PluginRule, _ message: String, isWarning: Bool = false) {
         guard reported.withLock({ $0.updateValue(isWarning, forKey: rule) == nil }) else { return }
         write(
@@ -102,7 +102,7 @@ final class CheckReport: Sendable {
 
     func end() { write(.ended) }
 
-    /// Whether a rule was found broken.
+    /// Whether a violation was found that is not a warning.
     var hasFailed: Bool { reported.withLock { $0.values.contains(false) } }
 
     private static func cut(_ text: String) -> String {

@@ -1,45 +1,46 @@
 public import OutletPluginHost
 
-/// One test of a plugin, in a process of its own.
+/// One test of a plugin; each runs in its own process.
 public enum CheckTest: String, Sendable, CaseIterable {
-    /// The file alone: none of its code runs.
+    /// Inspects the file without running any of its code.
     case file
-    /// The library is loaded, and says what it holds.
+    /// Loads the library and reads its plugin descriptors.
     case load
-    /// The entry is asked as hosts of several minors ask it.
+    /// Calls the entry function with several minor ABI versions.
     case entry
-    /// An instance is made with the configuration given, and unmade.
+    /// Creates and destroys an instance with the given configuration.
     case create
-    /// Instances are made with configurations of all kinds.
+    /// Creates instances with valid, invalid and unusual configurations.
     case configurations
-    /// Instances are made and unmade many times.
+    /// Creates and destroys instances many times, to find leaks.
     case createAgain = "create-again"
-    /// A running instance is told configurations of all kinds.
+    /// Reconfigures a running instance with valid, invalid and unusual configurations.
     case reconfigure
-    /// Two instances at once.
+    /// Runs two instances at the same time.
     case instances
-    /// Requests of all kinds pass the hooks, one after the other.
+    /// Sends generated requests through the hooks, one after another.
     case hooks
-    /// Requests pass the hooks beside each other.
+    /// Sends concurrent requests through the hooks.
     case overlap
-    /// What hooks that promise never to wait do.
+    /// Measures whether hooks of plugins with `OUTLET_F_NONBLOCKING` wait.
     case nonblocking
-    /// Requests are cancelled in each hook.
+    /// Cancels requests before and after each hook.
     case cancel
-    /// Hooks are given no time.
+    /// Runs hooks with a deadline of 1 ms.
     case deadlines
-    /// Exported functions are called with values of all kinds.
+    /// Calls exported functions with ordinary and extreme values.
     case functions
-    /// The plugin is shut down in each hook.
+    /// Shuts the plugin down before and after each hook.
     case shutdown
-    /// What calls change of the process and their thread.
+    /// Compares the state of the process and of the thread before and after each call.
     case state
-    /// What many calls leave behind.
+    /// Sends many requests, to find leaks.
     case callAgain = "call-again"
-    /// The process ends as it should.
+    /// Ends the process with `exit()` after the plugin has been shut down.
     case exit
 
-    /// The rules that this test is about; those of the process are tested by all.
+    /// The rules that this test checks, apart from those that every test checks, such as
+    /// ``PluginRule/noCrash``.
     public var rules: Set<PluginRule> {
         switch self {
         case .file:
@@ -74,12 +75,15 @@ public enum CheckTest: String, Sendable, CaseIterable {
         }
     }
 
-    /// The rules that any test may find broken.
+    /// The rules that every test checks.
     static let rulesOfAll: Set<PluginRule> = [
         .noCrash, .noExit, .noFork, .noOutput, .callReturns,
     ]
 
-    /// The tests that a word names: one test, or those of a rule; `nil` when it names nothing.
+    /// Returns the tests with a name, or the tests that check a rule.
+    ///
+    /// - Parameter word: The raw value of a test or of a ``PluginRule``.
+    /// - Returns: One test, the tests of the rule, or `nil` when there is no such test or rule.
     public static func named(_ word: String) -> [CheckTest]? {
         if let test = CheckTest(rawValue: word) { return [test] }
         guard let rule = PluginRule(rawValue: word) else { return nil }

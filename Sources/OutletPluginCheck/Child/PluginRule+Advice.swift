@@ -1,7 +1,7 @@
 import OutletPluginHost
 
 extension PluginRule {
-    /// What an author does about a breach.
+    /// How a plugin's author can correct a violation.
     var advice: String {
         switch self {
         case .fileSafe: "chmod go-w the file and its directories; name libraries by $ORIGIN"

@@ -1,11 +1,11 @@
 import Glibc
 import OutletHTTP
 
-/// What belongs to the process as a whole, and plugins are to leave alone.
+/// Process-wide state that plugins must not change.
 struct ProcessSnapshot: Equatable {
     private var facts: [String: String] = [:]
 
-    /// The state as it is now.
+    /// Records the current state.
     init() {
         for signal in Int32(1)...31 where signal != SIGKILL && signal != SIGSTOP {
             var action = sigaction()
@@ -38,7 +38,7 @@ struct ProcessSnapshot: Equatable {
         }
     }
 
-    /// What differs from an earlier state, in order of names.
+    /// The names of the items that differ from an earlier state, sorted.
     func changes(since before: ProcessSnapshot) -> [String] {
         facts.keys.sorted().filter { facts[$0] != before.facts[$0] }
     }
@@ -63,9 +63,8 @@ struct ProcessSnapshot: Equatable {
     }
 }
 
-/// What the process holds now.
+/// The numbers of open file descriptors and threads of this process.
 struct ProcessHoldings {
-    /// Open file descriptors.
     let descriptors: Int
     let threads: Int
 

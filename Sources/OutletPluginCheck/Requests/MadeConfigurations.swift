@@ -1,12 +1,12 @@
 import OutletHTTP
 
-/// Configurations of all kinds for one plugin: right, wrong and odd ones.
+/// Generates valid, invalid and unusual configurations for one plugin.
 enum MadeConfigurations {
-    /// JSON objects, an empty one first.
+    /// Returns configurations as JSON objects, beginning with the empty one and a valid one.
     ///
     /// - Parameters:
     ///   - schema: The plugin's JSON Schema; may be empty.
-    ///   - given: What it is configured with otherwise, as a JSON object.
+    ///   - given: The user's configuration of the plugin, as a JSON object.
     static func all(schema: String, given: String) -> [String] {
         let given = (try? JSONValue(parsing: given))?.objectValue ?? JSONObject()
         let properties = (try? JSONValue(parsing: schema))?["properties"]?.objectValue
@@ -34,16 +34,19 @@ enum MadeConfigurations {
         return made.map { JSONValue.object($0).text(.compact) }
     }
 
+    /// The number of keys for which unusual values are tried.
     private static let mostNames = 8
 
-    /// Of each kind one that few settings take.
+    /// One value of each JSON type that few settings accept.
     private static let oddValues: [JSONValue] = [
         .null, true, -1, 9_223_372_036_854_775_807, 1e308, "", [], [:],
         .string(String(repeating: "\u{20AC}", count: 20_000)), "\u{0}\u{1B}[2J\u{202E}",
         (0..<100).reduce(JSONValue.array([])) { value, _ in ["a": [value]] },
     ]
 
-    /// A value that a schema of one setting allows, as far as can be told at once.
+    /// A value that the schema of one setting probably allows.
+    ///
+    /// Uses the default, a constant or the first enumerated value, else a value of the type.
     private static func value(of schema: JSONValue) -> JSONValue {
         if let value = schema["default"] ?? schema["const"] ?? schema["enum"]?[0] { return value }
         switch schema["type"]?.stringValue {

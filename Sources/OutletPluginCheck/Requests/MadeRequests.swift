@@ -3,7 +3,9 @@ import OutletHTTP
 import OutletTesting
 import OutletTransport
 
-/// Requests and answers of all kinds, made up from a seed.
+/// Generates requests and responses from a seed.
+///
+/// Thread: any.
 final class MadeRequests: Sendable {
     private let random: Lock<SeededRandom>
 
@@ -12,15 +14,15 @@ final class MadeRequests: Sendable {
 
     init(seed: UInt64) { random = Lock(SeededRandom(seed: seed)) }
 
-    /// The next request.
+    /// Generates the next request.
     func request() -> HTTPRequest { random.withLock { Self.request(&$0) } }
 
-    /// How the next request is sent, where more than data is meant.
+    /// Chooses how the next request is sent.
     func kind() -> Kind {
         random.withLock { $0.pick(.data, .data, .data, .download, .stream, .webSocket) }
     }
 
-    /// The next answer; of WebSockets as well, which have a path of their own.
+    /// Generates the next response; requests with the WebSocket path may get a WebSocket.
     func answer(to job: TransferJob) -> StubAnswer {
         random.withLock { random in
             job.request.url?.path() == Self.socketPath && random.pick(true, true, false)
@@ -31,10 +33,10 @@ final class MadeRequests: Sendable {
         }
     }
 
-    /// Where WebSockets are.
+    /// The path of WebSocket requests.
     private static let socketPath = "/socket"
 
-    /// The next request for a WebSocket.
+    /// Generates the next WebSocket request.
     func socketRequest() -> HTTPRequest {
         var request = HTTPRequest(url: URL(string: "ws://check.example\(Self.socketPath)"))
         request.headers = random.withLock { Self.headers(&$0) }
@@ -81,7 +83,7 @@ final class MadeRequests: Sendable {
     private static func headers(_ random: inout SeededRandom) -> HTTPHeaders {
         var headers = HTTPHeaders()
         for number in 0..<random.pick(0, 1, 3, 20, 200) {
-            // What is not ASCII goes out as its bytes.
+            // Non-ASCII characters are passed on as their UTF-8 bytes.
             let value = random.pick("", "1", "a, b;c=\"d\"", "\u{FF}\u{E9} \u{20AC}", long(4000))
             headers.append(name: random.pick("X-Check", "X-Check-\(number)"), value: value)
         }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import OutletTransport
 
-/// What servers show of themselves, made up: certificates that are some, that are garbage, and none.
+/// Generated servers for trust decisions: with valid, invalid, many and no certificates.
 enum MadeServers {
     static let all: [ServerTrust] = {
         let real = certificate(Data(base64Encoded: MadeServers.real) ?? Data())
@@ -32,7 +32,7 @@ enum MadeServers {
             subjectAlternativeNames: ["check.example"], notBefore: 0, notAfter: .max)
     }
 
-    /// A self-signed certificate for check.example, with a key on P-256.
+    /// A self-signed certificate for check.example with a P-256 key (DER, Base64).
     private static let real = """
         MIIBhjCCAS2gAwIBAgIUYCIiqc0vNv1AFjewgPlptsYYXPcwCgYIKoZIzj0EAwIwGDEWMBQGA1UE\
         AwwNY2hlY2suZXhhbXBsZTAgFw0yNjExMjMxMjQwMzZaGA8yMTI2MTAzMDEyNDAzNlowGDEWMBQG\
@@ -44,7 +44,7 @@ enum MadeServers {
         """
 }
 
-/// Finds a chain as good as it was made.
+/// Returns a fixed verdict for every certificate chain.
 private struct MadeVerdict: TrustVerifier {
     let fault: TrustFault?
 

@@ -1,4 +1,4 @@
-/// Random numbers that a seed repeats (SplitMix64).
+/// Pseudorandom numbers (SplitMix64); the same seed generates the same sequence.
 struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -12,7 +12,7 @@ struct SeededRandom: RandomNumberGenerator, Sendable {
         return word ^ (word >> 31)
     }
 
-    /// One of some values, of which there is at least one.
+    /// Chooses one of the given values, each with the same probability.
     mutating func pick<Value>(_ first: Value, _ others: Value...) -> Value {
         let index = Int.random(in: 0...others.count, using: &self)
         return index == 0 ? first : others[index - 1]

@@ -4,14 +4,18 @@ import OutletPluginHost
 import OutletSession
 import OutletTransport
 
-/// What a program asks plugins beside the hooks of a request: values of responses, and servers.
+/// Calls of the hooks `serialize` and `trust`, which the requests of the tests do not call.
 extension CheckSubject {
-    /// Has values made of responses of all kinds, and servers of all kinds judged.
+    /// Calls `serialize` with several bodies, and `trust` with several servers.
+    ///
+    /// - Parameters:
+    ///   - host: The plugins.
+    ///   - rounds: How often each server is evaluated.
     func ask(_ host: PluginHost, judging rounds: Int = 1) {
         for plugin in host.plugins where plugin.hooks.contains(.serialize) {
             for (number, body) in Self.bodies.enumerated() {
                 report.step("\(plugin.id): serialize, body \(number + 1)")
-                // A failure is an answer, too; the observer sees to its reason.
+                // A plugin may fail; the observer reports a failure without a reason.
                 _ = try? host.serializer(plugin.id)?.serialize(
                     request: HTTPRequest(url: URL(string: "http://check.example/")),
                     response: HTTPResponse(

@@ -2,9 +2,9 @@ import Glibc
 import OutletPluginHost
 import OutletTransport
 
-/// Calls `body` directly before or behind the first call of a hook.
+/// Calls a closure directly before or after the first call of a hook, on the thread of the call.
 final class HookTrap: PluginCallProbe {
-    /// One side of a hook.
+    /// A point directly before or after a hook.
     struct Place: Sendable, CustomStringConvertible {
         let hook: PluginHook
         let isBehind: Bool
@@ -21,7 +21,7 @@ final class HookTrap: PluginCallProbe {
         self.body = body
     }
 
-    /// How often each hook was entered.
+    /// The number of calls of each hook that have begun.
     var entered: [PluginHook: Int] { counts.withLock { $0 } }
 
     func willCall(_ plugin: String, _ hook: PluginHook) {
@@ -38,11 +38,11 @@ final class HookTrap: PluginCallProbe {
     }
 }
 
-/// Measures something before and behind each call into a plugin, on the thread of the call.
+/// Measures state before and after each call into a plugin, on the thread of the call.
 final class CallMeter<State: Sendable>: PluginCallProbe {
     private let measure: @Sendable () -> State
     private let compare: @Sendable (_ plugin: String, _ hook: PluginHook, State, State) -> Void
-    /// What was measured before the calls that each thread is in.
+    /// The states measured before the calls that each thread is in, the innermost last.
     private let before = Lock([pthread_t: [State]]())
 
     init(
@@ -55,7 +55,7 @@ final class CallMeter<State: Sendable>: PluginCallProbe {
 
     func willCall(_ plugin: String, _ hook: PluginHook) {
         let thread = pthread_self()
-        // Last, because the lock and the list take their time, too.
+        // Measured last, because waiting for the lock also takes time.
         before.withLock { $0[thread, default: []].append(measure()) }
     }
 

@@ -2,23 +2,31 @@ import OutletHTTP
 import OutletPluginHost
 import OutletTransport
 
-/// Makes findings of what the host notes about a plugin.
+/// Reports contract violations and failures without a reason as findings.
 final class CheckObserver: PluginObserver {
     private let report: CheckReport
     private let ignored: Set<PluginMisbehaviour.Kind>
-    /// What ends a request whose retrier wants to wait for long, by the request's id.
+    /// Closures that cancel a request that waits long for a retry, by the request's id.
     private let endings = Lock([String: @Sendable () -> Void]())
 
-    /// The longest wait for another attempt, in seconds; a test has more to do than to wait.
+    /// The longest wait for a retry in seconds; after longer ones the request is cancelled.
     private static let longestDelay = 0.05
 
-    /// - Parameter ignored: What the test itself makes plugins do.
+    /// Creates an observer.
+    ///
+    /// - Parameters:
+    ///   - report: Receives the findings.
+    ///   - ignored: Kinds of violations that the test itself provokes.
     init(_ report: CheckReport, ignoring ignored: Set<PluginMisbehaviour.Kind> = []) {
         self.report = report
         self.ignored = ignored
     }
 
-    /// Calls `end` when a request is to wait for long; `nil` when it has ended.
+    /// Sets the closure to call when a plugin delays the retry of a request for long.
+    ///
+    /// - Parameters:
+    ///   - requestID: The request's id.
+    ///   - end: Cancels the request; `nil` once the request has ended. Called on any thread.
     func watch(_ requestID: String, end: (@Sendable () -> Void)?) {
         endings.withLock { $0[requestID] = end }
     }

@@ -4,17 +4,23 @@ import OutletPluginHost
 import OutletSession
 import OutletTesting
 
-/// The library that a test is about, and what the test does with it.
+/// The library under test, and the operations that tests share.
 struct CheckSubject: Sendable {
     let job: CheckJob
     let report: CheckReport
 
     private let start = ContinuousClock.now
 
-    /// Whether a test that repeats something goes on: a library may take long to be read and loaded.
+    /// Whether a test that repeats something may begin another repetition.
+    ///
+    /// `false` after a fifth of the test's time limit and at most 4 s: some libraries take long to
+    /// load.
     var hasTime: Bool { start.duration(to: .now) < min(job.limit / 5, .seconds(4)) }
 
-    /// How long a hook, or the end, may take: some of a test's time, so that the host tells first.
+    /// The deadline for hooks and for the shutdown.
+    ///
+    /// A part of the test's time limit, so that the host reports the missed deadline before the
+    /// checker kills the process.
     var deadline: Duration { job.limit / 4 }
 
     init(job: CheckJob, report: CheckReport) {
@@ -22,17 +28,18 @@ struct CheckSubject: Sendable {
         self.report = report
     }
 
-    /// Requests that the seed gives this test.
+    /// A new generator of requests; the sequence depends on the seed and the test.
     var requests: MadeRequests {
         let name = job.test.rawValue.utf8.reduce(job.seed) { ($0 &* 31) ^ UInt64($1) }
         return MadeRequests(seed: name)
     }
 
-    /// Loads the plugins; what keeps one from running is a finding.
+    /// Loads the plugins, and reports those that do not start.
     ///
     /// - Parameters:
-    ///   - observer: Told what they do; the usual one if `nil`.
-    ///   - configuration: In place of that which was given.
+    ///   - observer: Receives their activity; `nil` for a new one that reports all violations.
+    ///   - configuration: Replaces the job's configuration; failures are then not reported.
+    ///   - deadline: The time limit for hooks; `nil` for ``deadline``.
     func load(
         _ observer: CheckObserver? = nil, configuration: [String: String]? = nil,
         deadline: Duration? = nil
@@ -43,7 +50,7 @@ struct CheckSubject: Sendable {
         options.answerDeadline = deadline ?? self.deadline
         options.shutDownDeadline = self.deadline
         options.loadPolicy = .usable
-        // A test goes on with a plugin that breaks the contract.
+        // A plugin is not suspended after violations: the test continues with it.
         options.maximumFaults = 0
         let host = try PluginHost.load(directories: [], files: [job.file], options: options)
         if configuration == nil {
@@ -52,17 +59,23 @@ struct CheckSubject: Sendable {
         return host
     }
 
-    /// Ends the plugins of a host.
+    /// Shuts the plugins of a host down.
     func end(_ host: PluginHost) async {
         report.step("shut down")
         _ = await host.shutDown(deadline: deadline)
     }
 
-    /// Sends made-up requests through the hooks of a host, answered without a network.
+    /// Sends generated requests through the hooks of a host; the responses are generated, too.
+    ///
+    /// Stops after the first violation that is not a warning.
     ///
     /// - Parameters:
-    ///   - width: How many at a time.
-    ///   - ofAllKinds: Whether there are downloads, streams and WebSockets among them.
+    ///   - count: The number of requests.
+    ///   - host: The plugins.
+    ///   - observer: The host's observer, which ends requests that wait long for a retry.
+    ///   - width: The number of concurrent requests.
+    ///   - ofAllKinds: Whether downloads, streams and WebSockets are included.
+    ///   - requests: Generates the requests and responses.
     func send(
         _ count: Int, through host: PluginHost, watchedBy observer: CheckObserver,
         width: Int = 1, ofAllKinds: Bool = false, requests: MadeRequests
@@ -70,7 +83,7 @@ struct CheckSubject: Sendable {
         let transport = StubTransport { requests.answer(to: $0) }
         let session = Session(transport: transport, plugins: host)
         var sent = 0
-        // One that waits in vain does so each time.
+        // A plugin that misses a deadline does so each time, and would use up the test's time.
         while sent < count, !report.hasFailed {
             let part = min(width, count - sent)
             await withTaskGroup(of: Void.self) { group in
@@ -89,9 +102,14 @@ struct CheckSubject: Sendable {
         withExtendedLifetime(session) {}
     }
 
-    /// Sends one request to its end.
+    /// Sends one request and waits until it has ended.
     ///
-    /// - Parameter begun: Given what cancels it, before it starts.
+    /// - Parameters:
+    ///   - made: The request.
+    ///   - kind: How it is sent.
+    ///   - session: The session with the plugins.
+    ///   - observer: The host's observer, which ends the request if it waits long for a retry.
+    ///   - begun: Called before the request starts, with a closure that cancels it.
     func send(
         _ made: HTTPRequest, as kind: MadeRequests.Kind = .data, over session: Session,
         watchedBy observer: CheckObserver,
@@ -130,7 +148,7 @@ struct CheckSubject: Sendable {
 }
 
 extension PluginLoadError {
-    /// The rule that keeps a plugin from running.
+    /// The rule that the plugin violates.
     var rule: PluginRule {
         switch self {
         case .unreadable, .notAFile, .unsafe: .fileSafe
@@ -155,7 +173,7 @@ extension PluginLoadError {
         }
     }
 
-    /// What is wrong, without the file.
+    /// The description without the path of the file.
     var fact: String {
         let text = "\(self)"
         return text.startsWithBytes(of: "\(path): ")

@@ -4,7 +4,7 @@ import OutletPluginHost
 
 /// The tests of exported functions.
 extension CheckSubject {
-    /// Calls all functions with values of all kinds.
+    /// Calls all functions with ordinary and extreme values.
     func checkFunctions() async throws {
         let host = try load()
         if host.plugins.allSatisfy(\.functions.isEmpty) {
@@ -14,7 +14,7 @@ extension CheckSubject {
         await end(host)
     }
 
-    /// Calls each function so many times.
+    /// Calls each function of the plugins `count` times, at most 3 times if it has no parameters.
     func callFunctions(of host: PluginHost, count: Int) {
         var random = SeededRandom(seed: job.seed)
         for plugin in host.plugins {
@@ -24,26 +24,28 @@ extension CheckSubject {
                     report.step("\(name): no values for \(function.signature)")
                     continue
                 }
-                // Without arguments each call is as the one before.
+                // Without arguments, all calls are the same.
                 for _ in 0..<(kinds.isEmpty ? min(count, 3) : count) {
                     let values = kinds.map { Self.value($0, &random) }
                     let shown = values.map { String("\($0)".prefix(40)) }.joined(separator: ", ")
                     report.step("call \(name)(\(shown))")
-                    // A failure is an answer, too; the observer sees to its reason.
+                    // A function may fail; the observer reports a failure without a reason.
                     _ = try? host.call(name, values)
                 }
             }
         }
     }
 
-    /// What a caller supplies.
+    /// The type of a parameter that the caller supplies.
     private enum Kind {
         case letter(Unicode.Scalar)
-        /// A function, by the letter of its result.
+        /// A callback, with the letter of its result type.
         case function(Unicode.Scalar)
     }
 
-    /// What a caller supplies; `nil` when there is something that this knows no values for.
+    /// Returns the parameters that the caller supplies.
+    ///
+    /// - Returns: `nil` when there are no values for one of the types.
     private static func kinds(of signature: String) -> [Kind]? {
         guard let (_, rest) = signature.cut(around: "("), rest.endsWithBytes(of: ")") else {
             return nil
@@ -52,7 +54,7 @@ extension CheckSubject {
         var letters = rest.unicodeScalars.dropLast()
         while let letter = letters.popFirst() {
             switch letter {
-            // What the host supplies is left out.
+            // The host supplies these arguments.
             case "c", "o", "O": continue
             case "f":
                 guard letters.popFirst() == "{", let result = letters.popFirst() else { return nil }

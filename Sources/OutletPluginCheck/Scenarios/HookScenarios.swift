@@ -8,7 +8,7 @@ import OutletTransport
 
 /// The tests of hooks, driven by a session without a network.
 extension CheckSubject {
-    /// Sends requests one after the other.
+    /// Sends requests one after another.
     func checkHooks() async throws {
         let observer = CheckObserver(report)
         let host = try load(observer)
@@ -19,7 +19,7 @@ extension CheckSubject {
         await lookForLateCalls()
     }
 
-    /// Sends requests beside each other, the last of them while the plugin is shut down.
+    /// Sends concurrent requests, the last of them while the plugin is shutting down.
     func checkOverlap() async throws {
         let observer = CheckObserver(report)
         let host = try load(observer)
@@ -33,13 +33,13 @@ extension CheckSubject {
         await rest
     }
 
-    /// Gives what a plugin has left running the time to use what it may use no more.
+    /// Waits 100 ms for threads that the plugin left running to make forbidden calls.
     private func lookForLateCalls() async {
         report.step("wait for late calls")
         try? await Task.sleep(for: .milliseconds(100))
     }
 
-    /// Gives hooks no time.
+    /// Sends requests with a deadline of 1 ms for hooks.
     func checkDeadlines() async throws {
         let observer = CheckObserver(report, ignoring: [.neverSettled])
         let host = try load(observer, deadline: .milliseconds(1))
@@ -49,7 +49,7 @@ extension CheckSubject {
 
     // MARK: At each hook
 
-    /// Cancels a request before and behind each hook.
+    /// Cancels a request before and after each hook.
     func checkCancelling() async throws {
         try await atEachHook { place, observer in
             let cancel = Lock<(@Sendable () -> Void)?>(nil)
@@ -64,7 +64,7 @@ extension CheckSubject {
         }
     }
 
-    /// Shuts the plugin down before and behind each hook, while a request is under way.
+    /// Shuts the plugin down before and after each hook, while a request is active.
     func checkShutdown() async throws {
         try await atEachHook { place, observer in
             let (reached, signal) = AsyncStream.makeStream(of: Void.self)
@@ -82,7 +82,10 @@ extension CheckSubject {
         }
     }
 
-    /// Repeats something for both sides of each hook of the plugins.
+    /// Runs a test before and after each hook that the plugins implement.
+    ///
+    /// - Parameter body: Loads the plugins with the observer, sends one request and shuts them
+    ///   down; returns the trap it set.
     private func atEachHook(
         _ body: (HookTrap.Place, CheckObserver) async throws -> HookTrap
     ) async throws {
@@ -123,7 +126,7 @@ extension CheckSubject {
 
     // MARK: Measured
 
-    /// Counts how often hooks wait that have promised not to.
+    /// Measures how often hooks of plugins with `OUTLET_F_NONBLOCKING` wait.
     func checkNonblocking() async throws {
         let used = Lock([MeasuredHook: [cplugincheck_usage]]())
         PluginCallProbes.current = CallMeter(cplugincheck_thread_usage) { plugin, hook, a, b in
@@ -149,7 +152,10 @@ extension CheckSubject {
         }
     }
 
-    /// Judges by half of the calls: now and then anybody waits, for a page or a lock of the host's.
+    /// Reports a hook that waited, or computed for over 5 ms, in more than half of its calls.
+    ///
+    /// Single waits are no violation: a page fault or a lock of the host can cause them. Hooks with
+    /// fewer than 5 calls are not judged.
     private func judge(_ measured: MeasuredHook, _ usages: [cplugincheck_usage]) {
         guard usages.count >= 5 else { return }
         let name = "\(measured.plugin): \(measured.hook.rawValue)"
@@ -168,12 +174,12 @@ extension CheckSubject {
         let hook: PluginHook
     }
 
-    /// The calls that the promise is not about.
+    /// The calls that may wait in spite of `OUTLET_F_NONBLOCKING`.
     private static let unpromised: Set<PluginHook> = [
         .load, .create, .reconfigure, .call, .serialize, .quiesce, .destroy,
     ]
 
-    /// Compares the process and the thread before and behind each call.
+    /// Compares the state of the process and of the thread before and after each call.
     func checkState() async throws {
         struct State: Sendable {
             let process = ProcessSnapshot()
@@ -207,7 +213,7 @@ extension CheckSubject {
         }
     }
 
-    /// Looks at what many calls leave behind.
+    /// Compares memory, descriptors and threads before and after 80 requests.
     func checkCallingAgain() async throws {
         let observer = CheckObserver(report)
         let host = try load(observer)
@@ -225,7 +231,7 @@ extension CheckSubject {
         await end(host)
     }
 
-    /// Leaves the process to end by itself.
+    /// Sends requests and shuts down; ``PluginCheckChild/run()`` then ends the process normally.
     func checkExit() async throws {
         let observer = CheckObserver(report)
         let host = try load(observer)

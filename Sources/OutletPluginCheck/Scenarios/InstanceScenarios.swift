@@ -2,9 +2,9 @@ import CPluginCheck
 import OutletHTTP
 import OutletPluginHost
 
-/// The tests of making and unmaking instances.
+/// The tests of creating, reconfiguring and destroying instances.
 extension CheckSubject {
-    /// Makes an instance with the configuration given.
+    /// Creates instances with the given configuration, and warns of stray symbols.
     func checkCreating() async throws {
         report.step("create")
         let host = try load()
@@ -17,7 +17,7 @@ extension CheckSubject {
         await end(host)
     }
 
-    /// Makes instances with configurations of all kinds.
+    /// Creates instances with valid, invalid and unusual configurations.
     func checkConfigurations() async throws {
         let inspection = try PluginInspection(directories: [], files: [job.file])
         for plugin in try inspection.files.flatMap({ try $0.askCode().plugins }) {
@@ -43,7 +43,7 @@ extension CheckSubject {
         }
     }
 
-    /// Tells running instances configurations of all kinds, between requests and beside them.
+    /// Reconfigures running instances, first between requests and then during requests.
     func checkReconfiguring() async throws {
         let observer = CheckObserver(report)
         let host = try load(observer)
@@ -69,7 +69,9 @@ extension CheckSubject {
         await end(host)
     }
 
-    /// A refusal is no finding where it has a reason: the schema's, or the plugin's.
+    /// Reconfigures a plugin.
+    ///
+    /// A refusal by the schema, or by the plugin with a reason, is no violation.
     private func reconfigure(_ plugin: LoadedPlugin, with configuration: String) {
         let shown = String(decoding: configuration.utf8.prefix(120), as: UTF8.self)
         report.step("reconfigure \(plugin.id) with \(shown)")
@@ -80,11 +82,11 @@ extension CheckSubject {
             report.find(
                 .callReason, "\(plugin.id): reconfigure fails for \(shown): \(error.message)")
         } catch {
-            // The schema does not allow it, and the plugin was not called.
+            // The schema refused the configuration, and the plugin was not called.
         }
     }
 
-    /// Makes and unmakes instances many times.
+    /// Compares memory, descriptors and threads before and after many instances.
     func checkCreatingAgain() async throws {
         for _ in 0..<5 { try await makeAndUnmake() }
         let before = (ProcessHoldings(), cplugincheck_allocated())
@@ -101,13 +103,19 @@ extension CheckSubject {
         await end(host)
     }
 
-    /// Reports what has become more with each of so many repetitions.
+    /// Reports a leak if repetitions have left descriptors, threads or memory behind.
     ///
-    /// The host's own threads come and go, and it keeps a little: half of what one for each would be
-    /// is not by chance.
+    /// The number of the host's own threads varies, and the host keeps some memory. A leak is
+    /// therefore at least one descriptor or thread for every second repetition, or 32 KiB for each.
     ///
-    /// What a request or an instance held may be freed on other threads a little after its end: waited for up
-    /// to two seconds.
+    /// Waits up to two seconds, because resources of a request or an instance may be freed on other
+    /// threads shortly after its end.
+    ///
+    /// - Parameters:
+    ///   - rule: The rule that a leak violates.
+    ///   - before: The resources before the repetitions.
+    ///   - what: A plural noun for the repetitions.
+    ///   - count: The number of repetitions.
     func judge(
         _ rule: PluginRule, _ before: (holdings: ProcessHoldings, bytes: UInt64), _ what: String,
         _ count: Int
@@ -120,7 +128,7 @@ extension CheckSubject {
         }
     }
 
-    /// What the process holds more than before; `nil` when that is little.
+    /// The additional resources of the process as text; `nil` when below the limits of a leak.
     private func remainder(
         _ before: (holdings: ProcessHoldings, bytes: UInt64), _ count: Int
     ) -> String? {
@@ -133,7 +141,7 @@ extension CheckSubject {
         return bytes >= Int64(count) * 32_768 ? "\(bytes / 1024) KiB of memory" : nil
     }
 
-    /// Has two instances take part in requests, and goes on with one of them.
+    /// Runs two instances, and sends further requests through one after the other has ended.
     func checkInstances() async throws {
         let observer = CheckObserver(report)
         let first = try load(observer)

@@ -1,9 +1,9 @@
 import OutletHTTP
 import OutletPluginHost
 
-/// The tests of a library before any instance is made.
+/// The tests of a library before any instance is created.
 extension CheckSubject {
-    /// Looks at the file; none of its code runs.
+    /// Inspects the file without running any of its code.
     func checkFile() throws(PluginDirectoryError) {
         let inspection = try PluginInspection(directories: [], files: [job.file])
         for failure in inspection.failures {
@@ -17,7 +17,7 @@ extension CheckSubject {
         }
     }
 
-    /// Loads the library and asks its code what it holds.
+    /// Loads the library and reads its plugin descriptors.
     func checkLoading() throws(PluginDirectoryError) {
         let inspection = try PluginInspection(directories: [], files: [job.file])
         for failure in inspection.failures { report.find(failure.rule, failure.fact) }
@@ -27,7 +27,7 @@ extension CheckSubject {
             let first = try duration { () throws(PluginLoadError) in
                 try note(file.askCode().changes)
             }
-            // Known by now, so that this is the host's own part.
+            // The library is loaded by now, so the second call takes only the host's own time.
             let second = try duration { () throws(PluginLoadError) in
                 try note(file.askCode().changes)
             }
@@ -51,7 +51,8 @@ extension CheckSubject {
     }
 
     private func judge(loading duration: Duration) {
-        // A scan has 100 ms. What fails takes so long on no machine that is merely busy.
+        // A scan has 100 ms. Only 3 s and more are a failure: no machine is that slow merely
+        // because it is busy.
         guard duration > .milliseconds(100) else { return }
         report.find(
             .loadQuick,
@@ -59,7 +60,7 @@ extension CheckSubject {
             isWarning: duration < .seconds(3))
     }
 
-    /// Asks the entry as this host does, and as older and newer ones do.
+    /// Calls the entry function with the minor ABI version of this host and with others.
     func checkEntry() {
         let probe: ModuleProbe
         do throws(PluginLoadError) {

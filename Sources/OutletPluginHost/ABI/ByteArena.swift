@@ -1,31 +1,33 @@
 import COutletPlugin
 import OutletHTTP
 
-/// Copies of bytes for a plugin, kept until the hook that requested them has ended.
+/// Allocates copies of bytes for a plugin and frees them together in `deinit`.
 struct ByteArena: ~Copyable, @unchecked Sendable {
     // @unchecked because the bytes never change.
     private var blocks: [UnsafeMutableRawBufferPointer] = []
     /// The unused part of the last block.
     private var room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
-    /// The least that is allocated at a time, in bytes: a plugin that reads a little reads more.
+    /// The minimum size of an allocation, in bytes.
+    ///
+    /// A plugin that reads one part usually reads more.
     private static let blockSize = 512
 
     deinit {
         for block in blocks { block.deallocate() }
     }
 
-    /// Lends a copy of bytes.
+    /// Copies bytes; the copy is valid as long as the arena exists.
     mutating func copy(_ bytes: some Collection<UInt8>) -> CopiedBytes {
         let block = allocate(bytes.count)
         block.copyBytes(from: bytes)
         return CopiedBytes(block: UnsafeRawBufferPointer(block))
     }
 
-    /// Lends a copy of a text.
+    /// Copies a text as UTF-8; the copy is valid as long as the arena exists.
     mutating func copy(_ text: String) -> CopiedBytes { copy(text.utf8) }
 
-    /// Lends a list of fields as C sees it.
+    /// Copies header fields into a C array; the copy is valid as long as the arena exists.
     mutating func copy(_ headers: HTTPHeaders) -> CopiedFields {
         let count = headers.count
         let block = allocate(
@@ -40,7 +42,7 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
         return CopiedFields(first: list.baseAddress.map { UnsafePointer($0) }, count: count)
     }
 
-    /// Lends a copy of a text for as long as the process lives.
+    /// Copies a text into memory that is never freed.
     static func permanent(_ text: String) -> outlet_view {
         let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.utf8.count)
         _ = copy.initialize(from: text.utf8)
@@ -55,7 +57,8 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
             let size = max(count, Self.blockSize)
             let block = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
             blocks.append(block)
-            // A large block leaves the room that there is.
+            // A large allocation gets a block of its own; the unused part of the last block stays
+            // usable.
             guard count < Self.blockSize else { return .init(rebasing: block[..<count]) }
             room = UnsafeMutableRawBufferPointer(rebasing: block[count...])
             return UnsafeMutableRawBufferPointer(rebasing: block[..<count])
@@ -67,15 +70,15 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
 
 /// The copies of one message's parts for a plugin.
 ///
-/// Each part is copied once, so that repeated reads need no more memory than the message has.
+/// Each part is copied once, so repeated reads need no more memory than the message itself.
 struct MessageCopies: ~Copyable, Sendable {
     private var arena = ByteArena()
     private var texts: [(part: Part, bytes: CopiedBytes)] = []
-    /// The values of fields, by position.
+    /// The copied field values, by the field's position; `nil` if not copied yet.
     private var values: [CopiedBytes?] = []
     private var list: CopiedFields?
 
-    /// A part of a message other than its fields.
+    /// A part of a message other than its header fields.
     enum Part: Equatable, Sendable {
         case method
         case url
@@ -85,7 +88,7 @@ struct MessageCopies: ~Copyable, Sendable {
         case attribute(String)
     }
 
-    /// Lends a part.
+    /// Returns the copy of a part; makes it at the first call.
     mutating func copy(_ part: Part, _ bytes: some Collection<UInt8>) -> CopiedBytes {
         if let kept = texts.first(where: { $0.part == part }) { return kept.bytes }
         let bytes = arena.copy(bytes)
@@ -93,7 +96,7 @@ struct MessageCopies: ~Copyable, Sendable {
         return bytes
     }
 
-    /// Lends the value of a field.
+    /// Returns the copy of a field's value; makes it at the first call.
     mutating func copy(valueAt position: Int, _ value: String) -> CopiedBytes {
         if position < values.count, let kept = values[position] { return kept }
         if position >= values.count {
@@ -104,7 +107,7 @@ struct MessageCopies: ~Copyable, Sendable {
         return bytes
     }
 
-    /// Lends all fields.
+    /// Returns the copy of all fields; makes it at the first call.
     mutating func copy(_ headers: HTTPHeaders) -> CopiedFields {
         if let list { return list }
         let fields = arena.copy(headers)
@@ -112,13 +115,17 @@ struct MessageCopies: ~Copyable, Sendable {
         return fields
     }
 
-    /// The fields have changed.
+    /// Discards the copies of the fields, because the fields have changed.
+    ///
+    /// The memory is not freed: the plugin may still read it.
     mutating func forgetFields() {
         values.removeAll(keepingCapacity: true)
         list = nil
     }
 
-    /// All of the message may have changed.
+    /// Discards all copies, because any part of the message may have changed.
+    ///
+    /// The memory is not freed: the plugin may still read it.
     mutating func forget() {
         texts.removeAll(keepingCapacity: true)
         forgetFields()

@@ -5,12 +5,13 @@ import OutletSession
 import OutletTransport
 import Synchronization
 
-/// One call of a plugin: where its failure text goes, until when it is waited for, and, in
-/// `create`, its configuration.
+/// The state of one call of a plugin function: the deadline, the failure reason that the plugin
+/// sets, and, in `create` and `reconfigure`, the configuration.
 class CallContext: @unchecked Sendable {
-    // @unchecked because its one subclass adds nothing but what has its own lock.
+    // @unchecked because the compiler cannot check subclasses; the only one protects its state with
+    // a lock of its own.
 
-    /// In nanoseconds of the monotonic clock; 0 is never.
+    /// The deadline, in nanoseconds of the monotonic clock; 0 for none.
     let deadline: UInt64
     private let configuration: JSONValue?
     private let state = Lock(State())
@@ -20,39 +21,45 @@ class CallContext: @unchecked Sendable {
         var arena = ByteArena()
     }
 
-    /// The thread that runs the call, where no other may use what was passed to it; else 0.
+    /// The only thread that may use the handles passed to the call; 0 if any thread may.
     private let thread = Atomic<UInt>(0)
 
     /// Creates the context of a call.
     ///
     /// - Parameters:
-    ///   - deadline: In nanoseconds of the monotonic clock; 0 is never.
-    ///   - configuration: The instance's configuration, in `create` and `reconfigure`; else `nil`.
+    ///   - deadline: The deadline, in nanoseconds of the monotonic clock; 0 for none.
+    ///   - configuration: The instance's configuration in `create` and `reconfigure`; otherwise
+    ///     `nil`.
     init(deadline: UInt64, configuration: JSONValue? = nil) {
         self.deadline = deadline
         self.configuration = configuration
     }
 
-    /// Forbids other threads than this one to use what is passed to the call.
+    /// Allows only the current thread to use the handles passed to the call.
     func confineToCurrentThread() { thread.store(UInt(pthread_self()), ordering: .relaxed) }
 
-    /// Whether this thread may use what was passed to the call.
+    /// Whether the current thread may use the handles passed to the call.
     var allowsCurrentThread: Bool {
         let thread = thread.load(ordering: .relaxed)
         return thread == 0 || thread == UInt(pthread_self())
     }
 
-    /// What the plugin said about its failure.
+    /// The failure reason that the plugin set; `nil` if it set none.
     private var failure: PluginReason? { state.withLock { $0.failure } }
 
+    /// Sets the failure reason; the last one counts.
     func fail(_ reason: PluginReason) {
         state.withLock { $0.failure = reason }
     }
 
-    /// A setting by its key; dots lead into objects.
+    /// Returns a configuration value as text.
+    ///
+    /// - Parameter key: The key, or the keys of nested objects separated by dots. A key that itself
+    ///   contains the dots takes precedence.
+    /// - Returns: The string, or the JSON text of other values; `nil` if there is no such value or
+    ///   the call has no configuration.
     func setting(_ key: String) -> CopiedBytes? {
         guard let configuration else { return nil }
-        // A key with dots of its own wins over a path.
         var value = configuration[key]
         if value == nil {
             value = configuration
@@ -65,7 +72,10 @@ class CallContext: @unchecked Sendable {
         return state.withLock { $0.arena.copy(text) }
     }
 
-    /// The reason for a status: the plugin's text if it set one.
+    /// Returns the failure reason for a status.
+    ///
+    /// - Parameter status: The status that the plugin returned.
+    /// - Returns: The reason that the plugin set; if it has no message, with a default one.
     func reason(_ status: outlet_status) -> PluginReason {
         let text =
             switch status {
@@ -82,15 +92,17 @@ class CallContext: @unchecked Sendable {
     }
 }
 
-/// An object passed to a hook with its completion; it can be changed until that is settled.
+/// An object that a plugin can change until the completion it was passed with is settled.
 protocol SettledSubject: AnyObject, Sendable {
-    /// Takes no change any more.
+    /// Makes further changes fail.
     func close()
 }
 
-/// Bytes that an exported function writes.
+/// Collects the bytes that an exported function or a `serialize` hook writes.
+///
+/// Thread: any.
 final class SinkHandle: SettledSubject {
-    /// The most that is taken, in bytes.
+    /// The maximum total size, in bytes.
     static let limit = 64 << 20
 
     private struct State {
@@ -100,9 +112,14 @@ final class SinkHandle: SettledSubject {
 
     private let state = Lock(State())
 
+    /// Appends bytes.
+    ///
+    /// - Parameter view: The bytes; they are copied.
+    /// - Returns: `OUTLET_E_STALE` if the sink is closed; `OUTLET_E_ARGUMENT` if the view is
+    ///   invalid or the total size would exceed ``limit``.
     func write(_ view: outlet_view) -> outlet_status {
         guard let more = view.foreign(.body) else { return OUTLET_E_ARGUMENT }
-        // Copied outside the lock's closure, which takes only values that may cross threads.
+        // Copied outside the lock's closure, which can capture Sendable values only.
         let copy = Array(more)
         return state.withLock { state in
             guard !state.isClosed else { return OUTLET_E_STALE }

@@ -1,7 +1,7 @@
 import COutletPlugin
 
 extension outlet_view {
-    /// How many bytes a plugin may pass at most, by what they are.
+    /// The maximum number of bytes that a plugin may pass, by purpose.
     enum Limit: Int {
         case code = 64
         case name = 1024
@@ -10,15 +10,18 @@ extension outlet_view {
         case body = 1_073_741_824
     }
 
-    /// The bytes that a plugin passed, in place; `nil` for a null pointer with a length, or where there
-    /// are more than allowed.
+    /// Returns the plugin's bytes without copying them.
+    ///
+    /// - Parameter limit: The maximum length.
+    /// - Returns: `nil` if the view is longer than the limit, or its pointer is null although its
+    ///   length is not 0.
     func foreign(_ limit: Limit) -> UnsafeBufferPointer<UInt8>? {
         guard len > 0 else { return UnsafeBufferPointer(start: nil, count: 0) }
         guard let ptr, len <= UInt64(limit.rawValue) else { return nil }
         return UnsafeBufferPointer(start: ptr, count: Int(len))
     }
 
-    /// A copy as text; `nil` when it is not UTF-8, or too long.
+    /// Returns a copy as text; `nil` if the bytes are not UTF-8 or too long.
     func text(_ limit: Limit) -> String? {
         guard let bytes = foreign(limit), let text = try? UTF8Span(validating: bytes.span) else {
             return nil
@@ -26,24 +29,29 @@ extension outlet_view {
         return String(copying: text)
     }
 
-    /// A copy as text for messages, with U+FFFD for invalid UTF-8; `nil` if it is too long.
+    /// A copy as message text, with U+FFFD for invalid UTF-8; `nil` if it is too long.
     var message: String? {
         foreign(.message).map { String(decoding: $0, as: UTF8.self) }
     }
 }
 
-/// Why a plugin failed something, in its own words.
+/// The reason for a failure, as given by a plugin.
 struct PluginReason: Sendable, Equatable {
-    /// A stable word for programs; may be empty.
+    /// A stable machine-readable code: lower-case letters, digits and `-`; may be empty.
     var code = ""
-    /// A text for people; may be empty.
+    /// A human-readable text; may be empty.
     var message: String
-    /// Whether it is the status `OUTLET_E_DENIED` that it explains.
+    /// Whether the failure is deliberate (`OUTLET_E_DENIED`).
     var isRefusal = false
 
     init(message: String) { self.message = message }
 
-    /// - Returns: `nil` when one of the two is too long, or the code is no word.
+    /// Copies a reason from C views.
+    ///
+    /// - Parameters:
+    ///   - code: At most 64 bytes of lower-case letters, digits and `-`; may be empty.
+    ///   - message: At most 4096 bytes; may be empty.
+    /// - Returns: `nil` if one of the two is too long, or the code contains other characters.
     init?(code: outlet_view, message: outlet_view) {
         guard let code = code.text(.code), let message = message.message,
             code.utf8.allSatisfy(PluginReason.isCode)
@@ -61,7 +69,7 @@ struct PluginReason: Sendable, Equatable {
         }
     }
 
-    /// The same with a text, where the plugin gave none.
+    /// Returns the same reason with another text if the plugin gave none.
     func or(_ text: String) -> PluginReason {
         var reason = self
         if message.isEmpty { reason.message = text }
@@ -69,26 +77,33 @@ struct PluginReason: Sendable, Equatable {
     }
 }
 
-/// Stores a result, unless the plugin gave no place for it.
+/// Stores a result for a plugin; returns `OUTLET_E_ARGUMENT` if the pointer is null.
 func store<Value>(_ value: Value, at place: UnsafeMutablePointer<Value>) -> outlet_status {
-    // The header promises a place; a plugin in C can still pass null.
+    // The header requires a non-null pointer; a plugin in C can still pass null.
     guard UInt(bitPattern: place) != 0 else { return OUTLET_E_ARGUMENT }
     place.pointee = value
     return OUTLET_OK
 }
 
-/// Whether a plugin passed a null pointer where the header declares a function that is never null.
+/// Whether a plugin passed a null pointer where the header requires a function.
 func isNull<Function>(_ function: Function) -> Bool {
     unsafeBitCast(function, to: Int.self) == 0
 }
 
-/// Stores what was found, if it was.
+/// Stores a view of copied bytes; returns `OUTLET_E_NOT_FOUND` for `nil`.
 func store(_ bytes: CopiedBytes?, at place: UnsafeMutablePointer<outlet_view>) -> outlet_status {
     guard let bytes else { return OUTLET_E_NOT_FOUND }
     return store(bytes.view, at: place)
 }
 
-/// Stores as many fields as fit, and how many there are.
+/// Stores as many fields as fit, and the number of all fields.
+///
+/// - Parameters:
+///   - fields: The fields.
+///   - place: The plugin's array; `nil` if it wants only the number.
+///   - capacity: The number of elements of the array.
+///   - count: Receives the number of all fields.
+/// - Returns: `OUTLET_E_ARGUMENT` if `count` is null.
 func store(
     _ fields: CopiedFields, at place: UnsafeMutablePointer<outlet_field>?,
     capacity: UInt64, count: UnsafeMutablePointer<UInt64>

@@ -1,9 +1,12 @@
 import COutletPlugin
 
-/// One plugin of a module: its texts copied and checked, its functions as they are.
+/// One plugin of a module: texts are copied and checked, function pointers are used as they are.
 struct PluginDescriptor: @unchecked Sendable {
     // @unchecked because the C descriptor is constant and its library is never unmapped.
+
+    /// The C descriptor in the library.
     let table: UnsafePointer<outlet_descriptor>
+    /// A copy of the C descriptor, with null for fields that the plugin was compiled without.
     let functions: outlet_descriptor
     let id: String
     let version: String
@@ -14,22 +17,27 @@ struct PluginDescriptor: @unchecked Sendable {
     let configurationSchema: String
     let permissions: [String]
     let exports: [PluginExport]
-    /// The services that it cannot do without.
+    /// The services without which the plugin cannot be used.
     let requiredServices: [String]
-    /// The position of its hooks among those of other plugins: -1, 0 or 1.
+    /// The position of the plugin's hooks among those of other plugins: -1, 0 or 1.
     let order: Int32
 
-    /// What breaks the contract.
+    /// A violation of the plugin interface by a descriptor.
     struct Breach: Error {
         let reason: String
     }
 
     func has(flag: UInt32) -> Bool { functions.flags & flag != 0 }
 
-    /// Whether there may be one instance in a process.
+    /// Whether a process may have only one instance.
     var isSingle: Bool { has(flag: UInt32(OUTLET_F_PER_PROCESS)) }
 
-    /// Reads a descriptor of any size; fields behind its end count as null.
+    /// Reads and checks a descriptor.
+    ///
+    /// - Parameter table: The descriptor. It may be smaller than the host's structure, if the
+    ///   plugin was compiled with an older header; fields beyond its end count as null.
+    /// - Throws: ``Breach`` if the descriptor does not reach beyond `destroy`, a required field is
+    ///   missing, or a value is not valid.
     init(_ table: UnsafePointer<outlet_descriptor>) throws(Breach) {
         let size = Int(table.pointee.struct_size)
         let required = MemoryLayout<outlet_descriptor>.offset(of: \.destroy).map { $0 + 8 } ?? 0
@@ -66,7 +74,7 @@ struct PluginDescriptor: @unchecked Sendable {
         self.table = table
     }
 
-    /// At most 64 texts.
+    /// Copies a list of at most 64 texts.
     private static func texts(
         _ list: UnsafePointer<outlet_view>?, _ count: UInt64, _ what: String
     ) throws(Breach) -> [String] {
@@ -92,19 +100,31 @@ struct PluginDescriptor: @unchecked Sendable {
     }
 }
 
-/// A table that the other side may have compiled shorter or longer: what is there is copied, what
-/// is missing stays as in `empty`.
+/// Copies a C structure that the plugin may have compiled with fewer or more fields than the host.
+///
+/// - Parameters:
+///   - table: The plugin's structure.
+///   - size: The size of the plugin's structure, in bytes (`struct_size`).
+///   - empty: The values of fields that the plugin's structure does not have.
+/// - Returns: The copy, without the fields that the host does not know.
 func copyTable<Table>(_ table: UnsafePointer<Table>, size: Int, empty: Table) -> Table {
     var copy = empty
     withUnsafeMutableBytes(of: &copy) { target in
-        // Fields are 8 bytes, or parts of 8: one that the table ends inside of is not there.
+        // Fields are 8 bytes long or share 8 bytes, so an incomplete group of 8 is ignored.
         let count = min(size & ~7, target.count)
         target.copyMemory(from: UnsafeRawBufferPointer(start: table, count: count))
     }
     return copy
 }
 
-/// A copy of a plugin's text, which must be UTF-8 and of a sane length.
+/// Copies a text of a descriptor.
+///
+/// - Parameters:
+///   - view: The text.
+///   - what: The name of the field, for the error.
+///   - limit: The maximum length, in bytes.
+/// - Returns: The text; empty if its length is 0.
+/// - Throws: `PluginDescriptor.Breach` if the text is too long, null or not UTF-8.
 func text(
     _ view: outlet_view, _ what: String, limit: UInt64
 ) throws(PluginDescriptor.Breach) -> String {

@@ -1,16 +1,25 @@
 import COutletPlugin
 
-/// A function of a plugin's, as its descriptor offers it.
+/// A function that a plugin's descriptor exports.
 final class PluginExport: Sendable {
     let name: String
     let signature: Signature
     let summary: String
     let flags: UInt32
+    /// The function; its real type is given by ``signature``.
     let function: @convention(c) () -> Void
 
+    /// Whether the function may be called on any thread, also while hooks and other exports of the
+    /// instance run (`OUTLET_X_ANY_THREAD`).
     var isCallableAnywhere: Bool { flags & UInt32(OUTLET_X_ANY_THREAD) != 0 }
 
-    /// Reads and checks what a descriptor offers.
+    /// Reads and checks the exports of a descriptor.
+    ///
+    /// - Parameters:
+    ///   - descriptor: The descriptor.
+    ///   - plugin: The plugin's id, for errors.
+    /// - Returns: At most 1024 exports with different names.
+    /// - Throws: `PluginDescriptor.Breach` if there are too many or one is not valid.
     static func all(
         _ descriptor: outlet_descriptor, plugin: String
     ) throws(PluginDescriptor.Breach) -> [PluginExport] {

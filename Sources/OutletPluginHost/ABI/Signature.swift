@@ -1,7 +1,7 @@
-/// The type of an exported function, parsed from its text: a result, then arguments in
-/// parentheses, one letter each (`outlet/export.h`).
+/// The type of an exported function, parsed from a text such as `i(ls)`: the result, then the
+/// arguments in parentheses, one letter each (`outlet/export.h`).
 struct Signature: Equatable, Sendable, CustomStringConvertible {
-    /// One letter.
+    /// The type of a result or an argument; the raw value is its letter.
     enum Kind: Unicode.Scalar, Equatable, Sendable {
         case void = "v"
         case boolean = "b"
@@ -19,11 +19,12 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
         case sink = "o"
         case byteSink = "O"
 
-        /// Whether it comes from the host, not from the caller.
+        /// Whether the host supplies the argument, not the caller.
         var isSupplied: Bool { self == .call || isSink }
+        /// Whether the argument is a sink that receives the function's result.
         var isSink: Bool { self == .sink || self == .byteSink }
 
-        /// Whether a function may give it.
+        /// Whether a function may return it.
         var isResult: Bool {
             switch self {
             case .void, .boolean, .int32, .uint32, .int64, .uint64, .double, .status: true
@@ -31,7 +32,7 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
             }
         }
 
-        /// Whether a caller's own function may take it.
+        /// Whether a callback may have it as an argument.
         var isOfCallbacks: Bool {
             switch self {
             case .boolean, .int32, .uint32, .int64, .uint64, .double, .text, .bytes: true
@@ -40,19 +41,23 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Why a text is no signature.
+    /// The error for a text that is not a valid signature.
     struct Malformed: Error, Equatable {
         let reason: String
     }
 
     let result: Kind
     let arguments: [Kind]
-    /// The signatures of the caller's functions, in the order of their arguments.
+    /// The signatures of the callback arguments, in order.
     let callbacks: [Signature]
 
-    /// The most arguments a function may have.
+    /// The maximum number of arguments of a function.
     static let maximumArguments = 8
 
+    /// Parses a signature.
+    ///
+    /// - Parameter text: The signature, such as `e(cso)`.
+    /// - Throws: ``Malformed`` if the text is not a valid signature.
     init(_ text: String) throws(Malformed) {
         try self.init(text.unicodeScalars[...], isCallback: false)
     }
@@ -116,15 +121,15 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
     /// Whether the function writes its result to a sink.
     var hasSink: Bool { arguments.contains(where: \.isSink) }
 
-    /// The kinds that a caller supplies, in order.
+    /// The kinds of the arguments that the caller supplies, in order.
     var parameters: [Kind] { arguments.filter { !$0.isSupplied } }
 
-    /// The letters.
+    /// The signature in letters, as in the plugin's descriptor.
     var description: String {
         "\(result.rawValue)(\(texts { "f{\($0)}" } others: { "\($0.rawValue)" }.joined()))"
     }
 
-    /// A text for each argument.
+    /// Returns a text for each argument.
     private func texts(
         callbacks callback: (Signature) -> String, others: (Kind) -> String
     ) -> [String] {
@@ -137,7 +142,7 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The type for people, such as `(text, integer) -> text`.
+    /// The type in words, such as `(text, int64) -> text`.
     var declaration: String {
         let parameters = zip(
             arguments,
@@ -155,7 +160,7 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
 }
 
 extension Signature.Kind {
-    /// The kind for people.
+    /// The kind in words.
     var name: String {
         switch self {
         case .void: "nothing"

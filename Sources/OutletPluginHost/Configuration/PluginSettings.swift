@@ -13,7 +13,7 @@ public struct PluginSettings: Sendable, Equatable {
     public var isEnabled: Bool?
     /// Whether loading succeeds when the plugin cannot be used; `nil` means no.
     public var isOptional: Bool?
-    /// Whether requests go on when the plugin fails; `nil` means no.
+    /// Whether requests continue when the plugin fails; `nil` means no.
     ///
     /// Refusals (`OUTLET_E_DENIED`) and untrusted servers fail the request in any case.
     public var failsOpen: Bool?

@@ -147,8 +147,8 @@ public struct InspectedFile: Sendable {
     ///
     /// Blocks while the library's code runs.
     ///
-    /// - Returns: The plugins, and the process-wide state that loading the library changed; changes
-    ///   were put back except for those of the environment.
+    /// - Returns: The plugins, and the process-wide state that loading the library changed; the
+    ///   host has restored it, except for the environment.
     /// - Throws: ``PluginLoadError`` when the library cannot be loaded, or its module is invalid.
     public func askCode() throws(PluginLoadError) -> (
         plugins: [InspectedPlugin], changes: [String]

@@ -22,11 +22,12 @@ public struct PluginPlan: Sendable {
 }
 
 extension InspectedFile {
-    /// The settings that apply to one of its plugins.
+    /// Returns the settings that apply to one of its plugins.
     ///
     /// - Parameters:
     ///   - id: The plugin's id; it need not be in ``manifests``.
     ///   - permissions: The permissions that the plugin asks for, as in its manifest.
+    /// - Returns: The settings of the plugin's directory and of the program, merged.
     /// - Throws: ``PluginLoadError/invalidConfiguration(path:id:violations:)`` when its settings
     ///   are invalid.
     public func plan(
@@ -35,7 +36,7 @@ extension InspectedFile {
         PluginPlan(try resolved(id), asking: permissions)
     }
 
-    /// The reasons why a plugin could not be created with its settings.
+    /// Returns the reasons why a plugin could not be created with its settings.
     ///
     /// Checks its permissions, and validates the configuration of each instance against its schema.
     /// Blocks for that; no plugin code runs.

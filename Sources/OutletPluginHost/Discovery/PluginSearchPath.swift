@@ -2,7 +2,7 @@ import OutletHTTP
 
 /// The default directories of plugins.
 public enum PluginSearchPath {
-    /// The directories that are searched for plugins, in order.
+    /// Returns the directories that are searched for plugins, in order.
     ///
     /// These are the entries of `OUTLET_PLUGIN_PATH` (separated by colons) if it is set and not
     /// empty, else the user's directory and then the system's. Relative entries are left out, so
@@ -10,6 +10,7 @@ public enum PluginSearchPath {
     ///
     /// - Parameter environment: The environment variables; `HOME`, `XDG_DATA_HOME` and
     ///   `OUTLET_PLUGIN_PATH` are read.
+    /// - Returns: Absolute paths.
     public static func directories(environment: [String: String]) -> [String] {
         if let path = environment["OUTLET_PLUGIN_PATH"], !path.isEmpty {
             return path.parts(separatedBy: ":").map(String.init).filter(isAbsolute)

@@ -15,6 +15,9 @@ struct SettingsFile {
 
     /// Reads the file of a directory.
     ///
+    /// - Parameters:
+    ///   - directory: The directory: absolute, without symbolic links.
+    ///   - checksOwnership: Whether to refuse a file that other users can write to.
     /// - Returns: `nil` when there is none.
     /// - Throws: ``PluginDirectoryError/unusableSettings(path:reason:)`` or
     ///   ``PluginDirectoryError/invalidSettings(path:violations:)``.

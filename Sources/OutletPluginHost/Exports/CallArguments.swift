@@ -10,18 +10,21 @@ final class CallArguments {
     private var functions: ArraySlice<UnsafeMutableRawPointer?>
     private let context: CallContext
     private let output: SinkHandle?
-    /// The ids that were made for it, in the order of the signature's letters.
+    /// The ids of the handles that are valid during the call.
     private var handles: [UInt64] = []
     private var closures: [CallbackClosure] = []
-    /// What stands for the call, and for where it writes to.
+    /// The handle of the call; empty if the signature has none.
     private(set) var call = outlet_call()
+    /// The handle of the sink; empty if the signature has none.
     private(set) var sink = outlet_sink()
 
+    /// Makes the handles, sinks and function pointers for a call.
+    ///
     /// - Parameters:
-    ///   - values: The arguments.
-    ///   - signature: The function's.
-    ///   - instance: Whose function it is.
-    /// - Returns: `nil` when libffi makes no function pointers here.
+    ///   - values: The arguments from the caller, of the signature's kinds.
+    ///   - signature: The signature of the function.
+    ///   - instance: The plugin instance that exports the function.
+    /// - Returns: `nil` if libffi cannot make a function pointer for a callback.
     init?(_ values: [PluginValue], _ signature: Signature, for instance: PluginInstance) {
         context = CallContext(deadline: 0)
         output = signature.hasSink ? SinkHandle() : nil
@@ -58,20 +61,22 @@ final class CallArguments {
         }
     }
 
-    /// What the function has written.
+    /// The bytes that the function has written to the sink.
     var written: [UInt8] { output?.content ?? [] }
 
-    /// The reason for a status: the function's text if it set one.
+    /// Returns the failure reason for a status; a default one if the function set none.
     func reason(_ status: outlet_status) -> PluginReason { context.reason(status) }
 
-    /// A copy of bytes, valid as long as this lives.
+    /// Copies bytes; the copy is valid as long as this object exists.
     func copy(_ bytes: some Collection<UInt8>) -> outlet_view { arena.copy(bytes).view }
 
+    /// Returns the handle of the next request argument.
     func nextRequest() -> outlet_request { requests.popFirst() ?? outlet_request() }
 
+    /// Returns the function pointer of the next callback argument.
     func nextFunction() -> UnsafeMutableRawPointer? { functions.popFirst() ?? nil }
 
-    /// The function has returned: nothing of it may be used any more.
+    /// Makes the handles and callbacks invalid after the function has returned.
     func end() {
         for handle in handles { HandleTable.shared.remove(handle) }
         for closure in closures { closure.end() }

@@ -1,17 +1,20 @@
 import CFFI
 import COutletPlugin
 
-/// How libffi is to call functions of one signature: prepared once, used from any thread.
+/// A libffi call interface for one signature: prepared once, used from any thread.
 ///
-/// `ffi_prep_cif` writes sizes into the structure types, so each interface has its own.
+/// `ffi_prep_cif` writes sizes into the structure types, so each interface has its own types.
 final class CallInterface: @unchecked Sendable {
-    // because everything is written in `init` only; `ffi_call` reads it.
+    // @unchecked because everything is written in `init`; `ffi_call` only reads it.
     private let interface: UnsafeMutablePointer<ffi_cif>
     private let arguments: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
     private let structures: [StructureType]
     private let signature: Signature
 
-    /// - Returns: `nil` when libffi cannot make such calls here.
+    /// Prepares a call interface.
+    ///
+    /// - Parameter signature: The signature of the functions to call.
+    /// - Returns: `nil` if libffi does not support the signature on this machine.
     init?(_ signature: Signature) {
         self.signature = signature
         let view = StructureType([outlet_ffi_pointer(), outlet_ffi_uint64()])
@@ -51,15 +54,19 @@ final class CallInterface: @unchecked Sendable {
 
     /// Calls a function of this signature.
     ///
+    /// Thread: any that may run the function; the call blocks until the function returns.
+    ///
     /// - Parameters:
-    ///   - values: One for each of the signature's ``Signature/parameters``, of its kind.
-    ///   - arguments: Handles and memory for arguments that C does not receive by value.
+    ///   - function: The function.
+    ///   - instance: The plugin instance, which is the first C argument.
+    ///   - values: One value for each of the signature's ``Signature/parameters``, of its kind.
+    ///   - arguments: Provides handles, function pointers and the memory of texts and bytes.
     /// - Returns: The result; a status is an ``PluginValue/int(_:)``.
     func call(
         _ function: @convention(c) () -> Void, on instance: OpaquePointer, values: [PluginValue],
         arguments: CallArguments
     ) -> PluginValue {
-        // 16 bytes a value: the size of the largest kind, a view.
+        // 16 bytes per value: the size of the largest kind, a view.
         let count = signature.arguments.count + 1
         return withUnsafeTemporaryAllocation(byteCount: 16 * (count + 1), alignment: 16) { slots in
             withUnsafeTemporaryAllocation(of: UnsafeMutableRawPointer?.self, capacity: count) {
@@ -114,7 +121,7 @@ final class CallInterface: @unchecked Sendable {
         }
     }
 
-    /// Results narrower than a register are written as a whole one (`ffi_arg`).
+    /// Reads a result; libffi widens results narrower than a register to `ffi_arg`.
     private static func load(
         _ kind: Signature.Kind, at slot: UnsafeMutableRawPointer
     ) -> PluginValue {

@@ -3,16 +3,19 @@ import COutletPlugin
 import OutletPointers
 import OutletTransport
 
-/// A function of the caller's as a C function pointer, made by libffi.
+/// A callback of the caller as a C function pointer, made by libffi.
 ///
-/// Its code stays for good once a call has ended, because the plugin may keep the pointer: a call then
-/// does nothing, gives zero, and is held against the plugin. A few hundred bytes each; they are used again
-/// by later calls, the oldest first.
+/// The pointer stays callable after the call has ended, because a faulty plugin may keep it.
+/// Calling it then does nothing, returns zero and is counted as a fault of the plugin. The last 256
+/// ended closures of each plugin are kept, at a few hundred bytes each. Older ones are freed, and
+/// libffi may use their memory for later closures.
 ///
 /// Thread: any.
 final class CallbackClosure: @unchecked Sendable {
-    // @unchecked because what libffi reads is written before the pointer is handed out, and what changes
-    // has a lock.
+    // @unchecked because the memory that libffi reads is written before the pointer is passed to
+    // the plugin, and `body`, which changes later, has a lock.
+
+    /// The C function pointer.
     let code: UnsafeMutableRawPointer
     private let closure: UnsafeMutablePointer<ffi_closure>
     private let interface: UnsafeMutablePointer<ffi_cif>
@@ -22,12 +25,18 @@ final class CallbackClosure: @unchecked Sendable {
     private let owner: PluginOwner
     private let body: Lock<PluginCallback?>
 
-    /// How many of an owner's closures that are over are kept from being used again.
+    /// The number of ended closures that are kept for each plugin.
     private static let kept = 256
-    /// Closures that are over, by whose they are.
+    /// The ended closures by plugin, oldest first.
     private static let retired = Lock([ObjectIdentifier: [CallbackClosure]]())
 
-    /// - Returns: `nil` when libffi has no memory for it, or cannot make such functions.
+    /// Makes a function pointer.
+    ///
+    /// - Parameters:
+    ///   - signature: The C signature of the function pointer.
+    ///   - callback: The function to call.
+    ///   - owner: The plugin that receives the pointer.
+    /// - Returns: `nil` if libffi cannot allocate or prepare the closure.
     init?(_ signature: Signature, _ callback: PluginCallback, of owner: PluginOwner) {
         self.signature = signature
         self.owner = owner
@@ -82,10 +91,10 @@ final class CallbackClosure: @unchecked Sendable {
         }
     }
 
-    /// The call that it was made for is over.
+    /// Disables the callback after the call for which it was made.
     func end() {
         body.withLock { $0 = nil }
-        // Freed outside of the lock.
+        // The oldest closure is freed outside the lock.
         let oldest = Self.retired.withLock { retired -> CallbackClosure? in
             retired[ObjectIdentifier(owner), default: []].append(self)
             guard retired[ObjectIdentifier(owner), default: []].count > Self.kept else {
@@ -96,7 +105,11 @@ final class CallbackClosure: @unchecked Sendable {
         withExtendedLifetime(oldest) {}
     }
 
-    /// The plugin calls it.
+    /// Runs the callback when the plugin calls the function pointer.
+    ///
+    /// - Parameters:
+    ///   - result: Receives the result.
+    ///   - values: Pointers to the arguments.
     fileprivate func call(
         _ result: UnsafeMutableRawPointer?,
         _ values: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
@@ -127,7 +140,7 @@ final class CallbackClosure: @unchecked Sendable {
         }
     }
 
-    /// Stores what the function gave; zero where that is of another kind.
+    /// Stores the callback's result; zero if it is not of the signature's kind.
     private func store(_ value: PluginValue, at slot: UnsafeMutableRawPointer?) {
         guard let slot, signature.result != .void else { return }
         slot.storeBytes(of: 0, as: ffi_arg.self)

@@ -2,12 +2,12 @@ import COutletPlugin
 import OutletSession
 import OutletTransport
 
-/// An exported function, ready to be called.
+/// An exported function with its prepared libffi call interface.
 final class CallableFunction: Sendable {
     let export: PluginExport
-    /// Those of its arguments that a caller gives.
+    /// The kinds of the arguments that the caller supplies.
     let parameters: [Signature.Kind]
-    /// `nil` where libffi cannot call it on this machine.
+    /// The call interface; `nil` if libffi does not support the signature on this machine.
     let interface: CallInterface?
 
     init(_ export: PluginExport) {
@@ -32,7 +32,9 @@ final class FunctionCaller: Sendable {
             })
     }
 
-    /// A function by its name.
+    /// Returns the function with a name.
+    ///
+    /// - Throws: ``PluginCallError/unknownFunction(_:plugin:known:)``.
     func function(named name: String) throws(PluginCallError) -> CallableFunction {
         guard let function = functions[name] else {
             throw .unknownFunction(
@@ -41,7 +43,14 @@ final class FunctionCaller: Sendable {
         return function
     }
 
-    /// Calls a function with values that need not be of its exact kinds.
+    /// Calls a function with values, converted to the kinds of its parameters.
+    ///
+    /// - Parameters:
+    ///   - function: The function.
+    ///   - values: One value for each parameter.
+    /// - Returns: The result; ``PluginValue/nothing`` for a status.
+    /// - Throws: ``PluginCallError`` if the number of values is wrong, a value cannot be converted,
+    ///   or the call fails.
     func call(
         _ function: CallableFunction, _ values: [PluginValue]
     ) throws(PluginCallError) -> PluginValue {
@@ -61,7 +70,14 @@ final class FunctionCaller: Sendable {
         return try perform(function, converted)
     }
 
-    /// Calls a function with texts, each read as the kind that is wanted.
+    /// Calls a function with texts, each parsed as the kind of its parameter.
+    ///
+    /// - Parameters:
+    ///   - function: The function.
+    ///   - texts: One text for each parameter.
+    /// - Returns: The result; ``PluginValue/nothing`` for a status.
+    /// - Throws: ``PluginCallError`` if the number of texts is wrong, a text cannot be parsed, or
+    ///   the call fails.
     func call(
         _ function: CallableFunction, parsing texts: [String]
     ) throws(PluginCallError) -> PluginValue {

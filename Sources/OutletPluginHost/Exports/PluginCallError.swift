@@ -2,20 +2,20 @@
 public enum PluginCallError: Error, Sendable, Equatable {
     /// The name is not of the form `plugin-id.function`.
     case malformedName(String)
-    /// There is no such plugin.
+    /// No plugin with this id is loaded.
     case unknownPlugin(String, known: [String])
-    /// The plugin exports no such function.
+    /// The plugin exports no function with this name.
     case unknownFunction(String, plugin: String, known: [String])
-    /// Too many or too few arguments; `declaration` is how the function is to be called.
+    /// The number of arguments is wrong; `declaration` is the function's name and type.
     case wrongCount(declaration: String, given: Int)
-    /// An argument is of another kind, or does not fit; positions count from 1.
+    /// An argument is of the wrong type or out of range; `position` counts from 1.
     case wrongType(declaration: String, position: Int, wanted: String, given: String)
-    /// The function failed, or its plugin is closed.
+    /// The function failed or could not be called, for example because its plugin is closed.
     case failed(PluginError)
 }
 
 extension PluginCallError: CustomStringConvertible {
-    /// One line: the name, the fault, and the correct form.
+    /// One line: the name, the fault and, where possible, the valid choices.
     public var description: String {
         switch self {
         case .malformedName(let name): "\(name): not of the form PLUGIN-ID.FUNCTION"

@@ -2,39 +2,49 @@ public import OutletHTTP
 
 /// An argument or a result of an exported function.
 public enum PluginValue: Sendable, Equatable {
-    /// Nothing, as a result.
+    /// No value; a result only.
     case nothing
-    /// A truth value.
+    /// A Boolean.
     case bool(Bool)
-    /// A whole number.
+    /// A signed integer.
     case int(Int64)
-    /// A whole number that may be too large for ``int(_:)``.
+    /// An unsigned integer.
     case uint(UInt64)
-    /// A number.
+    /// A floating-point number.
     case double(Double)
     /// A text.
     case text(String)
     /// Bytes.
     case bytes([UInt8])
-    /// A request, which the function may read until it returns; an argument only.
+    /// A request; an argument only.
+    ///
+    /// The exported function may read it until it returns.
     case request(HTTPRequest)
-    /// A function that the plugin may call until its own returns; an argument only.
+    /// A callback; an argument only.
+    ///
+    /// The plugin may call it until the exported function returns.
     case function(PluginCallback)
 }
 
 /// A Swift function that a plugin may call, as a C function pointer.
 public final class PluginCallback: Sendable, Equatable {
-    /// The function: takes one value for each letter of the plugin's signature, and gives what that says.
+    /// The function that the plugin calls.
     ///
-    /// Thread: the plugin's, one call at a time.
+    /// It receives one value for each argument in the callback's signature, and returns a value of
+    /// the signature's result type. If the returned value is of another type, the plugin receives
+    /// zero.
+    ///
+    /// Thread: any thread of the plugin; plugins must not make two calls at the same time.
     public typealias Body = @Sendable (_ arguments: [PluginValue]) -> PluginValue
 
     let body: Body
 
-    /// Makes a callback of a function.
+    /// Creates a callback.
+    ///
+    /// - Parameter body: The function that the plugin calls; see ``Body`` for the thread.
     public init(_ body: @escaping Body) { self.body = body }
 
-    /// One and the same.
+    /// Whether both are the same object.
     public static func == (a: PluginCallback, b: PluginCallback) -> Bool { a === b }
 }
 
@@ -58,16 +68,16 @@ extension PluginValue: CustomStringConvertible {
 extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral
 {
-    /// A text.
+    /// Creates a ``text(_:)``.
     public init(stringLiteral value: String) { self = .text(value) }
-    /// A whole number.
+    /// Creates an ``int(_:)``.
     public init(integerLiteral value: Int64) { self = .int(value) }
-    /// A number.
+    /// Creates a ``double(_:)``.
     public init(floatLiteral value: Double) { self = .double(value) }
-    /// A truth value.
+    /// Creates a ``bool(_:)``.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
 
-    /// The kind for people.
+    /// The kind of the value in words, for error messages.
     var kind: String {
         switch self {
         case .nothing: "nothing"
@@ -81,7 +91,7 @@ extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
         }
     }
 
-    /// The same value as an argument of that kind; `nil` when it is of another, or does not fit.
+    /// Returns the value converted to a kind; `nil` if it cannot be converted or is out of range.
     func converted(to kind: Signature.Kind) -> PluginValue? {
         switch (kind, self) {
         case (.boolean, .bool), (.text, .text), (.double, .double), (.bytes, .bytes),
@@ -100,7 +110,12 @@ extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
         }
     }
 
-    /// A text from a command line, read as an argument of that kind.
+    /// Parses a text from a command line.
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - kind: The kind of the parameter.
+    /// - Returns: `nil` if the text cannot be parsed, or the kind has no text form.
     init?(parsing text: String, as kind: Signature.Kind) {
         switch kind {
         case .text: self = .text(text)

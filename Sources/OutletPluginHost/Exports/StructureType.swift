@@ -1,8 +1,10 @@
 import CFFI
 
-/// A structure passed by value, as libffi describes it.
+/// The libffi type of a structure that is passed by value.
 final class StructureType: @unchecked Sendable {
-    // because it is written by `ffi_prep_cif` only, before anybody else sees it.
+    // @unchecked because only `ffi_prep_cif` writes to it, before other threads use it.
+
+    /// The libffi type.
     let type: UnsafeMutablePointer<ffi_type>
     private let elements: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
 

@@ -4,24 +4,26 @@ import Glibc
 import OutletHTTP
 import OutletTransport
 
-/// Reads a body in pieces, whatever it comes from.
+/// Reads parts of a body that is in memory, in a file or in a stream.
 ///
 /// Thread: any, one read at a time; may block on a disk.
 final class BodyReader: Sendable {
     /// The result of a read.
     enum Part {
+        /// The number of bytes read; 0 at the end of the body.
         case bytes(Int)
-        /// It cannot be read here.
+        /// The body is a stream that plugins cannot read here.
         case unreadable
-        /// Reading it failed.
+        /// Reading failed.
         case failed
         /// The hook is over.
         case stale
     }
 
     private struct State {
+        /// The descriptor of the open file; -1 before the first read.
         var file: Int32 = -1
-        /// How much of a stream was read.
+        /// The number of bytes that have been read from the stream.
         var position: UInt64 = 0
         var hasFailed = false
     }
@@ -30,7 +32,11 @@ final class BodyReader: Sendable {
     private let mayReadStream: Bool
     private let state = Lock(State())
 
-    /// - Parameter mayReadStream: Whether a stream may be read: nothing else reads it.
+    /// Creates a reader; a file is opened at the first read.
+    ///
+    /// - Parameters:
+    ///   - body: The body.
+    ///   - mayReadStream: Whether a stream may be read, because nothing else reads it.
     init(_ body: HTTPBody, mayReadStream: Bool) {
         self.body = body
         self.mayReadStream = mayReadStream
@@ -41,7 +47,7 @@ final class BodyReader: Sendable {
         if file >= 0 { close(file) }
     }
 
-    /// How long a body is, in bytes; `nil` where that is not known.
+    /// Returns the length of a body in bytes; `nil` if it is not known.
     static func length(of body: HTTPBody) -> UInt64? {
         switch body {
         case .none: 0
@@ -105,7 +111,9 @@ final class BodyReader: Sendable {
         }
     }
 
-    /// Takes a stream that was read back to its start.
+    /// Rewinds a stream that was read.
+    ///
+    /// - Throws: The stream's error.
     func rewind() throws {
         guard case .stream(let stream) = body else { return }
         try state.withLock { state in
@@ -118,7 +126,7 @@ final class BodyReader: Sendable {
 }
 
 extension Data {
-    /// Copies bytes from an offset on, and says how many.
+    /// Copies bytes from an offset on; returns their number.
     func copy(from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let offset = Int(exactly: offset), offset < count else { return 0 }
         let part = self[startIndex + offset..<endIndex].prefix(buffer.count)

@@ -23,7 +23,7 @@ final class CancelledOnce: Sendable {
         cancel?()
     }
 
-    /// Sets the closure that cancels the current operation; calls it at once if cancelled already.
+    /// Sets the closure that cancels the current operation; calls it now if cancelled already.
     func keep(_ cancel: @escaping @Sendable () -> Void) {
         let isCancelled = state.withLock { state in
             if !state.isCancelled { state.cancel = cancel }

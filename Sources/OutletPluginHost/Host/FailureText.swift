@@ -2,7 +2,7 @@ import OutletProvider
 import OutletSession
 import OutletTransport
 
-/// Errors as plugins see them: a stable word and a text.
+/// Converts errors to the stable code and the message that plugins see.
 enum FailureText {
     static func of(_ error: any Error) -> (code: String, message: String) {
         (code: code(error), message: "\(error)")

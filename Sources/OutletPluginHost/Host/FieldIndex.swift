@@ -1,11 +1,11 @@
 import OutletHTTP
 
-/// The positions of a long list's fields by name, so that a plugin which writes many fields does not
-/// search all of them for each.
+/// The positions of header fields by name, so that setting many fields takes linear time.
 ///
-/// Belongs to one list, and sees all of its changes; call ``forget()`` after any other change.
+/// An index belongs to one list, which must be changed through the index; call ``forget()`` after
+/// any other change.
 struct FieldIndex {
-    /// Shorter lists are looked through.
+    /// The number of fields from which on an index is built; shorter lists are searched.
     private static let threshold = 64
 
     private struct Place {
@@ -15,10 +15,10 @@ struct FieldIndex {
 
     private var places: [String: Place]?
 
-    /// The list was changed by somebody else.
+    /// Discards the index after a change that was not made through it.
     mutating func forget() { places = nil }
 
-    /// Sets a field: the first of that name keeps its place, further ones go.
+    /// Sets a field: replaces the first one of that name, and removes the others.
     mutating func update(_ field: HTTPHeader, in headers: inout HTTPHeaders) {
         guard knows(headers) else { return headers.update(field) }
         let name = field.name.lowercasedASCII
@@ -37,16 +37,20 @@ struct FieldIndex {
         append(field, named: field.name.lowercasedASCII, to: &headers)
     }
 
-    /// Removes all fields of a name.
+    /// Removes all fields with a name.
     mutating func remove(_ name: String, from headers: inout HTTPHeaders) {
         if knows(headers), places?[name.lowercasedASCII] == nil { return }
         headers.remove(name: name)
         forget()
     }
 
-    /// The nth field of a name, from 0: where it is, and its value.
+    /// Returns the position and the value of a field.
     ///
-    /// - Parameter name: Any bytes.
+    /// - Parameters:
+    ///   - name: The name; the bytes need not be UTF-8.
+    ///   - nth: The index among the fields with this name, from 0.
+    ///   - headers: The list.
+    /// - Returns: `nil` if there is no such field.
     mutating func field(
         named name: UnsafeBufferPointer<UInt8>, _ nth: Int, in headers: HTTPHeaders
     ) -> (position: Int, value: String)? {
@@ -65,7 +69,7 @@ struct FieldIndex {
         headers.append(field)
     }
 
-    /// Whether the list is long, and so has its places.
+    /// Whether the list is long enough for an index, which is then built if necessary.
     private mutating func knows(_ headers: HTTPHeaders) -> Bool {
         guard headers.count >= Self.threshold else {
             places = nil

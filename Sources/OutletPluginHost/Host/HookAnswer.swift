@@ -2,14 +2,15 @@
 enum HookAnswer<Value: Sendable>: Sendable {
     /// The answer.
     case given(Value)
-    /// The hook has not been called yet or returned `OUTLET_PENDING`; `meaning` converts its later
-    /// answer.
+    /// The answer follows, because the hook has not been called yet or returned `OUTLET_PENDING`;
+    /// `meaning` converts it.
     case follows(Completion, meaning: @Sendable (Completion.Answer) -> Value)
 
     /// Wraps the result of ``PluginInstance/ask(_:about:settled:_:)``.
     ///
     /// - Parameters:
-    ///   - answer: The result of `ask` for `token`; `nil` where the answer follows.
+    ///   - answer: The result of `ask`; `nil` if the answer follows.
+    ///   - token: The completion that was passed to `ask`.
     ///   - meaning: Converts the answer; called once.
     init(
         _ answer: Completion.Answer?, of token: Completion,
@@ -20,10 +21,10 @@ enum HookAnswer<Value: Sendable>: Sendable {
 
     /// Delivers the answer.
     ///
-    /// - Parameter completion: Called once, never inside of a call of the plugin; before this
-    ///   returns if the answer is there.
-    /// - Returns: A closure that gives the answer up, so that the plugin's `cancel` is called;
-    ///   `nil` when the hook has answered.
+    /// - Parameter completion: Called once, on any thread but never inside a call of the plugin;
+    ///   before this function returns if the hook has answered.
+    /// - Returns: A closure that abandons the answer, so that the plugin's `cancel` is called;
+    ///   `nil` if the hook has answered.
     @discardableResult
     func deliver(to completion: @escaping @Sendable (Value) -> Void) -> (@Sendable () -> Void)? {
         switch self {

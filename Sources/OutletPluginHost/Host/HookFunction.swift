@@ -1,9 +1,8 @@
 import COutletPlugin
 
-/// A hook function of a plugin, by the arguments it takes beside the instance, the call and the
-/// completion.
+/// A hook function of a plugin, by its C type.
 ///
-/// An enum, because a closure around each function would take an allocation for each call.
+/// An enum, because a closure around each function would need an allocation for each call.
 enum HookFunction: Sendable {
     /// The type of `adapt`, `prepare` and `finalize`.
     typealias Change =
@@ -28,7 +27,7 @@ enum HookFunction: Sendable {
     case other(
         @Sendable (OpaquePointer, outlet_call, outlet_completion) -> outlet_status)
 
-    /// Calls the function; functions without a result return `OUTLET_OK`.
+    /// Calls the function; returns `OUTLET_OK` for functions without a result.
     func callAsFunction(
         _ instance: OpaquePointer, _ completion: outlet_completion
     ) -> outlet_status {

@@ -3,28 +3,31 @@ import Glibc
 import OutletSession
 import OutletTransport
 
-/// The host tables of all instances: one each, in memory that plugins can only read.
+/// The host tables of all plugins: one for each, in memory that plugins can only read.
 ///
-/// Tables lie at fixed distances in one reserved range, so that an address says which instance was given
-/// it, and one that is no table is never followed. They stay for good: a plugin's thread may call late.
+/// The tables lie at fixed distances in one reserved address range. So the address identifies the
+/// plugin that received the table, and an address that is not a table is never dereferenced.
+/// Tables are never freed, because a thread of a plugin may call the host after the plugin has
+/// ended.
 enum HostTables {
-    /// The bytes from one table to the next; the table fits, and whole tables fill a page.
+    /// The distance between two tables, in bytes; at least a table's size, and a divisor of the
+    /// page size.
     private static let stride = 512
     private static let capacity = Int(UInt16.max) + 1
 
-    /// The start of the range, where reserving it went well.
+    /// The start of the address range; `nil` if it could not be reserved.
     private static let base: UInt? = {
         let range = mmap(
             nil, stride * capacity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
         return range == MAP_FAILED ? nil : UInt(bitPattern: range)
     }()
-    /// Held while a page is writable.
+    /// Locked while a page is writable.
     private static let turn = Lock(())
 
-    /// Makes the table of an instance.
+    /// Makes the table of a plugin.
     ///
-    /// - Parameter number: The owner's, from 1.
-    /// - Returns: `nil` when there is no memory for it.
+    /// - Parameter number: The number of the ``PluginOwner``, from 1.
+    /// - Returns: `nil` if the memory could not be reserved or made writable.
     static func make(number: UInt16) -> UnsafePointer<outlet_host>? {
         guard let base, number > 0, MemoryLayout<outlet_host>.size <= stride else { return nil }
         let address = base + UInt(number) * UInt(stride)
@@ -40,9 +43,9 @@ enum HostTables {
         }
     }
 
-    /// The number of the owner of a table; 0 if the pointer is no table.
+    /// Returns the number of the ``PluginOwner`` of a table; 0 if the pointer is not a table.
     static func number(of table: UnsafePointer<outlet_host>) -> UInt16 {
-        // The header promises a table; a plugin in C can still pass anything.
+        // The header requires a table; a plugin in C can still pass any pointer.
         let address = UInt(bitPattern: table)
         guard let base, address > base, address < base + UInt(stride * capacity),
             (address - base) % UInt(stride) == 0

@@ -1,6 +1,6 @@
 import OutletTransport
 
-/// Connects an answer with its receiver, in whichever order they come.
+/// Passes one answer to one receiver, whichever of the two is set first.
 ///
 /// Thread: any.
 final class LaterAnswer<Answer: Sendable>: Sendable {
@@ -13,14 +13,14 @@ final class LaterAnswer<Answer: Sendable>: Sendable {
 
     private let state = Lock(State.open)
 
-    /// The answer, if it was given and no receiver has taken it.
+    /// The answer; `nil` before it is given and after the receiver has taken it.
     var given: Answer? {
         state.withLock { state in
             if case .given(let answer) = state { answer } else { nil }
         }
     }
 
-    /// Gives the answer; calls the receiver if there is one.
+    /// Sets the answer; calls the receiver on this thread if there is one.
     func give(_ answer: Answer) {
         let waiting = state.withLock { state -> (@Sendable (Answer) -> Void)? in
             guard case .awaited(let waiting) = state else {
@@ -33,7 +33,10 @@ final class LaterAnswer<Answer: Sendable>: Sendable {
         waiting?(answer)
     }
 
-    /// Sets the receiver, which is called once; at once if the answer is there.
+    /// Sets the receiver.
+    ///
+    /// - Parameter body: Called once: on this thread before this function returns if the answer has
+    ///   been given, otherwise on the thread that gives it.
     func whenGiven(_ body: @escaping @Sendable (Answer) -> Void) {
         let answer = state.withLock { state -> Answer? in
             guard case .given(let answer) = state else {

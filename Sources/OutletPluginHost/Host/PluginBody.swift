@@ -2,13 +2,15 @@ import COutletPlugin
 import OutletHTTP
 import OutletTransport
 
-/// A request's body that a plugin makes while it is sent.
+/// A request body that a plugin makes while it is sent.
 ///
-/// The next piece is requested after the one before has been read.
+/// The next piece is requested after the previous one has been read.
 ///
 /// Thread: any, one read at a time.
 final class PluginBody: BodyStream {
-    /// Makes the piece behind so many bytes.
+    /// Calls the plugin to make a piece.
+    ///
+    /// The number is the number of bytes made before; the sink receives the piece.
     typealias Maker =
         @Sendable (OpaquePointer, outlet_call, UInt64, outlet_sink, outlet_completion)
         -> outlet_status
@@ -16,7 +18,7 @@ final class PluginBody: BodyStream {
     private struct State {
         enum Phase {
             case idle
-            /// The plugin makes a piece.
+            /// The plugin is making a piece.
             case asked
             case ended
             case failed(any Error)
@@ -24,11 +26,11 @@ final class PluginBody: BodyStream {
 
         var phase = Phase.idle
         var piece: ArraySlice<UInt8> = []
-        /// How much was made.
+        /// The number of bytes made so far.
         var offset: UInt64 = 0
         /// Generation counter: incremented when the body is rewound.
         var round = 0
-        /// Told when there is something to read.
+        /// Called once when there is something to read.
         var ready: (@Sendable () -> Void)?
 
         var isReadable: Bool {
@@ -67,7 +69,7 @@ final class PluginBody: BodyStream {
         }
         if isReadable { return false }
         if let next { ask(for: next.round, behind: next.offset) }
-        // A plugin that never blocks has made it by now.
+        // A plugin that never blocks may have made the piece already.
         return state.withLock { state in
             if state.isReadable { state.ready = nil }
             return !state.isReadable
@@ -126,7 +128,7 @@ final class PluginBody: BodyStream {
         ready?()
     }
 
-    /// The error of reading the body where waiting for a plugin is not possible.
+    /// The error for reading the body where waiting for the plugin is not possible.
     private struct NotMadeYet: Error, CustomStringConvertible {
         var description: String {
             "a plugin makes it while it is sent, and it cannot be read before"

@@ -4,15 +4,17 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// Calling the hooks of a request.
 extension PluginInstance {
+    // MARK: Hooks of requests
+
     /// Calls a hook: on this thread if the plugin never blocks, otherwise on a worker thread.
     ///
     /// - Parameters:
-    ///   - token: Told what the hook answers; made for this call.
-    ///   - subject: What it is about.
-    ///   - settled: What `OUTLET_OK` means.
-    /// - Returns: The answer; `nil` where `token` gives it (``Completion/whenAnswered(_:)``).
+    ///   - token: A new completion, which receives the answer.
+    ///   - subject: The request, stream or service that the hook is called for.
+    ///   - settled: The answer if the hook returns `OUTLET_OK`.
+    ///   - function: The plugin's hook function.
+    /// - Returns: The answer; `nil` if ``Completion/whenAnswered(_:)`` delivers it.
     func ask(
         _ token: Completion, about subject: any WatchedSubject, settled: Completion.Answer,
         _ function: HookFunction
@@ -50,9 +52,9 @@ extension PluginInstance {
         }
     }
 
-    /// Calls a hook, now.
+    /// Calls a hook on this thread.
     ///
-    /// - Returns: What it answers by what it returns; `nil` where an answer is to follow.
+    /// - Returns: The answer given by the hook's return value; `nil` if the answer follows.
     private func call(
         _ function: HookFunction, _ pointer: OpaquePointer, _ token: Completion,
         _ completion: outlet_completion, about subject: any WatchedSubject,
@@ -66,18 +68,24 @@ extension PluginInstance {
         switch function(pointer, completion) {
         case OUTLET_OK: return settled
         case OUTLET_PENDING where token.isPromise:
-            // The promised answer can be cancelled from here on. Completions of blocking plugins are
-            // kept already.
+            // A pending answer can be cancelled from here on. Completions of plugins that may block
+            // are kept already.
             if isNonblocking { token.keep() }
             return nil
         case let status: return .failed(token.failure(token.reason(status)))
         }
     }
 
-    /// Calls a hook that only watches; a plugin that is closed misses it.
+    /// Calls a hook that only observes a request; does nothing if the plugin is closed.
     ///
-    /// - Parameter limit: The time limit, in nanoseconds.
-    /// - Returns: That it is over: off the stack, or given up.
+    /// - Parameters:
+    ///   - hook: The hook.
+    ///   - handle: The request.
+    ///   - response: The response; `nil` for hooks without one.
+    ///   - requestID: The id of the request, for the observer.
+    ///   - limit: The time limit, in nanoseconds.
+    ///   - function: The plugin's hook function.
+    /// - Returns: An answer that is given when the hook has returned or was abandoned.
     func notify(
         _ hook: PluginHook, _ handle: RequestHandle, _ response: ResponseHandle? = nil,
         requestID: UUID?, limit: UInt64, _ function: HookFunction
@@ -96,9 +104,14 @@ extension PluginInstance {
         return .given(finish(answer))
     }
 
-    /// Notifies a plugin of the outcome of something that it requested or watches.
+    /// Calls a hook that reports an event or the outcome of a service.
     ///
-    /// - Returns: That it is over: off the stack, or given up.
+    /// - Parameters:
+    ///   - hook: The hook.
+    ///   - subject: The service or the events that the hook is called for.
+    ///   - response: The response passed to the hook; `nil` for none.
+    ///   - body: Calls the plugin's function.
+    /// - Returns: An answer that is given when the hook has returned or was abandoned.
     func report(
         _ hook: PluginHook, about subject: any WatchedSubject,
         passing response: ResponseHandle? = nil,
@@ -121,16 +134,17 @@ extension PluginInstance {
         return .given(finish(answer))
     }
 
-    /// Says that a call is over, of which the instance has seen something.
+    /// Calls `request_done` for a call that has ended.
     func notifyDone(_ handle: RequestHandle, id: UUID?) {
         guard let hook = hooks.request_done else { return }
         let reported = notify(
             .requestDone, handle, requestID: id, limit: Self.limitOfDone, .seeRequest(hook))
-        // Only delivers the answer: nothing follows it.
+        // Nothing follows `request_done`.
         reported.deliver {}
     }
 
-    /// The time after which a hook that only releases something counts as a fault of the plugin, in
-    /// nanoseconds; no request waits for it.
+    /// The time limit of hooks that no request waits for, in nanoseconds.
+    ///
+    /// A hook that takes longer counts as a fault of the plugin.
     private static let limitOfDone: UInt64 = 30_000_000_000
 }

@@ -2,16 +2,16 @@ import COutletPlugin
 import OutletHTTP
 import OutletTransport
 
-/// A body on its way, piece by piece, as one plugin watches or makes it.
+/// A body that one plugin watches or makes piece by piece while it is transferred.
 ///
 /// Thread: any.
 final class PluginStream: WatchedSubject {
     private struct State {
-        /// The pieces that are on a stack.
+        /// The number of calls of the plugin that are running.
         var calls = 0
-        /// Notifies the plugin that the piece it has promised is no longer needed.
+        /// Abandons the pending answer, so that the plugin's `cancel` is called.
         var abandon: (@Sendable () -> Void)?
-        /// Whether the body, or the last one of them, came to its end.
+        /// Whether the body, or the last one of several, is complete.
         var isWhole = false
         var isOver = false
     }
@@ -27,15 +27,16 @@ final class PluginStream: WatchedSubject {
         self.ending = ending
     }
 
-    // For calls without a session: no piece can be requested any more.
+    // Ends streams of calls without a session: no piece can be requested after this.
     deinit { end() }
 
     /// Opens a stream.
     ///
     /// - Parameters:
-    ///   - name: What it belongs to, secrets left out.
-    ///   - end: Told when nothing more of it follows.
-    /// - Returns: `nil` where so many are open already, or the plugin is ending.
+    ///   - instance: The plugin instance.
+    ///   - name: A description of the request, without secrets.
+    ///   - end: Calls the plugin's end function; called once.
+    /// - Returns: `nil` if `OUTLET_MAX_STREAMS` are open, or the plugin is shutting down.
     static func open(
         for instance: PluginInstance, name: String,
         end: @escaping @Sendable (OpaquePointer, outlet_call, outlet_status) -> Void
@@ -48,13 +49,16 @@ final class PluginStream: WatchedSubject {
         return PluginStream(of: instance, name: name, ending: ending)
     }
 
-    /// Asks the plugin for its turn.
+    /// Calls the plugin to receive or make a piece.
     ///
     /// - Parameters:
+    ///   - hook: The kind of call, for errors and the observer.
     ///   - arguments: The objects passed to the plugin.
     ///   - limit: The time limit for the answer, in nanoseconds.
-    ///   - answered: Called once, never on the plugin's stack; before this returns if the plugin never
-    ///     blocks and answers at once.
+    ///   - body: Calls the plugin's function.
+    ///   - answered: Called once with the failure, or `nil`, on any thread but never inside a call
+    ///     of the plugin; before this function returns if the plugin never blocks and answers
+    ///     immediately.
     func ask(
         _ hook: PluginHook, passing arguments: Completion.Arguments, limit: UInt64,
         _ body:
@@ -83,7 +87,8 @@ final class PluginStream: WatchedSubject {
     /// Records whether the body is complete.
     func note(isWhole: Bool) { state.withLock { $0.isWhole = isWhole } }
 
-    /// Nothing more follows: calls the plugin's end hook once its last piece is off the stack.
+    /// Ends the stream: abandons a pending piece, and calls the plugin's end function when the last
+    /// running call has returned.
     func end() {
         let (abandon, isIdle) = state.withLock { state in
             defer { state.isOver = true }
@@ -114,9 +119,9 @@ final class PluginStream: WatchedSubject {
     }
 }
 
-/// A piece of a body, as long as a plugin may look at it.
+/// A copy of a piece of a body, which plugins can read as long as this object exists.
 final class PluginPiece: SettledSubject, @unchecked Sendable {
-    // @unchecked because nothing of it ever changes.
+    // @unchecked because the bytes never change.
 
     private let bytes: UnsafeRawBufferPointer
 
@@ -127,10 +132,10 @@ final class PluginPiece: SettledSubject, @unchecked Sendable {
         self.bytes = UnsafeRawBufferPointer(copy)
     }
 
-    /// Whether this is the body's end.
+    /// Whether the piece is the end of the body.
     var isEmpty: Bool { bytes.isEmpty }
 
-    /// The bytes as C takes them.
+    /// The bytes as a C view.
     var view: outlet_view {
         outlet_view(
             ptr: bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), len: UInt64(bytes.count))
@@ -138,6 +143,6 @@ final class PluginPiece: SettledSubject, @unchecked Sendable {
 
     deinit { bytes.deallocate() }
 
-    /// It cannot be changed.
+    /// Does nothing, because a piece cannot be changed.
     func close() {}
 }

@@ -1,32 +1,40 @@
 import OutletHTTP
 
-/// The instances that a request passes by: the one that sends it, and those it was called for.
+/// The key of the plugin instances whose hooks are skipped for a request.
+///
+/// These are the plugin that sent the request and, if one of its hooks sent it, the instances
+/// excluded from the hook's request.
 private enum ExcludedPlugins: RequestContextKey {
     typealias Value = Set<ObjectIdentifier>
 }
 
 extension RequestContext {
-    /// The instances that the request passes by; `nil` for none.
+    /// The plugin instances whose hooks are skipped for the request; `nil` for none.
     var excluded: Set<ObjectIdentifier>? { self[ExcludedPlugins.self] }
 
-    /// Excludes instances from the request; requests that they take part in do not share its
-    /// transfer then.
+    /// Skips the hooks of instances for the request.
+    ///
+    /// The request is then not coalesced with equal requests, whose hooks are called.
+    ///
+    /// - Parameters:
+    ///   - instance: The instance that sends the request.
+    ///   - others: Further instances; `nil` for none.
     mutating func exclude(_ instance: PluginInstance, and others: Set<ObjectIdentifier>?) {
         self[ExcludedPlugins.self] = (others ?? []).union([ObjectIdentifier(instance)])
         needsOwnTransfer = true
     }
 
-    /// Whether the request passes by an instance.
+    /// Whether the hooks of an instance are skipped for the request.
     func excludes(_ instance: PluginInstance) -> Bool {
         excluded?.contains(ObjectIdentifier(instance)) ?? false
     }
 }
 
 extension HTTPRequest {
-    /// The instances that the request passes by; `nil` for none.
+    /// The plugin instances whose hooks are skipped for the request; `nil` for none.
     var excludedPlugins: Set<ObjectIdentifier>? { hasContext ? context.excluded : nil }
 
-    /// Whether the request passes by an instance.
+    /// Whether the hooks of an instance are skipped for the request.
     func excludes(_ instance: PluginInstance) -> Bool {
         hasContext && context.excludes(instance)
     }

@@ -5,8 +5,10 @@ import OutletSession
 import OutletTransport
 
 /// A request as one hook of one plugin sees it.
+///
+/// Thread: any.
 final class RequestHandle: WatchedSubject, SettledSubject {
-    /// An answer in place of the network.
+    /// A response that a plugin supplies instead of the network.
     struct Answer: Sendable {
         var status: Int
         var headers: HTTPHeaders
@@ -17,13 +19,13 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     enum Access: Sendable {
         /// Nothing.
         case read
-        /// The fields, but for those that say how the request is sent.
+        /// The header fields, except `Host` and `Content-Length`, and the notes.
         case fields
-        /// All of it.
+        /// The whole request.
         case request
-        /// All of it; and it may be answered.
+        /// The whole request; the hook may also supply the response.
         case answer
-        /// Nothing any more.
+        /// Nothing, because the hook is over.
         case sealed
     }
 
@@ -31,26 +33,28 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         var request: HTTPRequest
         var answer: Answer?
         var access: Access
-        /// Whether nothing could be changed from the beginning.
+        /// Whether the handle was created read-only.
         let isReadOnly: Bool
         /// The call of the request; set on first use.
         var scope: RequestScope?
         /// Reads the body; made on first use.
         var reader: BodyReader?
-        /// What the transport adds, where plugins are to see that.
+        /// The header fields that the transport adds; `nil` if plugins do not see them.
         var wire: WireFields?
         var index = FieldIndex()
         var copies = MessageCopies()
 
-        /// Adds what the transport adds, before fields are looked at or changed.
+        /// Adds the transport's header fields before fields are read or changed.
         mutating func showWire() {
             guard wire != nil else { return }
             wire?.show(in: &request)
         }
 
-        /// Why no change is accepted; `nil` where it is.
+        /// Checks whether a change is allowed.
         ///
-        /// - Parameter field: The field that is changed; `nil` for anything else.
+        /// - Parameter field: The name of the changed header field, empty for a note or the like;
+        ///   `nil` for the method, the URL or the body.
+        /// - Returns: The status that rejects the change; `nil` if it is allowed.
         func objection(changing field: String? = nil) -> outlet_status? {
             switch access {
             case .sealed: return OUTLET_E_STALE
@@ -58,7 +62,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
             case .fields:
                 guard let field else { return OUTLET_E_STATE }
                 return WireFields.isProtected(field) ? OUTLET_E_DENIED : nil
-            // How long the body is, the host says.
+            // The host sets Content-Length from the body.
             case .request, .answer:
                 return field?.equalsIgnoringCase("Content-Length") == true ? OUTLET_E_DENIED : nil
             }
@@ -68,10 +72,13 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     private let state: Lock<State>
     private static let none = HTTPRequest(url: nil)
 
+    /// Creates a handle.
+    ///
     /// - Parameters:
-    ///   - access: The changes that are accepted.
-    ///   - scope: The call that the request belongs to, if it is not the one of its context.
-    ///   - wire: What the transport adds to the fields, where the plugin is to see that.
+    ///   - request: The request.
+    ///   - access: The changes that are allowed.
+    ///   - scope: The call that the request belongs to; `nil` for the one in its context.
+    ///   - wire: The header fields that the transport adds; `nil` if the plugin does not see them.
     init(
         _ request: HTTPRequest, access: Access = .read, scope: RequestScope? = nil,
         wire: WireFields? = nil
@@ -82,16 +89,18 @@ final class RequestHandle: WatchedSubject, SettledSubject {
                 wire: wire))
     }
 
-    /// The instances that the request passes by.
+    /// The plugin instances whose hooks are skipped for the request; `nil` for none.
     var excluded: Set<ObjectIdentifier>? {
         state.withLock { $0.request.excludedPlugins }
     }
 
-    /// The request in a few words, secrets left out.
+    /// A short description of the request without secrets.
     var name: String { state.withLock { "\($0.request)" } }
 
-    /// The request as it is now, for the last time: no change is accepted any more, and only what the
-    /// plugin has read is kept.
+    /// Ends the hook's access and returns the changed request.
+    ///
+    /// Further changes fail with `OUTLET_E_STALE`. Only the copies that the plugin has read are
+    /// kept; a second call returns an empty request.
     func seal() -> (request: HTTPRequest, answer: Answer?) {
         state.withLock { state in
             state.access = .sealed
@@ -108,9 +117,9 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         state.withLock { $0.access = .sealed }
     }
 
-    /// Takes a stream that the plugin has read back to its start.
+    /// Rewinds the body's stream if the plugin has read it.
     ///
-    /// - Throws: The stream's error: the request cannot be sent any more.
+    /// - Throws: The stream's error; the request can then no longer be sent.
     func rewindBody() throws { try state.withLock { $0.reader }?.rewind() }
 
     // MARK: The call
@@ -124,31 +133,38 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         }
     }
 
-    /// The session of the call, as far as that is known.
+    /// The session of the call; `nil` if it is not known or no longer exists.
     var session: Session? { scope?.session }
 
-    /// A hook of an instance is about to be called with this; `false` where the call is over.
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
         guard instance.hooks.request_done != nil else { return true }
         if let scope { return scope.enter(instance, for: hook) }
-        // A request outside of a known call gets a call of its own, which ends with this object.
+        // A request that belongs to no known call gets its own, which ends with this object.
         let own = RequestScope(id: state.withLock { $0.request.context.id })
         state.withLock { $0.scope = own }
         return own.enter(instance, for: hook)
     }
 
-    /// The hook is off the stack.
     func leave(_ instance: PluginInstance) {
         guard instance.hooks.request_done != nil else { return }
         scope?.leave(instance)
     }
 
-    /// The pointer that an instance keeps for the call; `nil` if it has no part in it.
+    /// Returns the pointer that an instance has stored for the call.
+    ///
+    /// - Parameter instance: The instance.
+    /// - Returns: `nil` if no hook of the instance was called for it, or the instance has no
+    ///   `request_done`.
     func slot(of instance: PluginInstance) -> UInt? {
         scope?.slot(of: instance)
     }
 
-    /// Keeps a pointer for an instance; `false` when it has no part in the call.
+    /// Stores a pointer of an instance for the call.
+    ///
+    /// - Parameters:
+    ///   - slot: The pointer's bits.
+    ///   - instance: The instance.
+    /// - Returns: `false` in the cases where ``slot(of:)`` returns `nil`.
     func set(slot: UInt, of instance: PluginInstance) -> Bool {
         scope?.set(slot: slot, of: instance) ?? false
     }
@@ -163,7 +179,12 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         state.withLock { $0.copies.copy(.url, ($0.request.url?.absoluteString ?? "").utf8) }
     }
 
-    /// The nth value of a field, from 0; `name` is any bytes.
+    /// Returns a value of a header field.
+    ///
+    /// - Parameters:
+    ///   - name: The name; the bytes need not be UTF-8.
+    ///   - nth: The index among the fields with this name, from 0.
+    /// - Returns: `nil` if there is no such field.
     func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> CopiedBytes? {
         state.withLock { state in
             state.showWire()
@@ -181,7 +202,8 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         }
     }
 
-    /// Method, address, fields, and how long the body is.
+    /// Returns the method, the URL, the header fields, and the body's length in bytes if it is
+    /// known.
     func snapshot() -> (
         method: CopiedBytes, url: CopiedBytes, fields: CopiedFields, length: UInt64?
     ) {
@@ -196,14 +218,14 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         }
     }
 
-    /// Reads a part of the body.
+    /// Reads bytes of the body from an offset on.
     func readBody(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> BodyReader.Part
     {
         let (data, reader) = state.withLock { state -> (Data?, BodyReader?) in
-            // One that a plugin has set is in memory, whatever it was.
+            // A body in memory needs no reader; it may have replaced a stream that has one.
             if case .data(let data) = state.request.body { return (data, nil) }
             if state.access == .sealed { return (nil, nil) }
-            // A stream is being sent where nothing may be changed any more.
+            // A read-only handle must not read a stream, because the transport may be reading it.
             let reader =
                 state.reader
                 ?? BodyReader(state.request.body, mayReadStream: !state.isReadOnly)
@@ -214,7 +236,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         return reader?.read(at: offset, into: buffer) ?? .stale
     }
 
-    /// `nil` when the body is not in memory.
+    /// Returns a copy of the body; `nil` if the body is not in memory.
     func bodyCopy() -> CopiedBytes? {
         state.withLock { state in
             switch state.request.body {
@@ -236,7 +258,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     func set(method: String) -> outlet_status {
         change { request in
             request.method = HTTPMethod(rawValue: method)
-            // A tunnel is the transport's to ask for.
+            // Only the transport sends CONNECT, to open a tunnel through a proxy.
             return request.method != .connect && (try? request.checkFields()) != nil
         }
     }
@@ -290,11 +312,15 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         }
     }
 
-    /// Attaches a stream of the call.
+    /// Opens a stream and attaches it to the request.
     ///
     /// - Parameters:
-    ///   - open: Opens it, given what it belongs to; `nil` where there may be no more.
-    ///   - attach: Adds it to the request.
+    ///   - replacesBody: Whether the stream makes the request's body; otherwise it watches responses.
+    ///   - open: Opens the stream; receives a description of the request. Returns `nil` if the
+    ///     plugin has too many open streams or is shutting down.
+    ///   - attach: Adds the stream to the request.
+    /// - Returns: `OUTLET_E_STATE` if the stream cannot be opened, or the status that rejects the
+    ///   change.
     func attach(
         replacesBody: Bool, open: (String) -> PluginStream?,
         to attach: (inout HTTPRequest, PluginStream) -> Void
@@ -324,7 +350,9 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         }
     }
 
-    /// Changes the fields by one that HTTP can carry; others need a look at the whole request.
+    /// Sets or adds a header field.
+    ///
+    /// A field that is not well-formed is checked together with the whole request, which is slower.
     private func change(
         _ field: HTTPHeader, _ body: (inout FieldIndex, inout HTTPHeaders) -> Void
     ) -> outlet_status {
@@ -340,7 +368,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
             state.showWire()
             state.copies.forgetFields()
             guard state.request.headers.count < OUTLET_MAX_FIELDS else {
-                // Only a change that adds none.
+                // The maximum is reached: accept only a change that adds no field.
                 var (index, headers) = (FieldIndex(), state.request.headers)
                 body(&index, &headers)
                 guard headers.count <= state.request.headers.count else { return OUTLET_E_ARGUMENT }
@@ -353,9 +381,11 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         }
     }
 
-    /// Keeps a change if it was accepted.
+    /// Applies a change to a copy of the request, and keeps it if it is valid.
     ///
-    /// - Parameter field: The field that is changed; `nil` for anything else.
+    /// - Parameters:
+    ///   - field: The name of the changed header field, empty for a note; `nil` for anything else.
+    ///   - body: Makes the change; returns whether the result is valid.
     private func change(
         field: String? = nil, _ body: (inout HTTPRequest) -> Bool
     ) -> outlet_status {
@@ -373,12 +403,19 @@ final class RequestHandle: WatchedSubject, SettledSubject {
 }
 
 extension RequestHandle.Answer {
-    /// An answer as a plugin passed it; `nil` when HTTP cannot carry it.
+    /// Copies and checks a response that a plugin supplies.
+    ///
+    /// - Parameters:
+    ///   - status: The status code, from 200 to 599.
+    ///   - fields: The header fields; may be `nil` if there are none.
+    ///   - count: The number of fields.
+    ///   - body: The body; it must be empty for 204 and 304.
+    /// - Returns: `nil` if a part is not valid in HTTP, or too large.
     init?(
         status: Int32, fields: UnsafePointer<outlet_field>?, count: UInt64, body: outlet_view
     ) {
         guard 200...599 ~= status, let bytes = body.foreign(.body),
-            // These have none (RFC 9110 §15.3.5, §15.4.5).
+            // 204 and 304 have no body (RFC 9110 §15.3.5, §15.4.5).
             bytes.isEmpty || status != 204 && status != 304,
             let headers = HTTPHeaders(fields, count)
         else { return nil }
@@ -387,7 +424,12 @@ extension RequestHandle.Answer {
 }
 
 extension HTTPHeaders {
-    /// Fields as a plugin passed them; `nil` when there are too many, or HTTP cannot carry them.
+    /// Copies and checks header fields of a plugin.
+    ///
+    /// - Parameters:
+    ///   - fields: The fields; may be `nil` if there are none.
+    ///   - count: The number of fields.
+    /// - Returns: `nil` if there are too many, or a name or value is too long or not valid in HTTP.
     init?(_ fields: UnsafePointer<outlet_field>?, _ count: UInt64) {
         guard count <= UInt64(OUTLET_MAX_FIELDS), count == 0 || fields != nil else { return nil }
         self.init()

@@ -3,30 +3,34 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// One call of a session as plugins know it: what each of them keeps for it, until `request_done`.
+/// The state of one session call for plugins: the pointer that each plugin stores for it, and the
+/// hooks that are running, until `request_done`.
 ///
-/// Only plugins with that hook take part.
+/// Plugins without a `request_done` hook have no entry.
 ///
 /// Thread: any.
 final class RequestScope: Sendable {
-    /// Names the scope in a request's context: hooks of the wire and of the outcome share it.
+    /// The key of the scope in a request's context.
+    ///
+    /// ``HookedWire`` and ``HookedCalls`` find the same scope there.
     enum Key: RequestContextKey { typealias Value = RequestScope }
 
-    /// Runs what the hooks of the wire and of the outcome do, one after the other.
+    /// Runs `will_send`, `did_receive` and `process` of the call one after the other.
     let order = HookOrder()
 
     private struct Entry: Sendable {
         let instance: PluginInstance
-        /// The pointer's bits: it is the plugin's own, and never followed here.
+        /// The bits of the plugin's pointer, which the host never dereferences.
         var slot: UInt = 0
-        /// The hooks that are on a stack.
+        /// The number of hooks that are running.
         var calls = 0
-        /// Whether the instance ends before the call does.
+        /// Whether the instance shuts down before the call ends.
         var isFinishing = false
-        /// Whether the instance is kept from ending until `request_done` was called.
+        /// Whether the shutdown of the instance waits until `request_done` has been called.
         var isHeld = false
 
-        /// The entry, with its instance kept from ending until `request_done` was called.
+        /// Returns the entry after delaying the shutdown of its instance until `request_done` has
+        /// been called.
         func held() -> Entry {
             var entry = self
             entry.isHeld = instance.hold()
@@ -36,12 +40,12 @@ final class RequestScope: Sendable {
 
     private struct State {
         var entries: [Entry] = []
-        /// The streams to end before `request_done` is called.
+        /// The streams that end before `request_done` is called.
         var streams: [PluginStream] = []
         var isOver = false
-        /// Whether the call was cancelled: only `did_receive` and `request_done` follow.
+        /// Whether the call was cancelled; only `did_receive` and `request_done` are called then.
         var isCancelled = false
-        /// Whether this is what `request_done` sees: nothing follows it.
+        /// Whether this is the scope that is passed to `request_done`.
         var isLast = false
     }
 
@@ -49,23 +53,29 @@ final class RequestScope: Sendable {
     private let id: UUID?
     private let lifetime: RequestLifetime?
 
+    /// Creates a scope without entries.
+    ///
     /// - Parameters:
-    ///   - id: The request's.
-    ///   - lifetime: The call's, where a session keeps one.
+    ///   - id: The id of the request.
+    ///   - lifetime: The lifetime of the session's call; `nil` for a call without a session.
     init(id: UUID?, lifetime: RequestLifetime? = nil) {
         self.id = id
         self.lifetime = lifetime
     }
 
-    /// The session of the call, as far as that is known.
+    /// The session of the call; `nil` if there is none or it no longer exists.
     var session: Session? { lifetime?.session }
 
-    /// The call was cancelled; its outcome follows.
+    /// Records that the call was cancelled, before its outcome is processed.
     func cancel() { state.withLock { $0.isCancelled = true } }
 
-    /// A hook of an instance is about to be called.
+    /// Adds a hook that is about to be called to the running hooks of its instance.
     ///
-    /// - Returns: `false` when the call is over, or was cancelled and this hook would change it.
+    /// - Parameters:
+    ///   - instance: The instance.
+    ///   - hook: The hook.
+    /// - Returns: `false` if the hook must not be called, because the call is over, or was
+    ///   cancelled and the hook is not `did_receive`.
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
         state.withLock { state in
             guard !state.isLast else { return true }
@@ -82,7 +92,7 @@ final class RequestScope: Sendable {
         }
     }
 
-    /// An instance ends: calls `request_done` now, or once its last hook is off the stack.
+    /// Calls `request_done` of an instance that shuts down: now, or after its last running hook.
     private func finish(for instance: PluginInstance) {
         let idle = state.withLock { state -> Entry? in
             guard let index = Self.index(of: instance, in: state.entries) else { return nil }
@@ -93,7 +103,9 @@ final class RequestScope: Sendable {
         if let idle { finish(idle) }
     }
 
-    /// The hook is off the stack.
+    /// Removes a hook that has returned from the running hooks of its instance.
+    ///
+    /// Calls `request_done` if it was the last one and the call or the instance has ended.
     func leave(_ instance: PluginInstance) {
         let last = state.withLock { state -> Entry? in
             guard let index = Self.index(of: instance, in: state.entries) else { return nil }
@@ -106,8 +118,10 @@ final class RequestScope: Sendable {
         if let last { finish(last) }
     }
 
-    /// The call is over: calls `request_done` of each instance that saw it, once its last hook is off the
-    /// stack.
+    /// Ends the call: ends its streams and calls `request_done` of each instance with an entry.
+    ///
+    /// For an instance with running hooks, `request_done` follows when the last of them has
+    /// returned.
     func end() {
         let (idle, streams) = state.withLock { state -> ([Entry], [PluginStream]) in
             guard !state.isOver else { return ([], []) }
@@ -121,7 +135,7 @@ final class RequestScope: Sendable {
         for entry in idle { finish(entry) }
     }
 
-    /// A stream of the call has been opened.
+    /// Keeps a stream until the call ends; ends it now if the call is over.
     func keep(_ stream: PluginStream) {
         let isOver = state.withLock { state in
             if !state.isOver { state.streams.append(stream) }
@@ -130,19 +144,19 @@ final class RequestScope: Sendable {
         if isOver { stream.end() }
     }
 
-    // For calls without a session: no hook of the call can be called any more.
+    // Ends calls without a session: no hook of the call can be called after this.
     deinit { end() }
 
     // MARK: Slots
 
-    /// The pointer that an instance keeps for the call; `nil` if it has no part in the call.
+    /// Returns the pointer that an instance has stored for the call; `nil` if it has no entry.
     func slot(of instance: PluginInstance) -> UInt? {
         state.withLock { state in
             Self.index(of: instance, in: state.entries).map { state.entries[$0].slot }
         }
     }
 
-    /// Keeps a pointer for an instance; `false` when it has no part in the call.
+    /// Stores a pointer of an instance for the call; returns `false` if it has no entry.
     func set(slot: UInt, of instance: PluginInstance) -> Bool {
         state.withLock { state in
             guard let index = Self.index(of: instance, in: state.entries) else { return false }

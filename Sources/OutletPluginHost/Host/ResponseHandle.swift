@@ -5,18 +5,21 @@ import OutletSession
 import OutletTransport
 
 /// The outcome of a request as one hook of one plugin sees it.
+///
+/// Thread: any.
 final class ResponseHandle: Sendable, SettledSubject {
-    /// What came of a request.
+    /// The response or the failure of a request.
     struct Outcome: Sendable {
+        /// The response; `nil` if none arrived.
         var response: HTTPResponse?
         var body: Data
-        /// Where a download's body is.
+        /// The file with the body of a download; `nil` for other requests.
         var file: URL?
-        /// A stable word and a text; `nil` when the request did not fail.
+        /// A stable code and a message; `nil` if the request did not fail.
         var failure: (code: String, message: String)?
     }
 
-    /// The replacement by a plugin.
+    /// The outcome that a plugin sets in place of the current one.
     enum Replacement: Sendable {
         case response(RequestHandle.Answer)
         case failure(PluginReason)
@@ -33,6 +36,11 @@ final class ResponseHandle: Sendable, SettledSubject {
     private let state: Lock<State>
     private let file: BodyReader?
 
+    /// Creates a handle.
+    ///
+    /// - Parameters:
+    ///   - outcome: The outcome.
+    ///   - isMutable: Whether the hook may replace the outcome.
     init(_ outcome: Outcome, isMutable: Bool) {
         state = Lock(State(outcome: outcome, replacement: nil, isMutable: isMutable))
         file = outcome.file.map {
@@ -40,8 +48,10 @@ final class ResponseHandle: Sendable, SettledSubject {
         }
     }
 
-    /// What the plugin put in place of the outcome, if it did; no change is accepted any more, and only
-    /// the bytes that the plugin has read are kept.
+    /// Ends the hook's access and returns the replacement; `nil` if the plugin set none.
+    ///
+    /// Further changes fail with `OUTLET_E_STALE`. Only the copies that the plugin has read are
+    /// kept.
     @discardableResult
     func seal() -> Replacement? {
         state.withLock { state in
@@ -62,12 +72,12 @@ final class ResponseHandle: Sendable, SettledSubject {
         }
     }
 
-    /// `nil` when no response arrived.
+    /// The status code; `nil` if no response arrived.
     var status: Int32? {
         state.withLock { $0.outcome.response.map { Int32(clamping: $0.statusCode) } }
     }
 
-    /// The fields, why the request failed, and how long the body is.
+    /// Returns the header fields, the failure, and the body's length in bytes if it is known.
     func snapshot() -> (
         fields: CopiedFields, failure: (code: CopiedBytes, message: CopiedBytes)?, length: UInt64?
     ) {
@@ -83,7 +93,7 @@ final class ResponseHandle: Sendable, SettledSubject {
         }
     }
 
-    /// Reads a part of the body.
+    /// Reads bytes of the body from an offset on.
     func readBody(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> BodyReader.Part
     {
         let (isSealed, data) = state.withLock { state in
@@ -110,7 +120,12 @@ final class ResponseHandle: Sendable, SettledSubject {
         )
     }
 
-    /// The nth value of a field, from 0; `name` is any bytes.
+    /// Returns a value of a header field.
+    ///
+    /// - Parameters:
+    ///   - name: The name; the bytes need not be UTF-8.
+    ///   - nth: The index among the fields with this name, from 0.
+    /// - Returns: `nil` if there is no such field.
     func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> CopiedBytes? {
         state.withLock { state in
             guard let field = state.outcome.response?.headers.field(named: name, nth) else {
@@ -128,6 +143,10 @@ final class ResponseHandle: Sendable, SettledSubject {
         state.withLock { $0.copies.copy(.body, $0.outcome.body) }
     }
 
+    /// Replaces the outcome, which later reads of this hook then return.
+    ///
+    /// - Parameter replacement: The new outcome; a failure keeps the response.
+    /// - Returns: `OUTLET_E_STALE` after the hook, `OUTLET_E_STATE` if the hook may not replace it.
     func replace(_ replacement: Replacement) -> outlet_status {
         state.withLock { state in
             guard state.isMutable else {

@@ -2,13 +2,14 @@ import COutletPlugin
 import Dispatch
 import OutletTransport
 
-/// A request of a plugin to a service of the host, until the plugin has its answer: exactly once, at
-/// the latest before `quiesce`.
+/// A plugin's request to a service of the host, such as an HTTP request or a timer.
+///
+/// The plugin receives the outcome exactly once, at the latest before `quiesce`.
 ///
 /// Thread: any.
 final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     private enum State {
-        /// It is being done; what ends it early.
+        /// The service is active; `stop` ends it early.
         case underWay(stop: (@Sendable () -> Void)?)
         case over
     }
@@ -16,16 +17,21 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     let name: String
     private let instance: PluginInstance
     private let hook: PluginHook
-    /// Makes the response that the plugin receives with an outcome.
+    /// Makes the response handle that the plugin receives with an outcome.
     private let makeResponse: @Sendable (Outcome) -> ResponseHandle?
     private let callPlugin:
         @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
     private let state = Lock(State.underWay(stop: nil))
     private let identifier = Lock(UInt64(0))
 
+    /// Creates a request, which starts with ``begin(limit:closed:)``.
+    ///
     /// - Parameters:
-    ///   - name: What it is about, secrets left out.
-    ///   - callPlugin: Calls the plugin.
+    ///   - instance: The plugin instance that makes the request.
+    ///   - hook: The hook that reports the outcome.
+    ///   - name: A description of the request, without secrets.
+    ///   - makeResponse: Makes the response handle that the plugin receives; `nil` for none.
+    ///   - callPlugin: Calls the plugin with the outcome.
     init(
         of instance: PluginInstance, _ hook: PluginHook, name: String,
         makeResponse: @escaping @Sendable (Outcome) -> ResponseHandle? = { _ in nil },
@@ -39,12 +45,13 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
         self.callPlugin = callPlugin
     }
 
-    /// Takes the call in.
+    /// Registers the request.
     ///
     /// - Parameters:
-    ///   - limit: How many such calls of an instance may be under way.
-    ///   - closed: What comes of it when the instance ends before.
-    /// - Returns: What the plugin names it by; `nil` where it may not begin.
+    ///   - limit: The maximum number of active requests of this kind for the instance.
+    ///   - closed: The outcome if the instance shuts down first.
+    /// - Returns: The handle id for the plugin; `nil` if the limit is reached or the instance is
+    ///   shutting down.
     func begin(limit: Int, closed: Outcome) -> UInt64? {
         let id = HandleTable.shared.insert(self, owner: instance.owner.number)
         identifier.withLock { $0 = id }
@@ -55,7 +62,7 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
         return isAdmitted ? id : nil
     }
 
-    /// Keeps what ends it early; called at once where it is over.
+    /// Sets the closure that stops the service; calls it immediately if the request is over.
     func stops(by stop: @escaping @Sendable () -> Void) {
         let isOver = state.withLock { state in
             guard case .underWay = state else { return true }
@@ -65,20 +72,23 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
         if isOver { stop() }
     }
 
-    /// The plugin gives it up, perhaps inside of one of its own functions.
+    /// Ends the request for the plugin.
+    ///
+    /// Ends it on another thread, because the plugin may call this inside one of its own functions.
     func giveUp(_ outcome: Outcome) {
         DispatchQueue.global().async { self.end(outcome) }
     }
 
-    /// Something came of it; the first time counts.
+    /// Ends the request and reports the outcome to the plugin; only the first call has an effect.
     ///
-    /// Thread: any but a plugin's.
+    /// Thread: any that is not inside a call of a plugin.
     func end(_ outcome: Outcome) {
         var isHeld = false
         let stop = state.withLock { state -> (@Sendable () -> Void)?? in
             guard case .underWay(let stop) = state else { return nil }
             state = .over
-            // Held here, so that an end of the instance that finds it over waits for it.
+            // Inside the lock, so that a shutdown of the instance that finds the request over waits
+            // for this report.
             isHeld = instance.hold()
             return .some(stop)
         }
@@ -91,7 +101,7 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
             [callPlugin] in
             callPlugin($0, $1, outcome, $2)
         }
-        // Only delivers the answer: nothing follows it.
+        // Nothing follows the report.
         reported.deliver {}
         instance.letGo()
     }

@@ -3,11 +3,11 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// The bodies of the responses to a request, as one plugin watches them.
+/// Passes the bodies of the responses to a request to one plugin, piece by piece.
 ///
 /// Thread: any, one piece at a time.
 final class WatchedBody: Sendable {
-    /// Shows a piece.
+    /// Calls the plugin with a piece and its offset in the body.
     typealias Shower =
         @Sendable (
             OpaquePointer, outlet_call, outlet_response, UInt64, outlet_view, outlet_completion
@@ -24,11 +24,14 @@ final class WatchedBody: Sendable {
         self.show = show
     }
 
-    /// Shows a piece, or the end.
+    /// Passes a piece, or the end of the body, to the plugin.
     ///
     /// - Parameters:
-    ///   - offset: How much of the body came before.
-    ///   - answered: Called once, never on the plugin's stack, with why the transfer ends.
+    ///   - piece: The piece; empty for the end of the body.
+    ///   - head: The response.
+    ///   - offset: The number of bytes of the body before the piece.
+    ///   - answered: Called once, on any thread but never inside a call of the plugin, with the
+    ///     error that fails the transfer; `nil` to continue.
     func show(
         _ piece: PluginPiece, of head: HTTPResponse, behind offset: UInt64,
         answered: @escaping @Sendable (PluginError?) -> Void
@@ -47,7 +50,7 @@ final class WatchedBody: Sendable {
 }
 
 extension HTTPRequest {
-    /// Who watches the bodies of its responses.
+    /// The plugins that watch the bodies of the request's responses.
     var watchedBodies: [WatchedBody] {
         get { hasContext ? context[WatchedBodies.self] ?? [] : [] }
         set { context[WatchedBodies.self] = newValue }

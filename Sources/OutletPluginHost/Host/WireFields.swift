@@ -2,21 +2,23 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// The fields that the transport makes of a request, shown to plugins as if the request had them.
+/// The header fields that the transport adds to a request, shown to plugins as part of the request.
 struct WireFields: Sendable {
     private let credential: Credential?
-    /// What was added; `nil` until a plugin has looked.
+    /// The fields that ``show(in:)`` has added; `nil` before its first call.
     private var added: [HTTPHeader]?
 
-    /// - Parameter credential: What the request is sent with unasked.
+    /// Creates the fields without adding them to a request.
+    ///
+    /// - Parameter credential: The credential that the request is sent with before any challenge.
     init(sentWith credential: Credential?) { self.credential = credential }
 
-    /// Whether a field is the transport's, so that no plugin may set it on the wire.
+    /// Whether only the transport may set a field, so that `finalize` hooks may not.
     static func isProtected(_ name: String) -> Bool {
         name.equalsIgnoringCase("Host") || name.equalsIgnoringCase("Content-Length")
     }
 
-    /// Gives a request the fields that it is sent with; once.
+    /// Adds the fields that the request does not have; only the first call has an effect.
     mutating func show(in request: inout HTTPRequest) {
         guard added == nil else { return }
         var missing: [HTTPHeader] = []
@@ -33,7 +35,7 @@ struct WireFields: Sendable {
         added = missing
     }
 
-    /// Leaves to the transport again what was added, as far as a plugin has not set it.
+    /// Removes the added fields, except those that a plugin has changed since.
     func hide(in request: inout HTTPRequest) {
         for field in added ?? [] where request.headers.values(for: field.name) == [field.value] {
             request.headers.remove(name: field.name)
@@ -48,7 +50,7 @@ struct WireFields: Sendable {
 
     private static func length(of request: HTTPRequest) -> UInt64? {
         guard request.body.isNone else { return BodyReader.length(of: request.body) }
-        // Methods that usually have a body say that this one is empty (RFC 9110 §8.6).
+        // Methods that usually have a body send `Content-Length: 0` without one (RFC 9110 §8.6).
         switch request.method {
         case .post, .put, .patch: return 0
         default: return nil
@@ -57,7 +59,7 @@ struct WireFields: Sendable {
 }
 
 extension Credential {
-    /// The field in which it is sent without a challenge.
+    /// The value of `Authorization` without a challenge; `nil` if the scheme needs one.
     fileprivate var unaskedField: String? {
         switch scheme {
         case .basic:

@@ -129,7 +129,7 @@ final class Completion: CallContext, @unchecked Sendable {
     /// An error of this completion's hook with the plugin's reason.
     func failure(_ reason: PluginReason) -> PluginError { instance.failure(of: hook, reason) }
 
-    /// The error of a hook that a request cannot go on without, when the call is over.
+    /// The error of a required hook that is called after its request has ended.
     var tooLate: PluginError {
         PluginError(
             plugin: instance.id, hook: hook, kind: .cancelled, message: "the call is over")
@@ -156,20 +156,20 @@ final class Completion: CallContext, @unchecked Sendable {
 
     /// Begins the hook, on the thread that calls it.
     ///
-    /// A plugin that may answer later may use other threads: its hook can be about to return
-    /// `OUTLET_PENDING`.
+    /// Handles of a hook without an answer can then be used on this thread only. Other hooks may
+    /// return `OUTLET_PENDING`, so their handles can be used on any thread.
     ///
-    /// - Returns: `false` where the host has given up already; the hook is then not called.
+    /// - Returns: `false` if the host has answered already; the hook is then not called.
     func begin() -> Bool {
         if !isPromise { confineToCurrentThread() }
         return state.withLock { $0.machine.begin() }
     }
 
-    /// The plugin settles the completion.
+    /// Settles the completion with the plugin's answer.
     ///
-    /// - Returns: `OUTLET_OK`, or `OUTLET_E_STALE` where there was an answer before.
-    ///
-    /// Thread: any.
+    /// - Parameter answer: The plugin's answer.
+    /// - Returns: `OUTLET_OK`, or `OUTLET_E_STALE` if the completion has been settled or cancelled
+    ///   before.
     func settle(_ answer: Answer) -> outlet_status {
         let action = state.withLock { $0.machine.settle(answer) }
         if case .refuse = action {} else { closeArguments() }
@@ -217,7 +217,7 @@ final class Completion: CallContext, @unchecked Sendable {
                 .forbiddenValue, "\(hook.rawValue): settled its completion, and then failed")
             endID()
             return answer
-        // The host gave up before: the answer is too late, and no other follows.
+        // The host answered before: this answer is too late, and no other follows.
         case .refuse: instance.forgetCompletion(id)
         case .nothing, .giveUp: startTimer()
         }
@@ -236,14 +236,16 @@ final class Completion: CallContext, @unchecked Sendable {
         if let answer { deliver(answer) }
     }
 
-    /// Gives up waiting, and answers with an error.
+    /// Stops waiting for the plugin, and answers with an error in its place.
     func cancel(_ error: PluginError) {
         withdraw(error).map { act(on: $0, error, breach: nil) }
     }
 
-    /// Gives up waiting, on a thread that must not block: everything that follows runs on another.
+    /// Stops waiting for the plugin, on a thread that must not block.
     ///
-    /// - Parameter queue: Where the plugin's `cancel` is called and the answer is delivered.
+    /// Answers with an error in the plugin's place; everything that may block runs on `queue`.
+    ///
+    /// - Parameter queue: The queue on which the answer is delivered.
     func abandon(finishingOn queue: DispatchQueue = .global()) {
         let error = PluginError(
             plugin: instance.id, hook: hook, kind: .cancelled,
@@ -252,7 +254,9 @@ final class Completion: CallContext, @unchecked Sendable {
         queue.async { self.act(on: action, error, breach: nil) }
     }
 
-    /// Cancels the state machine; the hook does not begin after this.
+    /// Cancels the state machine, so that the hook does not begin after this.
+    ///
+    /// - Returns: The action to take; `nil` if there has been an answer already.
     private func withdraw(_ error: PluginError) -> CompletionMachine<Answer>.Action? {
         let action = state.withLock { $0.machine.cancel(.failed(error)) }
         guard case .giveUp = action else { return nil }

@@ -61,7 +61,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         return true
     }
 
-    /// The plugin settles its completion.
+    /// Settles the completion with the plugin's answer.
     mutating func settle(_ answer: Answer) -> Action {
         switch state {
         case .inHook:
@@ -78,7 +78,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         }
     }
 
-    /// The hook has returned.
+    /// Handles the return of the hook.
     ///
     /// - Parameters:
     ///   - answer: The answer if nothing was settled; `nil` when the hook returned
@@ -105,7 +105,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         }
     }
 
-    /// The host gives up waiting and answers in the plugin's place.
+    /// Answers in the plugin's place; the host no longer waits for the plugin.
     mutating func cancel(_ answer: Answer) -> Action {
         switch state {
         case .queued:

@@ -4,7 +4,7 @@ import Dispatch
 ///
 /// Thread: any.
 final class DeadlineTimer: @unchecked Sendable {
-    // because a dispatch source may be used from any thread.
+    // @unchecked because a dispatch source may be used from any thread.
     private let source = DispatchSource.makeTimerSource(queue: .global())
 
     /// Starts the timer.

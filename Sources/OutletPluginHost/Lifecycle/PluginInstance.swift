@@ -17,7 +17,7 @@ final class PluginInstance: @unchecked Sendable {
     let isConcurrent: Bool
     /// Whether its hooks never block (`OUTLET_F_NONBLOCKING`).
     let isNonblocking: Bool
-    /// Whether requests go on when the plugin fails.
+    /// Whether requests continue when the plugin fails.
     private let failsOpen: Bool
     /// Time limits of hooks by settings, in nanoseconds.
     private let limits: [PluginHook: UInt64]
@@ -77,16 +77,20 @@ final class PluginInstance: @unchecked Sendable {
     var id: String { owner.id }
     /// The permissions granted to the plugin.
     var grants: Grants { owner.grants }
+
     /// Runs a hook, after hooks that are running unless the plugin allows overlap.
     ///
     /// Blocks until the hook has returned.
     ///
     /// - Parameters:
-    ///   - subject: What the call is about, for crash reports (``PluginWatch``).
+    ///   - hook: The hook that `body` calls.
+    ///   - subject: A description of the call for crash reports (``PluginWatch``); `nil` for none.
     ///   - overlapping: Whether the call may overlap with others even if the plugin's hooks may
     ///     not.
     ///   - body: Makes the call; receives the plugin's instance.
-    /// - Throws: ``PluginError`` when the plugin is closed or suspended, or is calling itself.
+    /// - Returns: The result of `body`.
+    /// - Throws: ``PluginError`` with ``PluginError/Kind/closed``, ``PluginError/Kind/tripped``, or
+    ///   ``PluginError/Kind/reentered`` when the plugin is calling itself.
     func perform<Result>(
         _ hook: PluginHook, about subject: String? = nil, overlapping: Bool = false,
         _ body: (OpaquePointer) -> Result
@@ -113,7 +117,8 @@ final class PluginInstance: @unchecked Sendable {
     /// overlap.
     ///
     /// - Parameters:
-    ///   - subject: What the hook is about, for crash reports (``PluginWatch``).
+    ///   - hook: The hook that `body` calls.
+    ///   - subject: A description of the call for crash reports (``PluginWatch``); `nil` for none.
     ///   - body: Makes the call; receives the plugin's instance.
     ///   - then: Called once: on a worker thread after the hook has returned, or on the calling
     ///     thread where the plugin is closed or suspended.
@@ -157,7 +162,7 @@ final class PluginInstance: @unchecked Sendable {
         limits.isEmpty ? limit : min(limit, limits[hook] ?? limit)
     }
 
-    /// Whether a request goes on in spite of a failure; writes a log line if so.
+    /// Whether a request continues in spite of a failure; writes a log line if so.
     func passesOver(_ failure: PluginError) -> Bool {
         guard failsOpen, !failure.isRefusal, failure.kind != .cancelled else { return false }
         owner.observer?.pluginDidLog(
@@ -190,12 +195,12 @@ final class PluginInstance: @unchecked Sendable {
         openCalls.withLock { $0[call] = finish }
     }
 
-    /// Keeps the plugin from ending until ``letGo()``.
+    /// Delays `quiesce` and `destroy` until ``letGo()``.
     ///
-    /// - Returns: `false` where it has ended already.
+    /// - Returns: `false` if `quiesce` has been called already.
     func hold() -> Bool { lifecycle.withLock { $0.enterLast() } }
 
-    /// Ends a ``hold()``.
+    /// Ends a successful ``hold()``.
     func letGo() { act(lifecycle.withLock { $0.leave() }) }
 
     /// Unregisters a call or service whose end is being reported.
@@ -279,13 +284,12 @@ final class PluginInstance: @unchecked Sendable {
         withExtendedLifetime(completion) {}
     }
 
-    /// Whether a stale handle belongs to a hook whose answer the host gave up, which the plugin may
-    /// not know yet.
+    /// Whether a stale handle belongs to a cancelled completion, which the plugin may not know yet.
     func mayNotKnow(isStale handle: UInt64) -> Bool {
         guard lifecycle.withLock({ $0.isRunning }) else { return false }
         let id = handle & ~HandleTable.partMask
         let (pending, isListed) = completions.withLock { ($0.pending[id], $0.cancelled[id] != nil) }
-        // Another thread may have given up the answer, and not listed the completion yet.
+        // Another thread may have cancelled the completion, and not listed it yet.
         return isListed || pending?.isGivenUp == true
     }
 
@@ -347,9 +351,9 @@ final class PluginInstance: @unchecked Sendable {
         DispatchQueue.global().asyncAfter(deadline: deadline) { self.deadlinePassed() }
     }
 
-    /// The plugin called `quiesced`.
+    /// Handles the plugin's call of `quiesced`.
     ///
-    /// - Returns: `OUTLET_OK`, or `OUTLET_E_STATE` where the host was not waiting for it.
+    /// - Returns: `OUTLET_OK`, or `OUTLET_E_STATE` if the host was not waiting for it.
     func quiesced() -> outlet_status {
         guard let action = lifecycle.withLock({ $0.quiesced() }) else {
             owner.note(.unaskedQuiesced, "quiesced() was called though quiesce() did not wait")

@@ -89,7 +89,7 @@ struct PluginLifecycle: Equatable {
         }
     }
 
-    /// `quiesce` has returned.
+    /// Handles the return of `quiesce`.
     ///
     /// - Parameter isPending: Whether it returned `OUTLET_PENDING`.
     mutating func quiesceReturned(isPending: Bool) -> Action {
@@ -102,7 +102,7 @@ struct PluginLifecycle: Equatable {
         return .callDestroy
     }
 
-    /// The plugin called `quiesced`.
+    /// Handles the plugin's call of `quiesced`.
     ///
     /// - Returns: `nil` when the host was not waiting for it.
     mutating func quiesced() -> Action? {
@@ -118,9 +118,9 @@ struct PluginLifecycle: Equatable {
         }
     }
 
-    /// The deadline of the shutdown has passed.
+    /// Abandons the instance, at the deadline of the shutdown, unless it has ended.
     ///
-    /// - Returns: Whether this abandons the instance.
+    /// - Returns: Whether the instance is abandoned now.
     mutating func deadlinePassed() -> Bool {
         switch state {
         case .serving, .draining, .quiescing, .awaitingQuiesced:

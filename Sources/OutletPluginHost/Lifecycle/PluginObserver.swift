@@ -5,11 +5,17 @@
 /// Thread: any; calls may overlap. The host calls it synchronously between hooks, so it must return
 /// quickly and must neither wait for a request nor call a plugin.
 public protocol PluginObserver: AnyObject, Sendable {
-    /// A hook or an exported function has finished.
+    /// Called after a hook or an exported function has finished.
+    ///
+    /// - Parameter activity: The call, its duration and its effects.
     func pluginDidAct(_ activity: PluginActivity)
-    /// A plugin wrote a line to the log.
+    /// Called when a plugin writes a line to the log.
+    ///
+    /// - Parameter line: The line.
     func pluginDidLog(_ line: PluginLogLine)
-    /// A plugin broke the contract.
+    /// Called when a plugin violates the contract.
+    ///
+    /// - Parameter misbehaviour: The violation.
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour)
 }
 
@@ -84,7 +90,7 @@ public struct PluginMisbehaviour: Sendable, Equatable {
         case staleHandle
         /// The plugin used a handle that it was never given.
         case foreignHandle
-        /// The plugin used what a hook was passed on another thread, while the hook ran.
+        /// The plugin used handles of a running hook on another thread.
         case wrongThread
         /// The plugin settled a completion twice.
         case settledTwice
@@ -156,7 +162,7 @@ public enum PluginHook: String, Sendable, CaseIterable {
     case cancel
     /// Calls an exported function.
     case call
-    /// Asks the instance to finish its work.
+    /// Ends the instance's work before it is destroyed.
     case quiesce
     /// Destroys the instance.
     case destroy

@@ -20,7 +20,6 @@ final class PluginOwner: Sendable {
         /// Retained while the plugin runs.
         ///
         /// The owner is never freed, so that late calls can be attributed.
-        /// attributed.
         var observer: (any PluginObserver)?
         weak var lateObserver: (any PluginObserver)?
         var number: UInt16 = 0
@@ -67,7 +66,7 @@ final class PluginOwner: Sendable {
         }
     }
 
-    /// The observer; after the plugin's end, only while somebody else retains it.
+    /// The observer; after the plugin's end, only while other code retains it.
     var observer: (any PluginObserver)? {
         isObserved ? state.withLock { $0.observer ?? $0.lateObserver } : nil
     }
@@ -91,7 +90,10 @@ final class PluginOwner: Sendable {
 
     /// Runs the plugin's code, and counts and times the call.
     ///
-    /// - Parameter subject: What the call is about, for crash reports (``PluginWatch``).
+    /// - Parameters:
+    ///   - hook: The hook that `body` calls.
+    ///   - subject: A description of the call for crash reports (``PluginWatch``); `nil` for none.
+    ///   - body: Calls the plugin.
     func calling<Result>(
         _ hook: PluginHook, about subject: String? = nil, _ body: () -> Result
     ) -> Result {
@@ -127,7 +129,9 @@ final class PluginOwner: Sendable {
 
     /// Records a contract violation, reports it, and suspends the plugin after too many.
     ///
-    /// - Parameter fact: What happened, in one sentence.
+    /// - Parameters:
+    ///   - kind: Which part of the contract was violated.
+    ///   - fact: What happened, in one sentence.
     func note(_ kind: PluginMisbehaviour.Kind, _ fact: String) {
         let now = Stopwatch.now
         let (count, rest) = state.withLock { state in

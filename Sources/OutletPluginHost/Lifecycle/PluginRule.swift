@@ -76,7 +76,7 @@ public enum PluginRule: String, Sendable, CaseIterable {
     /// The plugin uses only handles and tables that the host gave to this instance, and each as its
     /// own type.
     case handleOwn = "handle-own"
-    /// What a hook without an answer is passed is used on the hook's thread only.
+    /// Handles passed to a hook without an answer are used on the hook's thread only.
     case handleThread = "handle-thread"
 
     // MARK: The end

@@ -1,6 +1,6 @@
 import CPluginWatch
 
-/// Reports crashes and `exit()` inside of plugins as one line that names the plugin, the hook and
+/// Reports crashes and calls of `exit()` in plugins as one line that names the plugin, the hook and
 /// the request.
 ///
 /// For programs rather than libraries: it installs signal handlers and an `atexit` handler.
@@ -21,15 +21,19 @@ public enum PluginWatch {
         cpluginwatch_report(exitCode, descriptor)
     }
 
-    /// Announces that the program itself is about to call `exit()`, which is then not reported.
+    /// Stops reporting calls of `exit()`; call it before the program itself calls `exit()`.
     public static func expectExit() { cpluginwatch_expect_exit() }
 
     /// Whether reporting is on; subjects of calls are computed only then.
     static var isOn: Bool { cpluginwatch_is_on() }
 
-    /// Runs a plugin's code, and records what it is about.
+    /// Runs a plugin's code, and records the call for crash reports.
     ///
-    /// - Parameter subject: What the call is about, without secrets; `nil` for nothing.
+    /// - Parameters:
+    ///   - plugin: The plugin's id, or the path of its file while it is loaded.
+    ///   - moment: The name of the hook.
+    ///   - subject: A description of the call without secrets; `nil` for none.
+    ///   - body: Calls the plugin.
     static func watching<Result>(
         _ plugin: String, _ moment: String, about subject: String?, _ body: () -> Result
     ) -> Result {

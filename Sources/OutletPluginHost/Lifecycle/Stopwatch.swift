@@ -20,8 +20,14 @@ struct Stopwatch {
 
     /// Reports the call to the observer, if there is one.
     ///
-    /// `failure` says why the call failed, and is `nil` if it succeeded. The arguments after the hook
-    /// are evaluated only where there is an observer.
+    /// The arguments after `hook` are evaluated only if there is an observer.
+    ///
+    /// - Parameters:
+    ///   - owner: The plugin.
+    ///   - hook: The hook that was called.
+    ///   - requestID: The id of the request that the call is about; `nil` for none.
+    ///   - effects: What the call changed (``PluginActivity/effects``).
+    ///   - failure: Why the call failed; `nil` if it succeeded.
     func report(
         _ owner: PluginOwner, _ hook: PluginHook, requestID: @autoclosure () -> UUID?,
         effects: @autoclosure () -> [String], failure: @autoclosure () -> String?

@@ -16,7 +16,7 @@ enum FileTrust {
         }
     }
 
-    /// The first directory on the way up that others can write to, and the reason.
+    /// The first directory from `path` upwards that other users can write to, and the reason.
     private static func fault(
         of path: String, isAncestor: Bool = false
     ) -> (directory: String, reason: String)? {

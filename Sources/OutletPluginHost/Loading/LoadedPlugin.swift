@@ -129,6 +129,7 @@ public final class LoadedPlugin: Sendable {
     ///     one.
     ///   - value: The argument, encoded with `JSONEncoder`.
     ///   - type: The type to decode the result as, with `JSONDecoder`.
+    /// - Returns: The decoded result.
     /// - Throws: ``PluginCallError`` as ``call(_:_:)``; `EncodingError` or `DecodingError`.
     public func call<Value: Decodable>(
         _ function: String, json value: some Encodable, as type: Value.Type = Value.self

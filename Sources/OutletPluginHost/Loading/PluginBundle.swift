@@ -31,7 +31,8 @@ struct PluginBundle: Sendable {
         /// Its directory, and the same relative to the plugin's.
         let directory: String
         let place: Place
-        /// The search path of the object that needs it (`DT_RPATH` also applies to its dependencies).
+        /// The search path inherited from the library that needs it: `DT_RPATH` also applies to
+        /// dependencies.
         let inherited: [(path: String, place: Place?)]
     }
 

@@ -6,10 +6,10 @@ import OutletHTTP
 /// loaded.
 ///
 /// Recorded before a plugin's code runs for the first time and compared after it; differences are
-/// put back, except for the environment. One library is loaded at a time. A signal handler counts
+/// restored, except for the environment. One library is loaded at a time. A signal handler counts
 /// only if it lies in a library that was loaded meanwhile, because other threads of the host may
-/// set theirs. The cost does not grow with the number of loaded libraries, unless a handler did
-/// change.
+/// set handlers of their own. The cost does not grow with the number of loaded libraries, unless a
+/// handler did change.
 struct ProcessState {
     private static let names: [Int32: String] = [
         SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL",
@@ -39,7 +39,7 @@ struct ProcessState {
         environment = ProcessState.currentEnvironment
     }
 
-    /// The differences from the recorded state, one item each; nothing is put back.
+    /// The differences from the recorded state, one item each; nothing is restored.
     var changes: [String] {
         var changes: [String] = []
         for (signal, before) in dispositions.sorted(by: { $0.key < $1.key })
@@ -57,9 +57,9 @@ struct ProcessState {
         return changes
     }
 
-    /// Puts back what differs now, except for the environment.
+    /// Restores what has changed, except for the environment.
     ///
-    /// Signal handlers that lie in libraries loaded before are left alone and not returned.
+    /// Signal handlers that lie in libraries loaded before are neither restored nor returned.
     ///
     /// - Returns: The differences, one item each, including the environment.
     func restore() -> [String] {

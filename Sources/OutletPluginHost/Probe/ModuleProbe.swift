@@ -21,6 +21,7 @@ package struct ModuleProbe {
 
     /// Loads a library, which stays mapped, without calling its entry function.
     ///
+    /// - Parameter path: The path of the library.
     /// - Throws: ``PluginLoadError`` when the file is not safe, is no plugin library or cannot be
     ///   loaded.
     package init(path: String) throws(PluginLoadError) {
@@ -31,6 +32,7 @@ package struct ModuleProbe {
     /// Calls the entry function.
     ///
     /// - Parameter hostMinor: The minor ABI version to pass.
+    /// - Returns: The answer; all zero when the entry function returns null.
     package func ask(hostMinor: UInt32) -> Answer {
         guard let table = entry(hostMinor) else {
             return Answer(address: 0, minimumHostMinor: 0, abiMinor: 0, descriptors: [])

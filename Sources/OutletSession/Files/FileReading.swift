@@ -37,7 +37,7 @@ final class FileReading: TransferScript, @unchecked Sendable {
         handler: any TransferHandler
     ) -> any TransferTask {
         let reading = FileReading(job, configuration, deadlines)
-        // This queue never blocks on a file. Reading some files blocks for ever; cancellation and
+        // This queue never blocks on a file. Reading some files blocks forever; cancellation and
         // the time limits work nevertheless.
         let queue = DispatchQueue(label: "outlet.session.file")
         let transfer = PlayedTransfer(reading, for: job, on: queue, handler: handler)
@@ -108,7 +108,7 @@ final class FileReading: TransferScript, @unchecked Sendable {
         transfer.notify(counts)
     }
 
-    // MARK: The end
+    // MARK: Ending
 
     /// Ends the transfer with `timedOut` after a time in seconds; 0 or less means no limit.
     private func limit(

@@ -77,6 +77,7 @@ extension RedirectHandler where Self == Redirector {
     /// - Parameter closure: Receives the transfer, the request that would be sent and the redirect
     ///   response. Returns the request to send next, or `nil` to use the redirect as the response.
     ///   Called on the session's request queue.
+    /// - Returns: The redirect handler.
     public static func modify(
         using closure:
             @escaping @Sendable (
