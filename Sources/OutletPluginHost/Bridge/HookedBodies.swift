@@ -1,7 +1,10 @@
 import OutletHTTP
 import OutletTransport
 
-/// Passes the body of one response to the plugins that watch it, one after the other.
+/// Passes the body of one response, piece by piece, to the plugins that watch it.
+///
+/// The plugins are called one after the other. The program receives a piece after all of them have
+/// accepted it.
 final class HookedBodies: BodyObserver {
     private let bodies: [WatchedBody]
     /// The number of bytes received so far.

@@ -4,8 +4,8 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// Calls the hooks at the end of a call: `did_receive` of all plugins, then `process` of one after
-/// the other.
+/// Calls the hooks at the end of a call: `did_receive` of all plugins, then `process` of all, one
+/// after the other.
 final class HookedCalls: CallbackMiddleware {
     private let plugins: [PluginInstance]
     /// The time limit of a hook, in nanoseconds.
@@ -47,8 +47,8 @@ final class HookedCalls: CallbackMiddleware {
             let plugins = self.plugins.filter { !asked.context.excludes($0) }
             scope.order.run { done in
                 call.run(plugins) { result in
-                    // Before completing: the end of the request, which may follow at once, then
-                    // waits for no step.
+                    // Before `completion`, because the request may end inside it, and its end must
+                    // not wait for this step.
                     done()
                     completion(result)
                 }
@@ -61,7 +61,7 @@ final class HookedCalls: CallbackMiddleware {
 /// The outcome of one call while its hooks run.
 private final class HookedCall: Sendable {
     private let state: Lock<CallResult>
-    /// The request as it was sent last; if nothing was sent, as it was passed to the middleware.
+    /// The request as last sent; if nothing was sent, as passed to the middleware.
     private let request: HTTPRequest
     private let scope: RequestScope
     /// The time limit of a hook, in nanoseconds.
@@ -84,9 +84,10 @@ private final class HookedCall: Sendable {
     /// Calls `did_receive` of all plugins, then `process` of all, one after the other.
     ///
     /// - Parameters:
+    ///   - plugins: The plugins.
     ///   - position: The index of the first hook: 0 to count - 1 for `did_receive`, from count on
     ///     for `process`.
-    ///   - completion: Called once, with the outcome that the hooks leave.
+    ///   - completion: Called once, on any thread, with the outcome after all hooks.
     func run(
         _ plugins: [PluginInstance], from position: Int = 0,
         completion: @escaping @Sendable (CallResult) -> Void
@@ -127,7 +128,8 @@ private final class HookedCall: Sendable {
             var failure: PluginError?
             if case .failed(let error) = answer { failure = error }
             if case .failure(var reason)? = replacement, failure == nil {
-                // Deliberate, so it fails the request even where other failures are skipped.
+                // The failure is deliberate, so it fails the request even if the failures of this
+                // plugin are skipped.
                 reason.isRefusal = true
                 failure = plugin.failure(of: .process, reason)
             }
@@ -141,7 +143,7 @@ private final class HookedCall: Sendable {
             stopwatch.report(
                 plugin.owner, .process, requestID: self.request.context.id,
                 effects: Effects.of(replacement), failure: failure?.message)
-            // If the failure is skipped, the outcome stays as it was before the hook.
+            // If the failure is skipped, the outcome stays unchanged.
             if failure.map({ plugin.passesOver($0) }) != true { self.take(replacement, failure) }
         }
         guard let answer = plugin.ask(token, about: asked, settled: .done, .process(hook)) else {

@@ -11,7 +11,8 @@ final class HookedEvents: EventMonitor {
     private let buffers: [EventBuffer]
     /// The number of attempts that each unfinished request has begun.
     ///
-    /// Counted here, because the request itself may be further than the event.
+    /// Counted here, because the request itself may already have begun a later attempt when an
+    /// event is observed.
     private let attempts = Lock([UUID: Int64]())
     private let running: RunningPlugins
 
@@ -44,9 +45,12 @@ struct PluginEvent: Sendable {
     let requestID: String
     var text = ""
 
-    /// Converts an event.
+    /// Converts an event; the time of the event is the current time.
     ///
-    /// - Parameter attempts: The number of attempts that the request has begun.
+    /// - Parameters:
+    ///   - event: The event.
+    ///   - request: The request.
+    ///   - attempts: The number of attempts that the request has begun.
     /// - Returns: `nil` for events that plugins do not receive.
     init?(_ event: Event, of request: Request, attempts: Int64) {
         requestID = request.id.uuidString
@@ -94,11 +98,11 @@ final class EventBuffer: Sendable {
         var isReporting = false
     }
 
-    /// The largest number of events passed in one call.
+    /// The maximum number of events passed in one call.
     private static let batch = 256
 
     private let instance: PluginInstance
-    /// The largest number of queued events; further ones are dropped and counted.
+    /// The maximum number of queued events; further ones are dropped and counted.
     private let capacity: Int
     private let state = Lock(State())
 
@@ -123,7 +127,7 @@ final class EventBuffer: Sendable {
             defer { state.isReporting = true }
             return !state.isReporting
         }
-        // Keeps the plugin from ending before it has received the events.
+        // Delays the shutdown of the plugin until it has received the events.
         if begins, instance.hold() { notify() }
     }
 
@@ -146,7 +150,7 @@ final class EventBuffer: Sendable {
 
 /// Events as C structures, valid as long as this object exists.
 private final class EventBatch: WatchedSubject, @unchecked Sendable {
-    // @unchecked: nothing is written after `init`.
+    // @unchecked because nothing is written after `init`.
     private let arena: ByteArena
     private let list: [outlet_event]
     private let dropped: UInt64

@@ -9,7 +9,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
     private let instance: PluginInstance
     /// The time limit for an answer, in nanoseconds.
     private let limit: UInt64
-    /// The number of retries of a request up to which a plugin may ask for another.
+    /// The maximum number of retries of a request that a plugin may request.
     private let maximumRetries: Int
     private let running: RunningPlugins
     /// Adapts synchronously; `nil` for plugins that may block.
@@ -29,7 +29,8 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
     var adapts: Bool { instance.hooks.adapt != nil }
     var retries: Bool { instance.hooks.retry != nil }
 
-    /// 0 turns the session's timeout off: the completion has its own, whose error names the plugin.
+    /// 0, which disables the session's timeout: the completion has its own, whose error names the
+    /// plugin.
     var answerTimeout: TimeInterval? { 0 }
 
     // MARK: Adapt
@@ -91,13 +92,13 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         return HookAnswer(answer, of: token, meaning: finish).deliver(to: completion)
     }
 
-    /// The result for the session, with what the observer receives.
+    /// The result for the session, with the effects and the failure for the observer.
     private struct Verdict {
         var result: RetryResult
         var effects: [String] = []
         var failure: String?
 
-        /// The verdict for a retry beyond the limit.
+        /// Returns the verdict for a retry beyond the limit.
         static func refused(after count: Int, of instance: PluginInstance) -> Verdict {
             let error = instance.failure(
                 of: .retry,

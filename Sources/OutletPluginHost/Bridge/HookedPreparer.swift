@@ -20,7 +20,8 @@ final class HookedPreparer: RequestPreparer, AbandonableAdapter {
         synchronous = QuickAdapter(instance, .prepare, instance.hooks.prepare, limit: limit)
     }
 
-    /// 0 turns the session's timeout off: the hook has its own, whose error names the plugin.
+    /// 0, which disables the session's timeout: the completion has its own, whose error names the
+    /// plugin.
     var answerTimeout: TimeInterval? { 0 }
 
     func beginAdapting(

@@ -28,7 +28,8 @@ final class HookedTrust: ServerTrustDeciding {
     }
 }
 
-/// Trusts a server that passes the default checks, or the policy in their place, and all plugins.
+/// Trusts a server that passes all plugins and the policy; without a policy, the default checks if
+/// they are enabled.
 private struct PluginTrustEvaluator: ServerTrustEvaluating, Equatable {
     let plugins: [PluginInstance]
     let policy: ServerTrustPolicy?
@@ -57,7 +58,9 @@ private struct PluginTrustEvaluator: ServerTrustEvaluating, Equatable {
 extension PluginInstance {
     /// Calls the `trust` hook; blocks until it returns.
     ///
-    /// - Parameter verifies: Whether the plugin receives the faults that the default checks found.
+    /// - Parameters:
+    ///   - trust: The server and its certificates.
+    ///   - verifies: Whether the plugin receives the fault that the default checks find.
     /// - Throws: ``PluginError`` when the plugin does not trust the server, is closed or is
     ///   suspended.
     fileprivate func judge(_ trust: ServerTrust, verifies: Bool) throws(PluginError) {

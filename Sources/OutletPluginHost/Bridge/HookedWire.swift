@@ -6,7 +6,7 @@ import OutletLayers
 import OutletTransport
 
 /// Calls `finalize` and `will_send` before a request is sent, and delivers responses that plugins
-/// gave in place of a transfer.
+/// supplied instead of a transfer.
 ///
 /// `will_send` hooks that may block run on a worker thread at the same time as the transfer, but
 /// before any hook that sees its outcome.
@@ -112,7 +112,13 @@ private final class Finalizing: Sendable {
     private let waiting = CancelledOnce()
     private let answer = LaterAnswer<Result<HTTPRequest, TransferError>>()
 
-    /// Begins with the first plugin.
+    /// Calls the first plugin; the others follow when it has answered.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - credential: The credential that the request is sent with before any challenge.
+    ///   - plugins: The plugins, in order.
+    ///   - limit: The time limit of a hook, in nanoseconds.
     init(
         _ request: HTTPRequest, sentWith credential: Credential?, by plugins: [PluginInstance],
         limit: UInt64
@@ -123,16 +129,17 @@ private final class Finalizing: Sendable {
         ask(plugins[...], request)
     }
 
-    /// The request to send, if all plugins have answered already; otherwise ``whenAnswered(_:)``
-    /// delivers it.
+    /// The request to send, if all plugins have answered already.
+    ///
+    /// If this is `nil`, ``whenAnswered(_:)`` delivers the request or the failure.
     var answeredAtOnce: HTTPRequest? {
         if case .success(let request) = answer.given { request } else { nil }
     }
 
     /// Delivers the request to send.
     ///
-    /// - Parameter body: Called once, with the request or the failure; before this returns if all
-    ///   plugins have answered.
+    /// - Parameter body: Called once, on any thread, with the request or the failure; before this
+    ///   function returns if all plugins have answered.
     /// - Returns: A closure that cancels the pending hook.
     func whenAnswered(
         _ body: @escaping @Sendable (Result<HTTPRequest, TransferError>) -> Void
@@ -160,7 +167,7 @@ private final class Finalizing: Sendable {
 }
 
 extension TransferJob {
-    /// The same job, with an observer for plugins that watch its body.
+    /// The same job, with an observer for plugins that watch the response's body.
     fileprivate var watched: TransferJob {
         let bodies = request.watchedBodies
         guard !bodies.isEmpty else { return self }

@@ -8,12 +8,14 @@ extension PluginInstance {
     /// Calls a hook that changes a request.
     ///
     /// - Parameters:
+    ///   - request: The request.
+    ///   - hook: The hook, for errors and the observer.
     ///   - function: The plugin's hook function.
-    ///   - access: What the hook may change.
-    ///   - wire: The header fields that the transport adds, where the plugin sees them; `nil` for
-    ///     none.
+    ///   - access: The parts that the hook may change.
+    ///   - wire: The header fields that the transport adds; `nil` if the plugin does not see them.
     ///   - limit: The time limit for the answer, in nanoseconds.
-    /// - Returns: The changed request, or the failure.
+    /// - Returns: The changed request, or the failure. If the plugin's failures are skipped, the
+    ///   unchanged request.
     func change(
         _ request: HTTPRequest, by hook: PluginHook, _ function: HookFunction.Change,
         access: RequestHandle.Access = .answer, wire: WireFields? = nil, limit: UInt64
@@ -40,9 +42,12 @@ extension PluginInstance {
         return .given(finish(answer))
     }
 
-    /// Rewinds the body's stream, if the plugin has read it.
+    /// Rewinds the body's stream if the plugin has read it.
     ///
-    /// - Returns: The failure if that is not possible; else `nil`.
+    /// - Parameters:
+    ///   - handle: The request.
+    ///   - hook: The hook that may have read the body, for the error.
+    /// - Returns: The failure if the stream cannot be rewound; otherwise `nil`.
     func rewind(_ handle: RequestHandle, in hook: PluginHook) -> PluginError? {
         do {
             try handle.rewindBody()

@@ -8,14 +8,14 @@ import OutletTransport
 public struct PluginSerialized: Sendable, Equatable {
     /// The type: `json`, `text`, or a type that the plugin defines.
     public var type: String
-    /// The encoded value.
+    /// The value, encoded according to ``type``.
     public var data: Data
 
     /// Creates a value.
     ///
     /// - Parameters:
     ///   - type: The type, such as `json` or `text`; from a plugin at most 1 KiB of UTF-8.
-    ///   - data: The value, encoded as the type says.
+    ///   - data: The value, encoded according to the type.
     public init(type: String, data: Data) {
         self.type = type
         self.data = data
@@ -27,7 +27,8 @@ public struct PluginSerialized: Sendable, Equatable {
 ///
 /// Create one with ``PluginHost/serializer(_:)``.
 ///
-/// Thread: the one that serializes the response; blocks until the plugin has returned.
+/// Thread: the hook runs on the thread that serializes the response, which blocks until it has
+/// returned.
 public struct PluginSerializer: ResponseSerializer {
     private let instance: PluginInstance
     private let running: RunningPlugins
@@ -37,10 +38,18 @@ public struct PluginSerializer: ResponseSerializer {
         self.running = running
     }
 
-    /// Calls the plugin's `serialize` hook.
+    /// Calls the plugin's `serialize` hook; blocks until it has returned.
     ///
-    /// - Throws: `error` where the call failed already; a ``PluginError`` when the hook fails, or
-    ///   when the plugin is closed or suspended.
+    /// - Parameters:
+    ///   - request: The request; `nil` if it was never made.
+    ///   - response: The response; `nil` if none arrived.
+    ///   - data: The body of the response; `nil` for none.
+    ///   - error: The failure of the request; it is thrown without calling the plugin.
+    /// - Returns: The value and its type. If the plugin has no `serialize` hook, the body with an
+    ///   empty type.
+    /// - Throws: `error` if the request has failed; ``PluginError`` if the hook fails, the plugin
+    ///   is closed or suspended, or this is called inside a hook of a plugin whose hooks must not
+    ///   overlap.
     public func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> PluginSerialized {

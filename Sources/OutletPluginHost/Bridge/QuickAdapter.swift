@@ -1,8 +1,9 @@
 import OutletHTTP
 import OutletSession
 
-/// Calls a hook of a plugin that never blocks: it has answered when it returns, or returns
-/// `OUTLET_PENDING`.
+/// Calls `adapt` or `prepare` of a plugin that never blocks, on the calling thread.
+///
+/// The hook either answers by its return value or returns `OUTLET_PENDING`.
 final class QuickAdapter: SynchronousRequestAdapter {
     private let instance: PluginInstance
     private let hook: PluginHook
@@ -13,9 +14,11 @@ final class QuickAdapter: SynchronousRequestAdapter {
     /// Creates the adapter.
     ///
     /// - Parameters:
-    ///   - function: The plugin's hook function; `nil` where it has none.
+    ///   - instance: The plugin instance.
+    ///   - hook: The hook, for errors and the observer.
+    ///   - function: The plugin's hook function; `nil` if it has none.
     ///   - limit: The time limit for an answer, in nanoseconds.
-    /// - Returns: `nil` where the plugin may block, or has no such hook.
+    /// - Returns: `nil` if the plugin may block, or has no such hook.
     init?(
         _ instance: PluginInstance, _ hook: PluginHook, _ function: HookFunction.Change?,
         limit: UInt64

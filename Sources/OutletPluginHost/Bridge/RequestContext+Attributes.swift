@@ -2,25 +2,27 @@ import FoundationEssentials
 import OutletHTTP
 import OutletProvider
 
-/// The key of the notes that plugins attach to a request for later plugins.
+/// The key of the notes (texts by name) that plugins attach to a request for later plugins.
 enum PluginNotes: RequestContextKey {
     typealias Value = [String: String]
 }
 
-/// The attributes of a request that plugins can read: texts by name, computed on demand.
 extension RequestContext {
+    // MARK: Attributes that plugins can read
+
     /// The notes that plugins have attached.
     var notes: [String: String] {
         get { self[PluginNotes.self] ?? [:] }
         set { self[PluginNotes.self] = newValue }
     }
 
-    /// The text of an attribute; associated values of a provider's target are left out, they may be
-    /// secrets.
+    /// Returns the text of an attribute, computed on demand.
     ///
-    /// - Parameter name: `request.id`, `request.attempt`, `request.redirects`, `target.` and an
-    ///   attribute, or the name of a note.
-    /// - Returns: `nil` where there is no such attribute.
+    /// Associated values of a provider's target are omitted, because they may be secrets.
+    ///
+    /// - Parameter name: `request.id`, `request.attempt`, `request.redirects`, `target.` followed
+    ///   by an attribute of the target, or the name of a note.
+    /// - Returns: `nil` if there is no such attribute.
     func attribute(_ name: String) -> String? {
         switch name {
         case "request.id": id?.uuidString
@@ -55,7 +57,7 @@ extension RequestContext {
 }
 
 extension String {
-    /// The text after a prefix; `nil` where the text does not begin with it.
+    /// Returns the text after a prefix; `nil` if the text does not begin with it.
     fileprivate func cut(prefix: String) -> String? {
         startsWithBytes(of: prefix)
             ? String(decoding: utf8.dropFirst(prefix.utf8.count), as: UTF8.self) : nil

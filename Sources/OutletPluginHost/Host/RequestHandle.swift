@@ -19,7 +19,8 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     enum Access: Sendable {
         /// Nothing.
         case read
-        /// The header fields, except `Host` and `Content-Length`, and the notes.
+        /// The header fields, except `Host` and `Content-Length`, and the notes; the hook may also
+        /// watch the bodies of responses.
         case fields
         /// The whole request.
         case request
@@ -315,7 +316,8 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     /// Opens a stream and attaches it to the request.
     ///
     /// - Parameters:
-    ///   - replacesBody: Whether the stream makes the request's body; otherwise it watches responses.
+    ///   - replacesBody: Whether the stream makes the request's body, or otherwise watches the
+    ///     bodies of responses.
     ///   - open: Opens the stream; receives a description of the request. Returns `nil` if the
     ///     plugin has too many open streams or is shutting down.
     ///   - attach: Adds the stream to the request.
