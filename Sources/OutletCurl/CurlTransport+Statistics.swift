@@ -24,7 +24,7 @@ extension CurlTransport {
             known.openConnections = max(open, known.openConnections)
             // `load` also counts transfers that are still in the mailbox and suspended ones without
             // a place.
-            known.requestsUnderWay = max(0, loop.load.value - known.requestsWaiting)
+            known.activeRequests = max(0, loop.load.value - known.requestsWaiting)
             statistics.total += known
         }
         return statistics
@@ -35,7 +35,7 @@ extension TransportStatistics.Figures {
     fileprivate static func += (sum: inout Self, figures: Self) {
         sum.openConnections += figures.openConnections
         sum.idleConnections += figures.idleConnections
-        sum.requestsUnderWay += figures.requestsUnderWay
+        sum.activeRequests += figures.activeRequests
         sum.requestsWaiting += figures.requestsWaiting
     }
 }

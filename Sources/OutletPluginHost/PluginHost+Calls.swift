@@ -6,10 +6,10 @@ extension PluginHost {
     /// it and exit.
     ///
     /// Thread: any.
-    public static var callsUnderWay: [PluginCall] {
+    public static var activeCalls: [PluginCall] {
         let calls =
             HandleTable.shared.allOwners.flatMap {
-                $0.callsUnderWay + ($0.instance?.promises ?? [])
+                $0.activeCalls + ($0.instance?.promises ?? [])
             }
             + PluginLoader.loading
         return calls.sorted { $0.duration > $1.duration }

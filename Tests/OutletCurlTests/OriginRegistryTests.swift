@@ -21,10 +21,10 @@ import OutletTransport
         figures.webSockets = 1
         let shown = try #require(registry.figures.first)
         #expect(shown.origin == origin)
-        #expect(shown.figures.requestsUnderWay == 3)
+        #expect(shown.figures.activeRequests == 3)
         #expect(shown.figures.requestsWaiting == 3)
         figures.active = 0
-        #expect(registry.figures.first?.figures.requestsUnderWay == 1)
+        #expect(registry.figures.first?.figures.activeRequests == 1)
         registry.remove(figures)
         #expect(registry.figures.isEmpty)
     }

@@ -93,7 +93,7 @@ import Testing
         try await server.requests.values(1)
         transport.reloadCertificates()
         #expect(try await transport.get(server.baseURL).text == "new")
-        #expect(transport.statistics.total.requestsUnderWay == 1)
+        #expect(transport.statistics.total.activeRequests == 1)
         gate.open()
         #expect(try await probe.end.value().text == "old")
         #expect(try await server.endings.values(1) == [0])

@@ -9,12 +9,12 @@ import Testing
     private typealias Figures = TransportStatistics.Figures
 
     private func figures(
-        open: Int, idle: Int, underWay: Int = 0, waiting: Int = 0
+        open: Int, idle: Int, active: Int = 0, waiting: Int = 0
     ) -> Figures {
         var figures = Figures()
         figures.openConnections = open
         figures.idleConnections = idle
-        figures.requestsUnderWay = underWay
+        figures.activeRequests = active
         figures.requestsWaiting = waiting
         return figures
     }
@@ -41,11 +41,11 @@ import Testing
             await Task.yield()
         }
         let busy = transport.statistics(perOrigin: true)
-        #expect(busy.total == figures(open: 3, idle: 1, underWay: 2, waiting: 3))
+        #expect(busy.total == figures(open: 3, idle: 1, active: 2, waiting: 3))
         let origins = try [server, other].map { try Origin(#require(URL(string: $0.baseURL))) }
         #expect(
             busy.origins == [
-                origins[0]: figures(open: 2, idle: 0, underWay: 2, waiting: 3),
+                origins[0]: figures(open: 2, idle: 0, active: 2, waiting: 3),
                 origins[1]: figures(open: 1, idle: 1),
             ])
         #expect(transport.statistics.origins.isEmpty)
@@ -67,13 +67,13 @@ import Testing
                 request: HTTPRequest(url: URL(string: server.baseURL)), maximumMessageSize: 1 << 20),
             handler: SocketProbe(opened: opened, ended: ended))
         try await opened.value()
-        while transport.statistics.total != figures(open: 1, idle: 0, underWay: 1) {
+        while transport.statistics.total != figures(open: 1, idle: 0, active: 1) {
             await Task.yield()
         }
         let origin = try Origin(#require(URL(string: server.baseURL)))
         #expect(
             transport.statistics(perOrigin: true).origins[origin]
-                == figures(open: 1, idle: 0, underWay: 1))
+                == figures(open: 1, idle: 0, active: 1))
         socket.cancel()
         try await ended.value()
         while transport.statistics.total != figures(open: 0, idle: 0), !Task.isCancelled {

@@ -23,7 +23,7 @@ import Testing
         let late = machine.join("late", id: 9)
         let again = machine.finish()
         #expect(members == ["0", "1"])
-        #expect(late == .comesTooLate)
+        #expect(late == .hasEnded)
         #expect(machine.members.isEmpty && again.isEmpty)
     }
 
@@ -35,7 +35,7 @@ import Testing
         let after = machine.leave(1)
         let late = machine.join("late", id: 9)
         #expect([first, again, last, after] == [false, false, true, false])
-        #expect(late == .comesTooLate)
+        #expect(late == .hasEnded)
     }
 
     @Test func `a leave after the end ends nothing`() {

@@ -157,7 +157,7 @@ import Testing
         }
         let status = try #require(host.status.first)
         #expect(status.hooks["prepare"]?.calls == 2 && status.hooks["did_receive"]?.calls == 2)
-        #expect(status.faults == [:] && !status.isTripped && status.callsUnderWay == 0)
+        #expect(status.faults == [:] && !status.isTripped && status.activeCalls == 0)
         let data = try JSONEncoder().encode(host.status)
         #expect(try JSONDecoder().decode([PluginStatus].self, from: data) == host.status)
         let longest = try #require(status.hooks["prepare"]?.longest)

@@ -141,7 +141,7 @@ import Testing
             plugins: host)
         let ended = Recorder<SessionError?>()
         let request = session.request(address).validate().response { ended.record($0.error) }
-        while !PluginHost.callsUnderWay.contains(where: {
+        while !PluginHost.activeCalls.contains(where: {
             $0.plugin == "faulty.hangs" && $0.hook.rawValue == hook
         }) { await Task.yield() }
         let queues = [

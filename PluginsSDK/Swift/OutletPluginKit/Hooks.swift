@@ -221,7 +221,7 @@ public protocol ServerTrustDeciding: Plugin {
     /// - Throws: Any error; the server is refused with its text.
     ///
     /// Thread: the transport's. Must not block: all transfers wait for it.
-    func judge(_ server: ServerIdentity) throws
+    func evaluate(_ server: ServerIdentity) throws
 }
 
 /// The identity of a server or an `https` proxy, from its TLS handshake.

@@ -173,7 +173,7 @@ func trustHook(
         },
         fault: fault.isEmpty ? nil : fault)
     do {
-        try plugin.judge(identity)
+        try plugin.evaluate(identity)
         return OUTLET_OK
     } catch {
         return instance.host.fail(call, error)

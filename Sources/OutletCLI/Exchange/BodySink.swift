@@ -53,8 +53,8 @@ final class BodySink: Sendable {
     private func open(_ state: inout State) throws(OutputError) -> OutputFile {
         if let file = state.file { return file }
         // Opening a named pipe blocks until it has a reader.
-        let number = WritesUnderWay.begin(path)
-        defer { WritesUnderWay.end(number, took: 0) }
+        let number = ActiveWrites.begin(path)
+        defer { ActiveWrites.end(number, took: 0) }
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             throw .failed(name: path, reason: systemReason(errno))

@@ -44,7 +44,7 @@ enum PluginReport {
         return [
             "plugin": .string(status.id), "hooks": .object(hooks), "faults": .object(faults),
             "tripped": .bool(status.isTripped),
-            "calls_under_way": .int(Int64(status.callsUnderWay)),
+            "calls_under_way": .int(Int64(status.activeCalls)),
         ]
     }
 

@@ -80,16 +80,16 @@ struct OutputFile: Sendable {
     /// The maximum number of bytes of one system call.
     ///
     /// It is small, so that the duration of a call shows whether the reader still reads:
-    /// see ``WritesUnderWay``.
+    /// see ``ActiveWrites``.
     private static let pieceSize = 65_536
 
     private func writeAll(_ bytes: UnsafeRawBufferPointer) -> OutputError? {
         var rest = bytes[...]
         while !rest.isEmpty {
             let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceSize))
-            let number = WritesUnderWay.begin(name)
+            let number = ActiveWrites.begin(name)
             let (count, error) = take(piece)
-            WritesUnderWay.end(number, took: count)
+            ActiveWrites.end(number, took: count)
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if error != EINTR {

@@ -16,7 +16,7 @@ enum ProcessEnd {
     /// How long the write of the error message may take.
     private static let farewell = DispatchTimeInterval.milliseconds(200)
 
-    private static let isUnderWay = Mutex(false)
+    private static let isActive = Mutex(false)
 
     /// Ends the process if something blocks it from now on; returns immediately.
     ///
@@ -27,7 +27,7 @@ enum ProcessEnd {
     ///   - finishesOutput: Whether output may take longer than the limit while its reader reads.
     static func hasten(_ console: Console, with error: CommandError, finishesOutput: Bool) {
         let start = ContinuousClock.now
-        let taken = WritesUnderWay.bytesTaken
+        let taken = ActiveWrites.bytesTaken
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(500)) {
             check(console, error, since: start, finishesOutput ? taken : nil)
         }
@@ -45,13 +45,13 @@ enum ProcessEnd {
         _ console: Console, _ error: CommandError, since start: ContinuousClock.Instant,
         _ taken: Int64?
     ) {
-        let calls = PluginHost.callsUnderWay
+        let calls = PluginHost.activeCalls
         let isHung = calls.contains {
             !$0.hasOwnTime && !$0.isPromise
                 && Duration.nanoseconds(Int64(clamping: $0.duration)) >= patience
         }
-        let isUnread = WritesUnderWay.longest.map { $0.duration >= patience } ?? false
-        let now = WritesUnderWay.bytesTaken
+        let isUnread = ActiveWrites.longest.map { $0.duration >= patience } ?? false
+        let now = ActiveWrites.bytesTaken
         let isLate =
             start.duration(to: .now) >= limit && !calls.contains(where: \.hasOwnTime)
             && taken.map { $0 == now } ?? true
@@ -65,9 +65,9 @@ enum ProcessEnd {
     ///
     /// Thread: any. A second call ends the process without waiting for the report of the first.
     static func endNow(_ console: Console, with error: CommandError) -> Never {
-        let isFirst = isUnderWay.withLock { isUnderWay in
-            defer { isUnderWay = true }
-            return !isUnderWay
+        let isFirst = isActive.withLock { isActive in
+            defer { isActive = true }
+            return !isActive
         }
         // The first call reports the error; a second one ends the process without waiting for it.
         guard isFirst else { _exit(error.exitCode.rawValue) }
@@ -76,7 +76,7 @@ enum ProcessEnd {
             _exit(error.exitCode.rawValue)
         }
         let message = hindrance.map { "\(error.message): \($0)" } ?? error.message
-        if console.outputIsTerminal, console.outputStyle.isOn, WritesUnderWay.longest != nil {
+        if console.outputIsTerminal, console.outputStyle.isOn, ActiveWrites.longest != nil {
             // The interrupted output may end within a colour sequence, so this resets the style.
             try? console.output.write("\u{1B}[0m\n")
         }
@@ -88,7 +88,7 @@ enum ProcessEnd {
 
     /// A description of the plugin call that the program waits for; `nil` if there is none.
     static var pluginHindrance: String? {
-        let calls = PluginHost.callsUnderWay
+        let calls = PluginHost.activeCalls
         guard let call = calls.first(where: { !$0.isPromise }) ?? calls.first else { return nil }
         let time = Quantity.duration(Int64(clamping: call.duration / 1000))
         let what = call.isPromise ? "has promised an answer to" : "has not come back from"
@@ -99,7 +99,7 @@ enum ProcessEnd {
     private static var hindrance: String? {
         if let text = pluginHindrance { return text }
         let input = AwaitedInput.name.map { "\($0) is not at its end" }
-        guard let write = WritesUnderWay.longest else { return input }
+        guard let write = ActiveWrites.longest else { return input }
         // If an input is being read as well, a write that has just begun is not the cause.
         if write.duration < patience, let input { return input }
         let time = Quantity.duration(Int64(write.duration / .microseconds(1)))
@@ -115,7 +115,7 @@ extension PluginCall {
 extension Console {
     /// Reports the plugins that did not shut down in time, and the hooks they have not left.
     func report(abandoned plugins: [String]) {
-        let calls = PluginHost.callsUnderWay
+        let calls = PluginHost.activeCalls
         for id in plugins {
             let hook = calls.first { $0.plugin == id }?.hook.rawValue
             report(

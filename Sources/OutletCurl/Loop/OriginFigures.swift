@@ -44,9 +44,9 @@ final class OriginFigures: @unchecked Sendable {
     fileprivate var shown: TransportStatistics.Figures {
         var figures = TransportStatistics.Figures()
         figures.openConnections = tally.map { Int(ccurl_tally_sockets($0)) } ?? 0
-        figures.requestsUnderWay = active + webSockets
+        figures.activeRequests = active + webSockets
         figures.requestsWaiting = waiting
-        figures.idleConnections = max(0, figures.openConnections - figures.requestsUnderWay)
+        figures.idleConnections = max(0, figures.openConnections - figures.activeRequests)
         return figures
     }
 }

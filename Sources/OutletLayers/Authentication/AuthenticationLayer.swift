@@ -85,7 +85,7 @@ public final class AuthenticationLayer: TransportLayer {
     // MARK: Stored credentials
 
     /// The stored credential to send with a request before the server has requested one.
-    func unaskedRound(for request: HTTPRequest, opensWebSocket: Bool) -> AuthenticationRound? {
+    func preemptiveRound(for request: HTTPRequest, opensWebSocket: Bool) -> AuthenticationRound? {
         guard let storage else { return nil }
         let paths = protectedPaths.withLock { $0 }
         guard let round = AuthenticationRound(for: request.url, in: paths, from: storage) else {

@@ -10,7 +10,7 @@ final class AuthenticationSocket: WebSocketConnection {
     let identifier = TransferIdentifier.next()
     private let layer: AuthenticationLayer
     private let job: WebSocketJob
-    private let course: AuthenticationCourse
+    private let authentication: AuthenticationState
     private let inner = InnerTransfer(reportsProgress: false)
 
     private struct State: Sendable {
@@ -21,7 +21,7 @@ final class AuthenticationSocket: WebSocketConnection {
         var isServerVerified = true
     }
     private let mutable: Lock<State>
-    private let orders = SocketOrders()
+    private let orders = PendingMessages()
 
     static func start(
         _ job: WebSocketJob, _ layer: AuthenticationLayer, handler: any WebSocketHandler
@@ -36,7 +36,7 @@ final class AuthenticationSocket: WebSocketConnection {
     ) {
         self.job = job
         self.layer = layer
-        course = AuthenticationCourse(
+        authentication = AuthenticationState(
             layer, job.request, own: job.credential, memory: job.memory, opensWebSocket: true)
         mutable = Lock(State(handler: handler))
     }
@@ -49,7 +49,7 @@ final class AuthenticationSocket: WebSocketConnection {
     var isServerVerified: Bool {
         inner.task?.isServerVerified ?? mutable.withLock { $0.isServerVerified }
     }
-    var credentialsSent: Int { course.sent }
+    var credentialsSent: Int { authentication.sent }
 
     func cancel() {
         if inner.cancel() { layer.queue.async { self.end(.cancelled) } }
@@ -82,11 +82,11 @@ final class AuthenticationSocket: WebSocketConnection {
     // MARK: Handshakes
 
     private func begin() {
-        let baggage = course.next()
+        let additions = authentication.next()
         var job = job
         // A credential that only identifies the user is not sent with a handshake.
-        job.credential = baggage.use == .identifiesOnly ? nil : baggage.credential
-        job.challenge = baggage.challenge
+        job.credential = additions.use == .identifiesOnly ? nil : additions.credential
+        job.challenge = additions.challenge
         let isBegun = inner.begin { _ in layer.next.connect(job, handler: self) }
         if !isBegun { end(.cancelled) }
     }
@@ -128,8 +128,8 @@ extension AuthenticationSocket: WebSocketHandler {
         inner.note(task)
         guard let handler else { return .cancel }
         guard head.isFinal else { return handler.transfer(self, didReceive: head, turn: turn) }
-        guard course.answer(to: head, from: task) else {
-            course.settle(head)
+        guard authentication.answer(to: head, from: task) else {
+            authentication.settle(head)
             // Before the handler is called, because it may send and close at once.
             if head.statusCode == 101, let connection = task as? any WebSocketConnection {
                 orders.open(connection)

@@ -7,7 +7,7 @@ final class AuthenticationTask: TransferTask {
     let identifier = TransferIdentifier.next()
     private let layer: AuthenticationLayer
     private let job: TransferJob
-    private let course: AuthenticationCourse
+    private let authentication: AuthenticationState
     private let inner: InnerTransfer
 
     private struct State: Sendable {
@@ -36,7 +36,7 @@ final class AuthenticationTask: TransferTask {
     ) {
         self.job = job
         self.layer = layer
-        course = AuthenticationCourse(
+        authentication = AuthenticationState(
             layer, job.request, own: job.credential, memory: job.memory, opensWebSocket: false)
         inner = InnerTransfer(reportsProgress: job.reportsProgress)
         mutable = Lock(State(handler: handler))
@@ -51,7 +51,7 @@ final class AuthenticationTask: TransferTask {
         inner.task?.isServerVerified ?? mutable.withLock { $0.isServerVerified }
     }
     var source: ResponseSource { inner.task?.source ?? mutable.withLock { $0.source } }
-    var credentialsSent: Int { course.sent }
+    var credentialsSent: Int { authentication.sent }
 
     func cancel() {
         if inner.cancel() { layer.queue.async { self.end(.cancelled) } }
@@ -64,12 +64,12 @@ final class AuthenticationTask: TransferTask {
     // MARK: Transfers
 
     private func begin() {
-        let baggage = course.next()
+        let additions = authentication.next()
         var job = job
-        job.credential = baggage.credential
-        job.credentialUse = baggage.use
-        job.challenge = baggage.challenge
-        job.proxyCredentials = baggage.toProxies
+        job.credential = additions.credential
+        job.credentialUse = additions.use
+        job.challenge = additions.challenge
+        job.proxyCredentials = additions.toProxies
         let isBegun = inner.begin { wishes in
             job.reportsProgress = wishes.reportsProgress
             return layer.next.start(job, handler: self)
@@ -122,7 +122,7 @@ extension AuthenticationTask: TransferHandler {
     func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn) {
         inner.note(task)
         handler?.transfer(self, didUse: head, turn: turn)
-        course.noteAnswered(head)
+        authentication.noteAnswered(head)
     }
 
     func transfer(
@@ -131,8 +131,8 @@ extension AuthenticationTask: TransferHandler {
         inner.note(task)
         guard let handler else { return .cancel }
         guard head.isFinal else { return handler.transfer(self, didReceive: head, turn: turn) }
-        guard course.answer(to: head, from: task) else {
-            course.settle(head)
+        guard authentication.answer(to: head, from: task) else {
+            authentication.settle(head)
             return handler.transfer(self, didReceive: head, turn: turn)
         }
         mutable.withLock { state in
@@ -175,7 +175,7 @@ extension AuthenticationTask: TransferHandler {
         }
         if isAnswered { return sendAgain() }
         if let head = result.tunnelRefusal?.head,
-            course.answer(to: head, from: task, refusesTunnel: true)
+            authentication.answer(to: head, from: task, refusesTunnel: true)
         {
             handler?.transfer(self, didUse: head, turn: turn)
             return sendAgain()

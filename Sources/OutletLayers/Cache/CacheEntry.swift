@@ -22,7 +22,7 @@ struct CacheEntry: Sendable, Equatable {
         /// Whether the response has any field that allows reuse.
         ///
         /// Most dynamically generated responses have none, and need no further checks.
-        let saysSomething: Bool
+        let hasCacheFields: Bool
         let directives: CacheControl
         /// The value of `Date`; `nil` if it is missing or invalid.
         let date: Date?
@@ -31,15 +31,15 @@ struct CacheEntry: Sendable, Equatable {
 
         init(_ response: HTTPResponse) {
             let headers = response.headers
-            saysSomething = CacheEntry.saysSomething(response)
-            directives = saysSomething ? CacheControl(headers) : CacheControl()
+            hasCacheFields = CacheEntry.hasCacheFields(response)
+            directives = hasCacheFields ? CacheControl(headers) : CacheControl()
             date = headers.value(for: "Date").flatMap(HTTPDate.parse)
             age = max(0, headers.values(for: "Age").first.flatMap { Int($0) } ?? 0)
         }
     }
 
     private(set) var facts: Facts
-    var saysSomething: Bool { facts.saysSomething }
+    var hasCacheFields: Bool { facts.hasCacheFields }
     var directives: CacheControl { facts.directives }
     /// The time when the response was generated (RFC 9110 §6.6.1).
     var date: Date { facts.date ?? responseTime }
@@ -59,7 +59,7 @@ struct CacheEntry: Sendable, Equatable {
         facts = Facts(response)
     }
 
-    static func saysSomething(_ response: HTTPResponse) -> Bool {
+    static func hasCacheFields(_ response: HTTPResponse) -> Bool {
         response.headers.containsAny(of: rules)
     }
 

@@ -9,8 +9,8 @@ extension CacheRules {
         for response: HTTPResponse, data: Data, to request: CacheRequest, requestTime: Date,
         responseTime: Date
     ) -> CacheEntry? {
-        let saysSomething = CacheEntry.saysSomething(response)
-        let directives = saysSomething ? CacheControl(response.headers) : CacheControl()
+        let hasCacheFields = CacheEntry.hasCacheFields(response)
+        let directives = hasCacheFields ? CacheControl(response.headers) : CacheControl()
         guard request.method == .get, request.key != nil, !request.directives.noStore,
             !directives.noStore, response.statusCode >= 200,
             // Partial responses are not stored, nor are responses to the user's own conditional
@@ -23,7 +23,7 @@ extension CacheRules {
         else { return nil }
         let isExplicit =
             directives.maxAge != nil || directives.isPublic
-            || saysSomething && !response.headers.values(for: "Expires").isEmpty
+            || hasCacheFields && !response.headers.values(for: "Expires").isEmpty
         guard Self.isCacheable(response.statusCode) || isExplicit else { return nil }
         return CacheEntry(
             response: response, data: data, requestTime: requestTime, responseTime: responseTime,
@@ -128,9 +128,9 @@ extension CacheRules {
     /// Whether a response replaces a stored one, but must not be stored itself (RFC 9111 §5.2.2.5).
     ///
     /// The stored one must then be removed, because it is outdated.
-    func forgets(by response: HTTPResponse, to request: CacheRequest) -> Bool {
+    func mustRemove(after response: HTTPResponse, to request: CacheRequest) -> Bool {
         request.method == .get && response.statusCode == 200
-            && CacheEntry.saysSomething(response) && CacheControl(response.headers).noStore
+            && CacheEntry.hasCacheFields(response) && CacheControl(response.headers).noStore
     }
 
     /// Returns the keys of the entries that a response invalidates (RFC 9111 §4.4).

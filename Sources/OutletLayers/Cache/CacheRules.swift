@@ -63,7 +63,7 @@ struct CacheRules: Sendable {
         case .reloadRevalidatingCacheData: return ask(entry)
         default: break
         }
-        guard entry.saysSomething || request.directives != CacheControl() else {
+        guard entry.hasCacheFields || request.directives != CacheControl() else {
             return .load(fallback: nil)
         }
         let directives = entry.directives

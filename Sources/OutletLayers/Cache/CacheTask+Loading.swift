@@ -118,7 +118,7 @@ extension CacheTask: TransferHandler {
             return
         }
         if request.method == .head { learn(fromHead: response, now) }
-        if let key = request.key, caching.cache.rules.forgets(by: response, to: request) {
+        if let key = request.key, caching.cache.rules.mustRemove(after: response, to: request) {
             caching.cache.remove(key)
         }
         keep(response, result, now, turn)

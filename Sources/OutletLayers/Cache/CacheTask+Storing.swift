@@ -31,7 +31,7 @@ extension CacheTask {
     /// them.
     private func mayStoreFile(_ response: HTTPResponse, _ now: Date) -> Bool {
         let answersAgain =
-            CacheEntry.saysSomething(response) || request.policy == .returnCacheDataElseLoad
+            CacheEntry.hasCacheFields(response) || request.policy == .returnCacheDataElseLoad
             || request.policy == .returnCacheDataDontLoad
         return answersAgain && mayStore(response, now)
     }

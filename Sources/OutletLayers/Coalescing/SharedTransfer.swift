@@ -33,7 +33,7 @@ final class SharedTransfer: TransferHandler {
     /// - Returns: False if the transfer has ended.
     func join(_ task: SharedTask) -> Bool {
         switch machine.withLock({ $0.join(task, id: task.identifier) }) {
-        case .comesTooLate: return false
+        case .hasEnded: return false
         case .joins: settle()
         case .begins:
             _ = inner.begin { wishes in

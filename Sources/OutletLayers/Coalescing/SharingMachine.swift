@@ -10,7 +10,7 @@ struct SharingMachine<Member: Sendable>: Sendable {
         /// Share the active transfer.
         case joins
         /// Use another transfer, because this one has ended.
-        case comesTooLate
+        case hasEnded
     }
 
     private var entries: [(id: UInt64, member: Member)] = []
@@ -27,7 +27,7 @@ struct SharingMachine<Member: Sendable>: Sendable {
 
     /// Adds a member, unless the transfer is over.
     mutating func join(_ member: Member, id: UInt64) -> Joining {
-        guard !isOver else { return .comesTooLate }
+        guard !isOver else { return .hasEnded }
         entries.append((id, member))
         defer { isBegun = true }
         return isBegun ? .joins : .begins

@@ -6,7 +6,7 @@ package import OutletTransport
 ///
 /// Messages are queued until then.
 package final class DeferredSocket: DeferredTransfer, WebSocketConnection, @unchecked Sendable {
-    private let orders = SocketOrders()
+    private let orders = PendingMessages()
 
     /// Starts the decision, and opens the WebSocket when it has been made.
     ///

@@ -7,7 +7,7 @@ final class InnerTransfer: Sendable {
     private struct State: Sendable {
         var task: (any TransferTask)?
         /// Whether a transfer has begun and has not ended; `task` may still be `nil`.
-        var isUnderWay = false
+        var isActive = false
         /// Generation counter of the transfers.
         var number = 0
         var isCancelled = false
@@ -41,7 +41,7 @@ final class InnerTransfer: Sendable {
         let begun = course.withLock { state -> (number: Int, wishes: Wishes)? in
             guard !state.isCancelled else { return nil }
             state.task = nil
-            state.isUnderWay = true
+            state.isActive = true
             state.number += 1
             return (
                 state.number,
@@ -53,7 +53,7 @@ final class InnerTransfer: Sendable {
         // Calls made while the transfer was being started had no transfer to act on.
         let (isCancelled, isSuspended, reportsProgress) = course.withLock { state in
             // The transfer may have ended, and another one may have begun.
-            if state.isUnderWay, state.number == begun.number { state.task = task }
+            if state.isActive, state.number == begun.number { state.task = task }
             return (state.isCancelled, state.isSuspended, state.reportsProgress)
         }
         if reportsProgress, !begun.wishes.reportsProgress { task.reportProgress() }
@@ -81,14 +81,14 @@ final class InnerTransfer: Sendable {
 
     /// Stores a transfer that calls its handler before `start` has returned it.
     func note(_ task: any TransferTask) {
-        course.withLock { if $0.isUnderWay { $0.task = task } }
+        course.withLock { if $0.isActive { $0.task = task } }
     }
 
     /// Records that the transfer has ended.
     func end() {
         course.withLock { state in
             state.task = nil
-            state.isUnderWay = false
+            state.isActive = false
         }
     }
 
@@ -100,12 +100,12 @@ final class InnerTransfer: Sendable {
     /// - Returns: Whether no transfer is active; then the caller has to report the end.
     func cancel() -> Bool {
         visible.wish(.canceling)
-        let (task, isUnderWay) = course.withLock { state in
+        let (task, isActive) = course.withLock { state in
             state.isCancelled = true
-            return (state.task, state.isUnderWay)
+            return (state.task, state.isActive)
         }
         task?.cancel()
-        return !isUnderWay
+        return !isActive
     }
 
     func suspend() {

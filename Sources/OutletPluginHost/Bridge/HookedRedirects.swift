@@ -17,9 +17,9 @@ final class HookedRedirects: RedirectDecider {
         self.limit = limit
     }
 
-    func judge(
+    func decide(
         _ redirect: ProposedRedirect,
-        completion: @escaping @Sendable (RedirectVerdict) -> Void
+        completion: @escaping @Sendable (RedirectDecision) -> Void
     ) -> (@Sendable () -> Void)? {
         guard let hook = instance.hooks.redirect, !redirect.request.excludes(instance) else {
             completion(.follow(redirect.next))
@@ -35,11 +35,11 @@ final class HookedRedirects: RedirectDecider {
         let token = Completion(
             hook: .redirect, instance: instance,
             passing: .init(request: sent, response: answer, next: next), limit: limit)
-        @Sendable func finish(_ decision: Completion.Answer) -> RedirectVerdict {
+        @Sendable func finish(_ decision: Completion.Answer) -> RedirectDecision {
             _ = sent.seal()
             answer.seal()
             let changed = next.seal().request
-            let verdict: RedirectVerdict
+            let verdict: RedirectDecision
             var effects: [String] = []
             var failure = instance.rewind(next, in: .redirect)
             if case .failed(let error) = decision { failure = error }

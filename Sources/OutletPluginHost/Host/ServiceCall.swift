@@ -10,7 +10,7 @@ import OutletTransport
 final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     private enum State {
         /// The service is active; `stop` ends it early.
-        case underWay(stop: (@Sendable () -> Void)?)
+        case running(stop: (@Sendable () -> Void)?)
         case over
     }
 
@@ -21,7 +21,7 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     private let makeResponse: @Sendable (Outcome) -> ResponseHandle?
     private let callPlugin:
         @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
-    private let state = Lock(State.underWay(stop: nil))
+    private let state = Lock(State.running(stop: nil))
     private let identifier = Lock(UInt64(0))
 
     /// Creates a request, which starts with ``begin(limit:closed:)``.
@@ -65,8 +65,8 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     /// Sets the closure that stops the service; calls it immediately if the request is over.
     func stops(by stop: @escaping @Sendable () -> Void) {
         let isOver = state.withLock { state in
-            guard case .underWay = state else { return true }
-            state = .underWay(stop: stop)
+            guard case .running = state else { return true }
+            state = .running(stop: stop)
             return false
         }
         if isOver { stop() }
@@ -85,7 +85,7 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     func end(_ outcome: Outcome) {
         var isHeld = false
         let stop = state.withLock { state -> (@Sendable () -> Void)?? in
-            guard case .underWay(let stop) = state else { return nil }
+            guard case .running(let stop) = state else { return nil }
             state = .over
             // Inside the lock, so that a shutdown of the instance that finds the request over waits
             // for this report.

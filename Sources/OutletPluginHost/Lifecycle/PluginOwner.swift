@@ -25,7 +25,7 @@ final class PluginOwner: Sendable {
         var number: UInt16 = 0
         var counts: [PluginMisbehaviour.Kind: Int] = [:]
         weak var instance: PluginInstance?
-        var calls = CallsUnderWay()
+        var calls = ActiveCalls()
         var usesCallServices = false
         var breaker: CircuitBreaker
     }
@@ -62,7 +62,7 @@ final class PluginOwner: Sendable {
                     uniqueKeysWithValues: state.calls.totals.map { ($0.hook.rawValue, $0.total) }),
                 faults: Dictionary(
                     uniqueKeysWithValues: state.counts.map { ($0.key.rawValue, $0.value) }),
-                isTripped: isTripped, callsUnderWay: state.calls.count)
+                isTripped: isTripped, activeCalls: state.calls.count)
         }
     }
 
@@ -107,7 +107,7 @@ final class PluginOwner: Sendable {
     }
 
     /// The calls into the plugin that have not returned.
-    var callsUnderWay: [PluginCall] { state.withLock { $0.calls }.all(of: id) }
+    var activeCalls: [PluginCall] { state.withLock { $0.calls }.all(of: id) }
 
     /// Assigns the number by which C functions find the owner.
     ///

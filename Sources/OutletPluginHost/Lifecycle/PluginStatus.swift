@@ -23,5 +23,5 @@ public struct PluginStatus: Sendable, Equatable, Codable {
     /// Whether the plugin's request hooks are not called at present because of too many violations.
     public var isTripped: Bool
     /// The number of calls into the plugin that have not returned.
-    public var callsUnderWay: Int
+    public var activeCalls: Int
 }

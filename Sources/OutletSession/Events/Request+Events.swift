@@ -89,7 +89,7 @@ extension Request {
         guard let monitors = core.monitors else { return }
         announce(task)
         notifyChallenges(of: head, to: task)
-        guard case .response = redirectFate(of: head, from: task) else { return }
+        guard case .response = redirectStep(of: head, from: task) else { return }
         monitors.observe(.taskDidReceiveResponse(task, head), of: self)
     }
 

@@ -96,7 +96,7 @@ extension Request {
         let isHop = phase == .transferring
         let fail: @Sendable (SessionError) -> Result<HTTPRequest, any Error> = { .failure($0) }
         let wait = Wait<Result<HTTPRequest, any Error>>(
-            core.deadlines, calledOff: isHop ? fail : nil
+            core.deadlines, cancelledAnswer: isHop ? fail : nil
         ) { result in
             switch result {
             case .success(let adapted):
@@ -115,7 +115,7 @@ extension Request {
         }
         guard isWanted else {
             follows?.begin { _ in }?()
-            return wait.callOff(error ?? .explicitlyCancelled)
+            return wait.cancel(error ?? .explicitlyCancelled)
         }
         let timeout = core.answerTimeout(of: adapter)
         wait.begin(for: timeout) {
@@ -152,7 +152,7 @@ extension Request {
         }
         let isFinishing = phase == .finishing
         let wait = Wait<RetryVerdict>(
-            core.deadlines, calledOff: isFinishing ? RetryVerdict.fail : nil
+            core.deadlines, cancelledAnswer: isFinishing ? RetryVerdict.fail : nil
         ) { verdict in
             guard case .leave = verdict else {
                 completion(verdict)
@@ -170,7 +170,7 @@ extension Request {
             return true
         }
         guard isWanted else {
-            wait.callOff(self.error ?? .explicitlyCancelled)
+            wait.cancel(self.error ?? .explicitlyCancelled)
             return
         }
         let timeout = core.answerTimeout(of: retrier)

@@ -12,7 +12,7 @@ public struct ProposedRedirect: Sendable {
 }
 
 /// The decision of a ``RedirectDecider``.
-public enum RedirectVerdict: Sendable {
+public enum RedirectDecision: Sendable {
     /// Follow the redirect with this request.
     ///
     /// If its origin is not that of ``ProposedRedirect/next``, it is sent without `Host` and
@@ -39,8 +39,8 @@ public protocol RedirectDecider: Sendable {
     ///     ignored.
     /// - Returns: A closure that the session calls when it no longer waits for the decision, for
     ///   example because the request is cancelled; `nil` if there is nothing to cancel.
-    func judge(
+    func decide(
         _ redirect: ProposedRedirect,
-        completion: @escaping @Sendable (RedirectVerdict) -> Void
+        completion: @escaping @Sendable (RedirectDecision) -> Void
     ) -> (@Sendable () -> Void)?
 }

@@ -120,7 +120,7 @@ extension Request: TransferHandler {
             mutable.attempt.fail(error)
             return (!isConsulting, isConsulting ? mutable.wait : nil)
         }
-        wait?.callOff(error)
+        wait?.cancel(error)
         if isMine { finishOnQueue() }
     }
 
@@ -129,7 +129,7 @@ extension Request: TransferHandler {
             defer { mutable.wait = nil }
             return mutable.wait
         }
-        wait?.callOff(error ?? .explicitlyCancelled)
+        wait?.cancel(error ?? .explicitlyCancelled)
         if core.hasMiddleware { endInterception() }
         monitors?.observe(.didFinish, of: self)
         onFinishingQueue { self.serializeNext(at: $0) }

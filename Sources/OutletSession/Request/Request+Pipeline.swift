@@ -22,11 +22,11 @@ extension Request {
             // Between two hops there is no transfer to cancel, but a redirect handler may be
             // running.
             let wait = mutable.withLock { $0.wait }
-            wait?.callOff(.explicitlyCancelled)
+            wait?.cancel(.explicitlyCancelled)
         case .endWait:
             // Waiting code gets this error.
             let wait = mutable.withLock { $0.wait }
-            wait?.callOff(.explicitlyCancelled)
+            wait?.cancel(.explicitlyCancelled)
         case .finish: finishOnQueue()
         }
     }

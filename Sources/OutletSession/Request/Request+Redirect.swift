@@ -58,7 +58,7 @@ extension Request {
             core.requestQueue.async { self.follow(next, after: hop) }
             return true
         }
-        let wait = Wait<Verdict>(core.deadlines, calledOff: Verdict.fail) { verdict in
+        let wait = Wait<Verdict>(core.deadlines, cancelledAnswer: Verdict.fail) { verdict in
             switch verdict {
             case .follow(let request): self.follow(request, after: hop)
             case .take: self.take(hop)
@@ -70,7 +70,7 @@ extension Request {
             return mutable.machine.mayProceed(attempt: attempt)
         }
         guard isWanted else {
-            wait.callOff(error ?? .explicitlyCancelled)
+            wait.cancel(error ?? .explicitlyCancelled)
             return true
         }
         let timeout = core.configuration.interceptorTimeout
@@ -87,7 +87,7 @@ extension Request {
         return true
     }
 
-    /// Takes a redirect as the response after its handler or a judge decided so.
+    /// Takes a redirect as the response after its handler or a plugin decided so.
     private func take(_ hop: Hop) {
         notifyLateHead(hop.response, of: hop.task)
         judgeLate(hop.response) { $0.conclude(hop.task, hop.result, turn: nil) }
@@ -107,11 +107,11 @@ extension Request {
         case response
         /// It is a redirect that will be followed.
         case redirect
-        /// It is a redirect; a handler or a judge decides.
+        /// It is a redirect; a handler or a plugin decides.
         case undecided
     }
 
-    func redirectFate(of head: HTTPResponse, from task: any TransferTask) -> RedirectStep {
+    func redirectStep(of head: HTTPResponse, from task: any TransferTask) -> RedirectStep {
         guard head.isRedirect else { return .response }
         let handler = mutable.withLock { $0.redirectHandler } ?? core.redirectHandler
         let isFollowed = core.redirectDeciders.isEmpty ? RedirectStep.redirect : .undecided
@@ -131,31 +131,32 @@ extension Request {
         return true
     }
 
-    /// Follows a redirect if all judges and guards accept it.
+    /// Follows a redirect if all deciders and guards accept it.
     private func follow(_ next: HTTPRequest, after hop: Hop) {
         var next = next
         if next.hasContext {
             next = next.redirected(mutable.withLock { $0.machine.redirects } + 1)
         }
-        let judges = core.redirectDeciders
-        guard !judges.isEmpty else { return ask(next, after: hop) }
-        core.requestQueue.async { [next] in self.judge(next, with: judges[...], after: hop) }
+        let deciders = core.redirectDeciders
+        guard !deciders.isEmpty else { return ask(next, after: hop) }
+        core.requestQueue.async { [next] in self.decide(next, with: deciders[...], after: hop) }
     }
 
-    /// Asks the judges about a redirect, one after the other.
-    private func judge(
-        _ next: HTTPRequest, with judges: ArraySlice<any RedirectDecider>, after hop: Hop
+    /// Asks the deciders about a redirect, one after the other.
+    private func decide(
+        _ next: HTTPRequest, with deciders: ArraySlice<any RedirectDecider>, after hop: Hop
     ) {
-        guard let judge = judges.first, let sent = mutable.withLock({ $0.attempt.prepared }) else {
+        guard let decider = deciders.first, let sent = mutable.withLock({ $0.attempt.prepared })
+        else {
             return ask(next, after: hop)
         }
-        let wait = Wait<RedirectVerdict>(core.deadlines, calledOff: RedirectVerdict.fail) {
+        let wait = Wait<RedirectDecision>(core.deadlines, cancelledAnswer: RedirectDecision.fail) {
             verdict in
             switch verdict {
             case .follow(var request):
                 if !Origin.isSame(next.url, request.url) { RedirectRules.dropSecrets(of: &request) }
                 self.core.requestQueue.async { [request] in
-                    self.judge(request, with: judges.dropFirst(), after: hop)
+                    self.decide(request, with: deciders.dropFirst(), after: hop)
                 }
             case .take: self.take(hop)
             case .fail(let error):
@@ -166,9 +167,9 @@ extension Request {
             mutable.wait = wait
             return mutable.machine.mayProceed(attempt: hop.attempt)
         }
-        guard isWanted else { return wait.callOff(error ?? .explicitlyCancelled) }
+        guard isWanted else { return wait.cancel(error ?? .explicitlyCancelled) }
         let redirect = ProposedRedirect(request: sent, response: hop.response, next: next)
-        let abandon = judge.judge(redirect) { wait.answer($0) }
+        let abandon = decider.decide(redirect) { wait.answer($0) }
         if let abandon { wait.onAbandon(abandon) }
     }
 

@@ -81,7 +81,7 @@ extension Request {
         }
         if core.isMonitored { notifyHead(head, of: task) }
         guard watchesHeads || head.isRedirect else { return .proceed }
-        let fate = redirectFate(of: head, from: task)
+        let fate = redirectStep(of: head, from: task)
         let calls = mutable.withLock { mutable in
             mutable.observers?.isPassingBy = fate != .response
             mutable.redirectBody = fate == .redirect ? DroppedBody() : nil

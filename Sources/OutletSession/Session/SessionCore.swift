@@ -28,7 +28,7 @@ final class SessionCore: Sendable {
     /// Decides which servers are trusted: ``serverTrustManager``, or the plugins with it.
     let trustDecider: (any ServerTrustDeciding)?
     let redirectHandler: (any RedirectHandler)?
-    /// The plugins' judges of redirects that the redirect handler would follow.
+    /// Plugins that decide about redirects that the redirect handler would follow.
     let redirectDeciders: [any RedirectDecider]
     let cachedResponseHandler: (any CachedResponseHandler)?
     /// The transport and the layers around it.

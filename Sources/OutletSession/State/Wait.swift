@@ -2,7 +2,7 @@ import OutletTransport
 
 /// A wait for one answer, which can time out or be called off.
 ///
-/// The first of ``answer(_:)``, the deadline and ``callOff(_:)`` ends the wait; the others have no
+/// The first of ``answer(_:)``, the deadline and ``cancel(_:)`` ends the wait; the others have no
 /// effect.
 final class Wait<Answer: Sendable>: PendingWait {
     private struct State: Sendable {
@@ -15,22 +15,22 @@ final class Wait<Answer: Sendable>: PendingWait {
     }
 
     private let deadlines: Deadlines
-    private let calledOff: (@Sendable (SessionError) -> Answer)?
+    private let cancelledAnswer: (@Sendable (SessionError) -> Answer)?
     private let state: Lock<State>
 
     /// Makes a wait; ``begin(for:otherwise:)`` starts its time limit.
     ///
     /// - Parameters:
     ///   - deadlines: Runs the time limit.
-    ///   - calledOff: Makes the answer when the wait is called off; if `nil`, `completion` is not
+    ///   - cancelledAnswer: Makes the answer when the wait is called off; if `nil`, `completion` is not
     ///     called then.
     ///   - completion: Called with the answer, at most once, on the thread that ends the wait.
     init(
-        _ deadlines: Deadlines, calledOff: (@Sendable (SessionError) -> Answer)? = nil,
+        _ deadlines: Deadlines, cancelledAnswer: (@Sendable (SessionError) -> Answer)? = nil,
         completion: @escaping @Sendable (Answer) -> Void
     ) {
         self.deadlines = deadlines
-        self.calledOff = calledOff
+        self.cancelledAnswer = cancelledAnswer
         state = Lock(State(completion: completion))
     }
 
@@ -54,9 +54,9 @@ final class Wait<Answer: Sendable>: PendingWait {
         take(abandons: false)?(answer)
     }
 
-    func callOff(_ error: SessionError) {
-        guard let completion = take(abandons: true), let calledOff else { return }
-        completion(calledOff(error))
+    func cancel(_ error: SessionError) {
+        guard let completion = take(abandons: true), let cancelledAnswer else { return }
+        completion(cancelledAnswer(error))
     }
 
     /// Sets the closure to call when the wait ends without an answer; calls it at once if it
@@ -87,5 +87,5 @@ protocol PendingWait: AnyObject, Sendable {
     /// Ends the wait without an answer, so that the caller continues with the error.
     ///
     /// Has no effect after an answer.
-    func callOff(_ error: SessionError)
+    func cancel(_ error: SessionError)
 }

@@ -16,7 +16,7 @@ public struct TransportStatistics: Sendable, Equatable {
         public var idleConnections = 0
         /// Requests that are connecting, being sent, waiting for their response, receiving it, or
         /// suspended; also open WebSockets.
-        public var requestsUnderWay = 0
+        public var activeRequests = 0
         /// Requests that wait for a free connection.
         public var requestsWaiting = 0
 

@@ -302,8 +302,8 @@ import Testing
         status: Int, forgets: Bool
     ) {
         let answer = response(["Cache-Control": "no-store"], status: status)
-        #expect(rules.forgets(by: answer, to: request()) == forgets)
-        #expect(!rules.forgets(by: answer, to: request(.head)))
+        #expect(rules.mustRemove(after: answer, to: request()) == forgets)
+        #expect(!rules.mustRemove(after: answer, to: request(.head)))
     }
 
     @Test func `a change makes what is stored of its addresses untrue`() {

@@ -6,7 +6,7 @@ import OutletTransport
 /// answers the last challenge.
 ///
 /// Thread: any.
-final class AuthenticationCourse: Sendable {
+final class AuthenticationState: Sendable {
     /// The credentials of the next transfer.
     struct Additions {
         var credential: Credential?
@@ -22,7 +22,7 @@ final class AuthenticationCourse: Sendable {
         var proxyRound: ProxyRound?
         var sentToProxies: [String: Credential] = [:]
         /// Whether the next transfer sends a credential that was not sent before.
-        var hasNews = false
+        var hasUnsentCredential = false
         /// The number of transfers that were sent with a new credential.
         var sent = 0
     }
@@ -52,14 +52,14 @@ final class AuthenticationCourse: Sendable {
         self.memory = memory
         self.opensWebSocket = opensWebSocket
         var state = State()
-        if !request.bringsCredential {
+        if !request.hasAuthorizationField {
             if let known = memory?.value(of: AuthenticationRound.self),
                 known.space.covers(request.url)
             {
                 state.round = known
             } else if own == nil {
-                state.round = layer.unaskedRound(for: request, opensWebSocket: opensWebSocket)
-                state.hasNews = state.round != nil
+                state.round = layer.preemptiveRound(for: request, opensWebSocket: opensWebSocket)
+                state.hasUnsentCredential = state.round != nil
             }
         }
         course = Lock(state)
@@ -70,26 +70,26 @@ final class AuthenticationCourse: Sendable {
 
     /// Returns the credentials of the transfer that is about to start.
     func next() -> Additions {
-        var baggage = Additions(credential: own)
-        baggage.toProxies = layer.knownProxyCredentials()
+        var additions = Additions(credential: own)
+        additions.toProxies = layer.knownProxyCredentials()
         let round = course.withLock { state in
             if let answer = state.proxyRound {
-                baggage.toProxies[answer.proxy] = answer.answer.credential
+                additions.toProxies[answer.proxy] = answer.answer.credential
             }
-            state.sentToProxies = baggage.toProxies
-            if state.hasNews { state.sent += 1 }
-            state.hasNews = false
+            state.sentToProxies = additions.toProxies
+            if state.hasUnsentCredential { state.sent += 1 }
+            state.hasUnsentCredential = false
             return state.round
         }
         if let round {
             memory?.keep(round)
-            baggage.credential = round.credential
-            baggage.use = .atOnce
-            baggage.challenge = round.nextChallenge()
+            additions.credential = round.credential
+            additions.use = .atOnce
+            additions.challenge = round.nextChallenge()
         } else if let own, answersChallenges(with: own) {
-            baggage.use = .identifiesOnly
+            additions.use = .identifiesOnly
         }
-        return baggage
+        return additions
     }
 
     /// Chooses the credential that answers a challenge, for the next transfer.
@@ -107,7 +107,7 @@ final class AuthenticationCourse: Sendable {
             guard let round = round(answering: head) else { return false }
             course.withLock { state in
                 state.round = round
-                state.hasNews = true
+                state.hasUnsentCredential = true
                 // The proxy's credential was accepted, because the response is the server's.
                 if let answer = state.proxyRound { layer.note(answer) }
             }
@@ -122,7 +122,7 @@ final class AuthenticationCourse: Sendable {
             }
             course.withLock { state in
                 state.proxyRound = ProxyRound(proxy: proxy, answer: round)
-                state.hasNews = true
+                state.hasUnsentCredential = true
             }
             return true
         default: return false
@@ -153,7 +153,7 @@ final class AuthenticationCourse: Sendable {
     }
 
     private func round(answering head: HTTPResponse) -> AuthenticationRound? {
-        guard !request.bringsCredential else { return nil }
+        guard !request.hasAuthorizationField else { return nil }
         let former = course.withLock { $0.round }
         if let own {
             guard answersChallenges(with: own) else { return nil }
@@ -202,7 +202,7 @@ final class AuthenticationCourse: Sendable {
 
 extension HTTPRequest {
     /// Whether the request has an `Authorization` field.
-    fileprivate var bringsCredential: Bool { headers["Authorization"] != nil }
+    fileprivate var hasAuthorizationField: Bool { headers["Authorization"] != nil }
 }
 
 extension HTTPResponse {

@@ -4,7 +4,7 @@ import OutletTransport
 /// The calls into one plugin that have not returned, and totals of those that have.
 ///
 /// A value; the owner holds the lock.
-struct CallsUnderWay: Sendable {
+struct ActiveCalls: Sendable {
     private struct Call: Sendable {
         let number: UInt64
         let hook: PluginHook

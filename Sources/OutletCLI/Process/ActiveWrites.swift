@@ -3,7 +3,7 @@ import Synchronization
 /// The `write` calls of this process in progress, and the total number of bytes written.
 ///
 /// A call that takes long shows that the reader of the output has stopped reading.
-enum WritesUnderWay {
+enum ActiveWrites {
     /// A `write` call in progress.
     struct Write: Sendable {
         /// The name of the file written to.

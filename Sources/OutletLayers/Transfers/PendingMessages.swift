@@ -3,7 +3,7 @@ import OutletTransport
 /// The messages and pings of a WebSocket that is not open yet.
 ///
 /// Thread: any. Connections are called outside the lock.
-final class SocketOrders: Sendable {
+final class PendingMessages: Sendable {
     /// A message or a ping to be sent.
     private struct Order: Sendable {
         let begin: @Sendable (any WebSocketConnection) -> Void
