@@ -216,7 +216,7 @@ import Testing
         #expect(stub.requests.count == 4)
         #expect(
             "\(String(describing: response.error))".contains(
-                "it asks for another attempt, and plugins may ask for 3 in all"))
+                "it asks for another attempt, but plugins may ask for at most 3"))
     }
 
     @Test func `a plugin without request_done has nowhere to keep anything`() async throws {

@@ -17,7 +17,7 @@ import Testing
     @Test func `a text is taken up to its limit`() throws {
         let longest = String(repeating: "a", count: 128)
         #expect(try view(of: longest) { try text($0, "id", limit: 128) } == longest)
-        let error = #expect(throws: PluginDescriptor.Breach.self) {
+        let error = #expect(throws: InvalidDescriptor.self) {
             try view(of: longest + "a") { _ = try text($0, "id", limit: 128) }
         }
         #expect(error?.reason == "'id' has 129 bytes, at most 128 are allowed")
@@ -54,7 +54,7 @@ import Testing
             #expect(try all().map(\.name) == [name])
             return
         }
-        let error = #expect(throws: PluginDescriptor.Breach.self) { _ = try all() }
+        let error = #expect(throws: InvalidDescriptor.self) { _ = try all() }
         #expect(
             error?.reason
                 == "'a.test': the export \(String(reflecting: refused)) is not made of letters, "
@@ -84,8 +84,8 @@ import Testing
             #expect(try permissions().count == count)
             return
         }
-        let error = #expect(throws: PluginDescriptor.Breach.self) { _ = try permissions() }
-        #expect(error?.reason == "65 permissions, of which none can be read")
+        let error = #expect(throws: InvalidDescriptor.self) { _ = try permissions() }
+        #expect(error?.reason == "65 permissions, which cannot be read")
     }
 
     @Test(arguments: [

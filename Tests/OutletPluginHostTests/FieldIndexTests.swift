@@ -43,7 +43,7 @@ import Testing
             index.update(HTTPHeader(name: "x-\(number)", value: "old"), in: &fields)
         }
         fields.remove(name: "x-0")
-        index.forget()
+        index.invalidate()
         index.update(HTTPHeader(name: "x-1", value: "new"), in: &fields)
         #expect(fields.values(for: "x-1") == ["new"])
         #expect(fields.count == 99)

@@ -106,7 +106,7 @@ extension EventLoop {
         curl_multi_remove_handle(multi, easy.raw)
         deadlines.remove(transfer)
         transfer.easy = nil
-        transfer.letGoOfBody()
+        transfer.releaseBody()
         pool.put(easy, isClean: error == nil)
         if let error, error.code != .cancelled, let origin = transfer.address?.queue,
             origin.waitsForFirst

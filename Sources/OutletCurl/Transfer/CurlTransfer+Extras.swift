@@ -149,7 +149,7 @@ extension CurlTransfer {
     }
 
     /// Closes the download's file and releases the decoder.
-    func letGoOfBody() {
+    func releaseBody() {
         extras?.file = nil
         extras?.decoder = nil
     }

@@ -6,7 +6,7 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
     // @unchecked because the bytes never change.
     private var blocks: [UnsafeMutableRawBufferPointer] = []
     /// The unused part of the last block.
-    private var room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var unused = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
     /// The minimum size of an allocation, in bytes.
     ///
@@ -52,19 +52,19 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
     private mutating func allocate(
         _ count: Int, alignment: Int = 1
     ) -> UnsafeMutableRawBufferPointer {
-        let gap = -Int(bitPattern: room.baseAddress) & (alignment - 1)
-        if count + gap > room.count || blocks.isEmpty {
+        let gap = -Int(bitPattern: unused.baseAddress) & (alignment - 1)
+        if count + gap > unused.count || blocks.isEmpty {
             let size = max(count, Self.blockSize)
             let block = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
             blocks.append(block)
             // A large allocation gets a block of its own; the unused part of the last block stays
             // usable.
             guard count < Self.blockSize else { return .init(rebasing: block[..<count]) }
-            room = UnsafeMutableRawBufferPointer(rebasing: block[count...])
+            unused = UnsafeMutableRawBufferPointer(rebasing: block[count...])
             return UnsafeMutableRawBufferPointer(rebasing: block[..<count])
         }
-        defer { room = UnsafeMutableRawBufferPointer(rebasing: room[(gap + count)...]) }
-        return UnsafeMutableRawBufferPointer(rebasing: room[gap..<gap + count])
+        defer { unused = UnsafeMutableRawBufferPointer(rebasing: unused[(gap + count)...]) }
+        return UnsafeMutableRawBufferPointer(rebasing: unused[gap..<gap + count])
     }
 }
 
@@ -126,7 +126,7 @@ struct MessageCopies: ~Copyable, Sendable {
     /// Discards all copies, because any part of the message may have changed.
     ///
     /// The memory is not freed: the plugin may still read it.
-    mutating func forget() {
+    mutating func invalidate() {
         texts.removeAll(keepingCapacity: true)
         forgetFields()
     }

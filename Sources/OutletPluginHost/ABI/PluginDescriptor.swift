@@ -22,11 +22,6 @@ struct PluginDescriptor: @unchecked Sendable {
     /// The position of the plugin's hooks among those of other plugins: -1, 0 or 1.
     let order: Int32
 
-    /// A violation of the plugin interface by a descriptor.
-    struct Breach: Error {
-        let reason: String
-    }
-
     func has(flag: UInt32) -> Bool { functions.flags & flag != 0 }
 
     /// Whether a process may have only one instance.
@@ -36,37 +31,43 @@ struct PluginDescriptor: @unchecked Sendable {
     ///
     /// - Parameter table: The descriptor. It may be smaller than the host's structure, if the
     ///   plugin was compiled with an older header; fields beyond its end count as null.
-    /// - Throws: ``Breach`` if the descriptor does not reach beyond `destroy`, a required field is
+    /// - Throws: ``InvalidDescriptor`` if the descriptor does not reach beyond `destroy`, a required field is
     ///   missing, or a value is not valid.
-    init(_ table: UnsafePointer<outlet_descriptor>) throws(Breach) {
+    init(_ table: UnsafePointer<outlet_descriptor>) throws(InvalidDescriptor) {
         let size = Int(table.pointee.struct_size)
         let required = MemoryLayout<outlet_descriptor>.offset(of: \.destroy).map { $0 + 8 } ?? 0
         guard size >= required else {
-            throw Breach(reason: "a descriptor of \(size) bytes, at least \(required) are needed")
+            throw InvalidDescriptor(
+                reason: "a descriptor of \(size) bytes, at least \(required) are needed")
         }
         let copy = copyTable(table, size: size, empty: outlet_descriptor())
         id = try text(copy.id, "id", limit: 128)
         guard PluginDescriptor.isID(id) else {
-            throw Breach(
+            throw InvalidDescriptor(
                 reason: "the id \(String(reflecting: id)) is not made of lower-case letters, "
                     + "digits, '.' and '-'")
         }
         version = try text(copy.version, "version", limit: 64)
-        guard !version.isEmpty else { throw Breach(reason: "'\(id)' has no version") }
+        guard !version.isEmpty else { throw InvalidDescriptor(reason: "'\(id)' has no version") }
         let name = try text(copy.name, "name", limit: 256)
         self.name = name.isEmpty ? id : name
         summary = try text(copy.summary, "summary", limit: 1024)
         vendor = try text(copy.vendor, "vendor", limit: 256)
         url = try text(copy.url, "url", limit: 1024)
         configurationSchema = try text(copy.config_schema, "config_schema", limit: 1 << 20)
-        guard copy.create != nil else { throw Breach(reason: "'\(id)': 'create' is null") }
-        guard copy.destroy != nil else { throw Breach(reason: "'\(id)': 'destroy' is null") }
+        guard copy.create != nil else {
+            throw InvalidDescriptor(reason: "'\(id)': 'create' is null")
+        }
+        guard copy.destroy != nil else {
+            throw InvalidDescriptor(reason: "'\(id)': 'destroy' is null")
+        }
         permissions = try PluginDescriptor.texts(
             copy.permissions, copy.permission_count, "permission")
         requiredServices = try PluginDescriptor.texts(
             copy.required_services, copy.required_service_count, "required service")
         guard -1...1 ~= copy.order else {
-            throw Breach(reason: "'\(id)' has the order \(copy.order), which is none")
+            throw InvalidDescriptor(
+                reason: "'\(id)' has the order \(copy.order), which does not exist")
         }
         order = copy.order
         exports = try PluginExport.all(copy, plugin: id)
@@ -77,10 +78,10 @@ struct PluginDescriptor: @unchecked Sendable {
     /// Copies a list of at most 64 texts.
     private static func texts(
         _ list: UnsafePointer<outlet_view>?, _ count: UInt64, _ what: String
-    ) throws(Breach) -> [String] {
+    ) throws(InvalidDescriptor) -> [String] {
         guard count > 0 else { return [] }
         guard count <= 64, let list else {
-            throw Breach(reason: "\(count) \(what)s, of which none can be read")
+            throw InvalidDescriptor(reason: "\(count) \(what)s, which cannot be read")
         }
         var texts: [String] = []
         for index in 0..<Int(count) { texts.append(try text(list[index], what, limit: 256)) }
@@ -98,6 +99,11 @@ struct PluginDescriptor: @unchecked Sendable {
                 }
             }
     }
+}
+
+/// A violation of the plugin interface by a descriptor.
+struct InvalidDescriptor: Error {
+    let reason: String
 }
 
 /// Copies a C structure that the plugin may have compiled with fewer or more fields than the host.
@@ -124,21 +130,21 @@ func copyTable<Table>(_ table: UnsafePointer<Table>, size: Int, empty: Table) ->
 ///   - what: The name of the field, for the error.
 ///   - limit: The maximum length, in bytes.
 /// - Returns: The text; empty if its length is 0.
-/// - Throws: `PluginDescriptor.Breach` if the text is too long, null or not UTF-8.
+/// - Throws: `InvalidDescriptor` if the text is too long, null or not UTF-8.
 func text(
     _ view: outlet_view, _ what: String, limit: UInt64
-) throws(PluginDescriptor.Breach) -> String {
+) throws(InvalidDescriptor) -> String {
     guard view.len > 0 else { return "" }
     guard view.len <= limit else {
-        throw PluginDescriptor.Breach(
+        throw InvalidDescriptor(
             reason: "'\(what)' has \(view.len) bytes, at most \(limit) are allowed")
     }
     guard let bytes = view.ptr else {
-        throw PluginDescriptor.Breach(reason: "'\(what)' is null, but has a length")
+        throw InvalidDescriptor(reason: "'\(what)' is null, but has a length")
     }
     guard
         let text = String(
             validating: UnsafeBufferPointer(start: bytes, count: Int(view.len)), as: UTF8.self)
-    else { throw PluginDescriptor.Breach(reason: "'\(what)' is not UTF-8") }
+    else { throw InvalidDescriptor(reason: "'\(what)' is not UTF-8") }
     return text
 }

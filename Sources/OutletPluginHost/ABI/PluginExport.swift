@@ -19,24 +19,24 @@ final class PluginExport: Sendable {
     ///   - descriptor: The descriptor.
     ///   - plugin: The plugin's id, for errors.
     /// - Returns: At most 1024 exports with different names.
-    /// - Throws: `PluginDescriptor.Breach` if there are too many or one is not valid.
+    /// - Throws: `InvalidDescriptor` if there are too many or one is not valid.
     static func all(
         _ descriptor: outlet_descriptor, plugin: String
-    ) throws(PluginDescriptor.Breach) -> [PluginExport] {
+    ) throws(InvalidDescriptor) -> [PluginExport] {
         guard descriptor.export_count > 0 else { return [] }
         guard descriptor.export_count <= 1024, let list = descriptor.exports else {
-            throw PluginDescriptor.Breach(
-                reason: "'\(plugin)' has \(descriptor.export_count) exports, of which none can be "
+            throw InvalidDescriptor(
+                reason: "'\(plugin)' has \(descriptor.export_count) exports, which cannot be "
                     + "read")
         }
         var exports: [PluginExport] = []
         for index in 0..<Int(descriptor.export_count) {
             guard let table = list[index] else {
-                throw PluginDescriptor.Breach(reason: "'\(plugin)': export \(index) is null")
+                throw InvalidDescriptor(reason: "'\(plugin)': export \(index) is null")
             }
             let export = try PluginExport(table, plugin: plugin)
             guard !exports.contains(where: { $0.name == export.name }) else {
-                throw PluginDescriptor.Breach(
+                throw InvalidDescriptor(
                     reason: "'\(plugin)' exports two functions '\(export.name)'")
             }
             exports.append(export)
@@ -46,12 +46,12 @@ final class PluginExport: Sendable {
 
     private init(
         _ table: UnsafePointer<outlet_export>, plugin: String
-    ) throws(PluginDescriptor.Breach) {
+    ) throws(InvalidDescriptor) {
         let copy = copyTable(
             table, size: Int(table.pointee.struct_size), empty: outlet_export())
         name = try text(copy.name, "export", limit: 128)
         guard PluginExport.isName(name) else {
-            throw PluginDescriptor.Breach(
+            throw InvalidDescriptor(
                 reason: "'\(plugin)': the export \(String(reflecting: name)) is not made of "
                     + "letters, digits, '-' and '_'")
         }
@@ -59,13 +59,13 @@ final class PluginExport: Sendable {
         do {
             self.signature = try Signature(signature)
         } catch {
-            throw PluginDescriptor.Breach(
+            throw InvalidDescriptor(
                 reason: "'\(plugin).\(name)': signature \(String(reflecting: signature)): "
                     + error.reason)
         }
         summary = try text(copy.summary, "summary", limit: 1024)
         guard let function = copy.function else {
-            throw PluginDescriptor.Breach(reason: "'\(plugin).\(name)': 'function' is null")
+            throw InvalidDescriptor(reason: "'\(plugin).\(name)': 'function' is null")
         }
         self.function = function
         flags = copy.flags

@@ -33,7 +33,7 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
         }
 
         /// Whether a callback may have it as an argument.
-        var isOfCallbacks: Bool {
+        var isCallbackArgument: Bool {
             switch self {
             case .boolean, .int32, .uint32, .int64, .uint64, .double, .text, .bytes: true
             case .void, .status, .request, .callback, .call, .sink, .byteSink: false
@@ -96,7 +96,7 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
         for kind in [Kind.void, .status] where arguments.contains(kind) {
             throw Malformed(reason: "'\(kind.rawValue)' cannot be an argument")
         }
-        if isCallback, let kind = arguments.first(where: { !$0.isOfCallbacks }) {
+        if isCallback, let kind = arguments.first(where: { !$0.isCallbackArgument }) {
             throw Malformed(reason: "'\(kind.rawValue)' cannot be an argument of 'f'")
         }
         guard arguments.count(where: { $0 == .call }) <= 1 else {

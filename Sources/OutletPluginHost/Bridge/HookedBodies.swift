@@ -20,7 +20,7 @@ final class HookedBodies: BodyObserver {
             defer { offset += UInt64(bytes.count) }
             return offset
         }
-        let answer = LaterAnswer<TransferError?>()
+        let answer = PendingAnswer<TransferError?>()
         show(PluginPiece(bytes), to: bodies[...], of: head, behind: start, answer)
         switch answer.given {
         case .some(.none): return .proceed
@@ -33,7 +33,7 @@ final class HookedBodies: BodyObserver {
 
     private func show(
         _ piece: PluginPiece, to bodies: ArraySlice<WatchedBody>, of head: HTTPResponse,
-        behind start: UInt64, _ answer: LaterAnswer<TransferError?>
+        behind start: UInt64, _ answer: PendingAnswer<TransferError?>
     ) {
         guard let body = bodies.first else { return answer.give(nil) }
         body.show(piece, of: head, behind: start) { failure in

@@ -144,7 +144,7 @@ private final class HookedCall: Sendable {
                 plugin.owner, .process, requestID: self.request.context.id,
                 effects: Effects.of(replacement), failure: failure?.message)
             // If the failure is skipped, the outcome stays unchanged.
-            if failure.map({ plugin.passesOver($0) }) != true { self.take(replacement, failure) }
+            if failure.map({ plugin.skips($0) }) != true { self.take(replacement, failure) }
         }
         guard let answer = plugin.ask(token, about: asked, settled: .done, .process(hook)) else {
             return .follows(token, meaning: finish)

@@ -139,7 +139,9 @@ final class EventBuffer: Sendable {
             defer { if !events.isEmpty { state.dropped = 0 } }
             return (events, state.dropped)
         }
-        guard let hook = instance.hooks.on_events, !events.isEmpty else { return instance.letGo() }
+        guard let hook = instance.hooks.on_events, !events.isEmpty else {
+            return instance.endHold()
+        }
         let batch = EventBatch(events, dropped: dropped)
         let reported = instance.report(.events, about: batch) { pointer, call, _ in
             batch.withTable { hook(pointer, call, $0) }

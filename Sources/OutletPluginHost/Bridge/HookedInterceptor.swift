@@ -102,7 +102,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         static func refused(after count: Int, of instance: PluginInstance) -> Verdict {
             let error = instance.failure(
                 of: .retry,
-                "it asks for another attempt, and plugins may ask for \(count) in all")
+                "it asks for another attempt, but plugins may ask for at most \(count)")
             return Verdict(result: .doNotRetryWithError(error), failure: error.message)
         }
 
@@ -126,7 +126,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 failure = reason.message
             case .failed(let error):
                 result =
-                    instance.passesOver(error) ? .doNotRetry : .doNotRetryWithError(error)
+                    instance.skips(error) ? .doNotRetry : .doNotRetryWithError(error)
                 failure = error.message
             }
         }

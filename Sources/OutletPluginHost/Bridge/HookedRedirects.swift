@@ -44,7 +44,7 @@ final class HookedRedirects: RedirectDecider {
             var failure = instance.rewind(next, in: .redirect)
             if case .failed(let error) = decision { failure = error }
             if let failure {
-                verdict = instance.passesOver(failure) ? .follow(redirect.next) : .fail(failure)
+                verdict = instance.skips(failure) ? .follow(redirect.next) : .fail(failure)
             } else if case .redirectTaken = decision {
                 effects = ["the redirect is the response"]
                 verdict = .take

@@ -110,7 +110,7 @@ private final class Finalizing: Sendable {
     private let plugins: [PluginInstance]
     private let limit: UInt64
     private let waiting = CancelledOnce()
-    private let answer = LaterAnswer<Result<HTTPRequest, TransferError>>()
+    private let answer = PendingAnswer<Result<HTTPRequest, TransferError>>()
 
     /// Calls the first plugin; the others follow when it has answered.
     ///

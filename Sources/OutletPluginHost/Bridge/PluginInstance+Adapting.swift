@@ -32,7 +32,7 @@ extension PluginInstance {
                 owner, hook, requestID: request.context.id,
                 effects: Effects.of(request, adapted, answer: reply),
                 failure: failure?.message)
-            if let failure { return passesOver(failure) ? .success(request) : .failure(failure) }
+            if let failure { return skips(failure) ? .success(request) : .failure(failure) }
             if let reply { adapted.givenAnswer = GivenAnswer(reply) }
             return .success(adapted)
         }

@@ -2,7 +2,7 @@ import OutletHTTP
 
 /// The positions of header fields by name, so that setting many fields takes linear time.
 ///
-/// An index belongs to one list, which must be changed through the index; call ``forget()`` after
+/// An index belongs to one list, which must be changed through the index; call ``invalidate()`` after
 /// any other change.
 struct FieldIndex {
     /// The number of fields from which on an index is built; shorter lists are searched.
@@ -16,32 +16,32 @@ struct FieldIndex {
     private var places: [String: Place]?
 
     /// Discards the index after a change that was not made through it.
-    mutating func forget() { places = nil }
+    mutating func invalidate() { places = nil }
 
     /// Sets a field: replaces the first one of that name, and removes the others.
     mutating func update(_ field: HTTPHeader, in headers: inout HTTPHeaders) {
-        guard knows(headers) else { return headers.update(field) }
+        guard isBuilt(for: headers) else { return headers.update(field) }
         let name = field.name.lowercasedASCII
         switch places?[name] {
         case nil: append(field, named: name, to: &headers)
         case let place? where place.count == 1: headers.replace(at: place.first, with: field)
         default:
             headers.update(field)
-            forget()
+            invalidate()
         }
     }
 
     /// Appends a field.
     mutating func append(_ field: HTTPHeader, to headers: inout HTTPHeaders) {
-        guard knows(headers) else { return headers.append(field) }
+        guard isBuilt(for: headers) else { return headers.append(field) }
         append(field, named: field.name.lowercasedASCII, to: &headers)
     }
 
     /// Removes all fields with a name.
     mutating func remove(_ name: String, from headers: inout HTTPHeaders) {
-        if knows(headers), places?[name.lowercasedASCII] == nil { return }
+        if isBuilt(for: headers), places?[name.lowercasedASCII] == nil { return }
         headers.remove(name: name)
-        forget()
+        invalidate()
     }
 
     /// Returns the position and the value of a field.
@@ -54,7 +54,7 @@ struct FieldIndex {
     mutating func field(
         named name: UnsafeBufferPointer<UInt8>, _ nth: Int, in headers: HTTPHeaders
     ) -> (position: Int, value: String)? {
-        guard knows(headers) else { return headers.field(named: name, nth) }
+        guard isBuilt(for: headers) else { return headers.field(named: name, nth) }
         guard let place = places?[String(decoding: name, as: UTF8.self).lowercasedASCII],
             nth < place.count
         else { return nil }
@@ -70,7 +70,7 @@ struct FieldIndex {
     }
 
     /// Whether the list is long enough for an index, which is then built if necessary.
-    private mutating func knows(_ headers: HTTPHeaders) -> Bool {
+    private mutating func isBuilt(for headers: HTTPHeaders) -> Bool {
         guard headers.count >= Self.threshold else {
             places = nil
             return false

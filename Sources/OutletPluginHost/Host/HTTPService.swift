@@ -100,7 +100,7 @@ enum HTTPService {
         guard let call = HostTable.findOwn(host, exchange.id, Call.self) else {
             return OUTLET_E_STALE
         }
-        call.giveUp(.failure("cancelled", "the plugin gave it up"))
+        call.cancel(with: .failure("cancelled", "the plugin gave it up"))
         return OUTLET_OK
     }
 }

@@ -131,7 +131,7 @@ final class PluginBody: BodyStream {
     /// The error for reading the body where waiting for the plugin is not possible.
     private struct NotMadeYet: Error, CustomStringConvertible {
         var description: String {
-            "a plugin makes it while it is sent, and it cannot be read before"
+            "it is made by a plugin while it is sent and cannot be read before"
         }
     }
 }

@@ -46,7 +46,7 @@ extension PluginInstance {
             self.call(function, pointer, token, completion, about: subject, settled: settled)
         } then: { result in
             switch result {
-            case .success(let answer): token.hookReturned(answer).map { token.hand(over: $0) }
+            case .success(let answer): token.hookReturned(answer).map { token.deliver($0) }
             case .failure(let error): token.cancel(error)
             }
         }

@@ -333,7 +333,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
                 return objection
             }
             guard let stream = open("\(state.request)") else { return OUTLET_E_STATE }
-            if replacesBody { state.copies.forget() }
+            if replacesBody { state.copies.invalidate() }
             attach(&state.request, stream)
             scope?.keep(stream)
             return OUTLET_OK
@@ -375,7 +375,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
                 body(&index, &headers)
                 guard headers.count <= state.request.headers.count else { return OUTLET_E_ARGUMENT }
                 state.request.headers = headers
-                state.index.forget()
+                state.index.invalidate()
                 return OUTLET_OK
             }
             body(&state.index, &state.request.headers)
@@ -397,8 +397,8 @@ final class RequestHandle: WatchedSubject, SettledSubject {
             var request = state.request
             guard body(&request) else { return OUTLET_E_ARGUMENT }
             state.request = request
-            state.index.forget()
-            state.copies.forget()
+            state.index.invalidate()
+            state.copies.invalidate()
             return OUTLET_OK
         }
     }

@@ -171,7 +171,7 @@ final class RequestScope: Sendable {
 
     private func finish(_ entry: Entry) {
         entry.instance.closed(ObjectIdentifier(self))
-        defer { if entry.isHeld { entry.instance.letGo() } }
+        defer { if entry.isHeld { entry.instance.endHold() } }
         let last = RequestScope(id: id)
         last.state.withLock { state in
             state.entries = [Entry(instance: entry.instance, slot: entry.slot)]

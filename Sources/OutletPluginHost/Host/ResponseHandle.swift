@@ -153,7 +153,7 @@ final class ResponseHandle: Sendable, SettledSubject {
                 return state.isSealed ? OUTLET_E_STALE : OUTLET_E_STATE
             }
             state.replacement = replacement
-            state.copies.forget()
+            state.copies.invalidate()
             switch replacement {
             case .response(let answer):
                 state.outcome.response = HTTPResponse(

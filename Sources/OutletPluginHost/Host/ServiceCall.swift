@@ -75,7 +75,7 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     /// Ends the request for the plugin.
     ///
     /// Ends it on another thread, because the plugin may call this inside one of its own functions.
-    func giveUp(_ outcome: Outcome) {
+    func cancel(with outcome: Outcome) {
         DispatchQueue.global().async { self.end(outcome) }
     }
 
@@ -103,6 +103,6 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
         }
         // Nothing follows the report.
         reported.deliver {}
-        instance.letGo()
+        instance.endHold()
     }
 }

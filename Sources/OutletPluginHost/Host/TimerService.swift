@@ -35,7 +35,7 @@ enum TimerService {
 
     private static func cancel(_ host: HostTable.Table, _ timer: outlet_timer) -> outlet_status {
         guard let call = HostTable.findOwn(host, timer.id, Call.self) else { return OUTLET_E_STALE }
-        call.giveUp(OUTLET_E_CANCELLED)
+        call.cancel(with: OUTLET_E_CANCELLED)
         return OUTLET_OK
     }
 }

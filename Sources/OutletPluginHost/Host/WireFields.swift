@@ -28,7 +28,8 @@ struct WireFields: Sendable {
         if request.headers["Content-Length"] == nil, let length = Self.length(of: request) {
             missing.append(HTTPHeader(name: "Content-Length", value: "\(length)"))
         }
-        if request.headers["Authorization"] == nil, let value = credential?.unaskedField {
+        if request.headers["Authorization"] == nil, let value = credential?.preemptiveAuthorization
+        {
             missing.append(HTTPHeader(name: "Authorization", value: value))
         }
         for field in missing { request.headers.append(field) }
@@ -60,7 +61,7 @@ struct WireFields: Sendable {
 
 extension Credential {
     /// The value of `Authorization` without a challenge; `nil` if the scheme needs one.
-    fileprivate var unaskedField: String? {
+    fileprivate var preemptiveAuthorization: String? {
         switch scheme {
         case .basic:
             HTTPHeader.authorization(username: user, password: password).value

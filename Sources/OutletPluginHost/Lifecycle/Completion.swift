@@ -272,7 +272,7 @@ final class Completion: CallContext, @unchecked Sendable {
         let id = id
         instance.removeCompletion(self, id, isCancelled: notifiesPlugin)
         if notifiesPlugin, isPromise { instance.sendCancel(id) }
-        hand(over: answer)
+        deliver(answer)
     }
 
     /// Starts the deadline timer, once.
@@ -298,7 +298,7 @@ final class Completion: CallContext, @unchecked Sendable {
 
     private func finish(_ answer: Answer) {
         endID()
-        hand(over: answer)
+        deliver(answer)
     }
 
     /// Ends the handle and the timer.
@@ -313,7 +313,7 @@ final class Completion: CallContext, @unchecked Sendable {
     }
 
     /// Delivers the answer, or keeps it until ``whenAnswered(_:)`` is called.
-    func hand(over answer: Answer) {
+    func deliver(_ answer: Answer) {
         let (timer, deliver) = state.withLock { state in
             if state.deliver == nil { state.answer = answer }
             return (state.timer.take(), state.deliver.take())

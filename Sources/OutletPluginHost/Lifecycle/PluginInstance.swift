@@ -142,7 +142,7 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private func enter(_ hook: PluginHook) -> Bool {
-        if hook.isOwed { return lifecycle.withLock { $0.enterLast() } }
+        if hook.runsDuringShutdown { return lifecycle.withLock { $0.enterLast() } }
         if hook.isOfRequests, owner.isTripped { return false }
         return lifecycle.withLock { $0.enter() }
     }
@@ -163,7 +163,7 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     /// Whether a request continues in spite of a failure; writes a log line if so.
-    func passesOver(_ failure: PluginError) -> Bool {
+    func skips(_ failure: PluginError) -> Bool {
         guard failsOpen, !failure.isRefusal, failure.kind != .cancelled else { return false }
         owner.observer?.pluginDidLog(
             PluginLogLine(
@@ -195,13 +195,13 @@ final class PluginInstance: @unchecked Sendable {
         openCalls.withLock { $0[call] = finish }
     }
 
-    /// Delays `quiesce` and `destroy` until ``letGo()``.
+    /// Delays `quiesce` and `destroy` until ``endHold()``.
     ///
     /// - Returns: `false` if `quiesce` has been called already.
     func hold() -> Bool { lifecycle.withLock { $0.enterLast() } }
 
     /// Ends a successful ``hold()``.
-    func letGo() { act(lifecycle.withLock { $0.leave() }) }
+    func endHold() { act(lifecycle.withLock { $0.leave() }) }
 
     /// Unregisters a call or service whose end is being reported.
     func closed(_ call: ObjectIdentifier) {
@@ -312,7 +312,7 @@ final class PluginInstance: @unchecked Sendable {
 
     private func cancel(_ completion: Completion) {
         // Hooks that report an end always run.
-        guard !completion.hook.isOwed else { return }
+        guard !completion.hook.runsDuringShutdown else { return }
         completion.cancel(
             PluginError(
                 plugin: id, hook: completion.hook, kind: .closed,
@@ -454,7 +454,7 @@ extension PluginHook {
 
     /// Whether the hook reports an end, and so is called also while shutting down: the plugin frees
     /// memory in it.
-    var isOwed: Bool {
+    var runsDuringShutdown: Bool {
         switch self {
         case .requestDone, .httpDone, .timerDone, .streamEnd, .events: true
         default: false

@@ -316,9 +316,9 @@ struct PluginLoader {
                 path: path, id: id, reason: "it allows one instance per process, and there is one")
         }
         let owner = PluginOwner(id: id, grants: grants, observer: observer, breaker: breaker)
-        do throws(PluginDescriptor.Breach) {
+        do throws(InvalidDescriptor) {
             guard let host = HostTables.make(number: owner.register()) else {
-                throw PluginDescriptor.Breach(
+                throw InvalidDescriptor(
                     reason: "there is no memory for another instance, or there were 65,535")
             }
             let pointer = try PluginLoader.create(
@@ -335,7 +335,7 @@ struct PluginLoader {
             owner.instance = instance
             guard instance.hooks.trust == nil || instance.isNonblocking else {
                 instance.shutDown(deadline: .now() + .seconds(5)) { _ in }
-                throw PluginDescriptor.Breach(
+                throw InvalidDescriptor(
                     reason: "its trust hook needs OUTLET_F_NONBLOCKING: all transfers wait for it")
             }
             return instance
@@ -351,11 +351,11 @@ struct PluginLoader {
     /// - Returns: Its path; `nil` where the host has no data directory.
     private func makeDataDirectory(
         for id: String
-    ) throws(PluginDescriptor.Breach) -> String? {
+    ) throws(InvalidDescriptor) -> String? {
         guard let dataDirectory else { return nil }
         let path = "\(dataDirectory)/\(id)"
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-            throw PluginDescriptor.Breach(
+            throw InvalidDescriptor(
                 reason: "its data directory \(path) cannot be made: "
                     + String(cString: strerror(errno)))
         }
@@ -365,9 +365,9 @@ struct PluginLoader {
     private static func create(
         _ descriptor: PluginDescriptor, owner: PluginOwner, host: UnsafePointer<outlet_host>,
         _ configuration: JSONValue, dataDirectory: String?
-    ) throws(PluginDescriptor.Breach) -> OpaquePointer {
+    ) throws(InvalidDescriptor) -> OpaquePointer {
         guard let create = descriptor.functions.create else {
-            throw PluginDescriptor.Breach(reason: "'create' is null")
+            throw InvalidDescriptor(reason: "'create' is null")
         }
         let context = CallContext(deadline: 0, configuration: configuration)
         var pointer: OpaquePointer?
@@ -379,10 +379,10 @@ struct PluginLoader {
             }
         }
         guard status == OUTLET_OK else {
-            throw PluginDescriptor.Breach(reason: context.reason(status).message)
+            throw InvalidDescriptor(reason: context.reason(status).message)
         }
         guard let pointer else {
-            throw PluginDescriptor.Breach(reason: "create returned OUTLET_OK without an instance")
+            throw InvalidDescriptor(reason: "create returned OUTLET_OK without an instance")
         }
         return pointer
     }

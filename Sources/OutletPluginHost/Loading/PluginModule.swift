@@ -33,7 +33,7 @@ struct PluginModule {
         abiMinor = module.abi_minor
         do {
             descriptors = try PluginWatch.watching(path, "load", about: nil) {
-                Result { () throws(PluginDescriptor.Breach) in
+                Result { () throws(InvalidDescriptor) in
                     try PluginModule.descriptors(module)
                 }
             }.get()
@@ -75,15 +75,15 @@ struct PluginModule {
 
     private static func descriptors(
         _ module: outlet_module
-    ) throws(PluginDescriptor.Breach) -> [PluginDescriptor] {
+    ) throws(InvalidDescriptor) -> [PluginDescriptor] {
         guard let list = module.descriptors, 1...64 ~= module.descriptor_count else {
-            throw PluginDescriptor.Breach(
+            throw InvalidDescriptor(
                 reason: "\(module.descriptor_count) plugins in one library, 1 to 64 are possible")
         }
         var descriptors: [PluginDescriptor] = []
         for index in 0..<Int(module.descriptor_count) {
             guard let table = list[index] else {
-                throw PluginDescriptor.Breach(reason: "descriptor \(index) is null")
+                throw InvalidDescriptor(reason: "descriptor \(index) is null")
             }
             descriptors.append(try PluginDescriptor(table))
         }

@@ -62,13 +62,13 @@ final class StubSocket: WebSocketConnection {
         var response: HTTPResponse?
         var onFinish: (@Sendable () -> Void)?
     }
-    private let state: Lock<State>
+    private let locked: Lock<State>
     private let visible = VisibleState()
 
     init(queue: DispatchQueue, handler: any WebSocketHandler, job: WebSocketJob) {
         self.queue = queue
         self.job = job
-        state = Lock(State(handler: handler))
+        locked = Lock(State(handler: handler))
     }
 
     // MARK: The client's side
@@ -84,20 +84,20 @@ final class StubSocket: WebSocketConnection {
 
     func suspend() {
         visible.wish(.suspended)
-        queue.async { self.state.withLock { $0.isSuspended = true } }
+        queue.async { self.locked.withLock { $0.isSuspended = true } }
     }
 
     func resume() {
         visible.wish(.running)
         queue.async {
-            self.state.withLock { $0.isSuspended = false }
+            self.locked.withLock { $0.isSuspended = false }
             self.goOn()
         }
     }
 
     func send(_ message: WebSocketMessage, completion: @escaping Completion) {
         order(completion) { [self] in
-            state.withLock { $0.received.append(message) }
+            locked.withLock { $0.received.append(message) }
             completion(.success(()))
         }
     }
@@ -109,8 +109,8 @@ final class StubSocket: WebSocketConnection {
     func close(code: WebSocketCloseCode, reason: Data?) {
         visible.wish(.canceling)
         queue.async { [self] in
-            guard state.withLock({ $0.stage }) == .open else { return finish(.cancelled) }
-            state.withLock { $0.isSuspended = false }
+            guard locked.withLock({ $0.stage }) == .open else { return finish(.cancelled) }
+            locked.withLock { $0.isSuspended = false }
             goOn()
             shut(code, reason)
         }
@@ -121,7 +121,7 @@ final class StubSocket: WebSocketConnection {
     /// If the connection ends before, `completion` is called with the error instead.
     private func order(_ completion: @escaping Completion, _ body: @escaping @Sendable () -> Void) {
         queue.async { [self] in
-            let isOver = state.withLock { state in
+            let isOver = locked.withLock { state in
                 guard state.stage != .over else { return true }
                 // What is not run before the end fails in `finish`.
                 state.ends.append(completion)
@@ -144,7 +144,7 @@ final class StubSocket: WebSocketConnection {
     ///
     /// Thread: the queue.
     func play(_ answer: StubAnswer, onFinish: @escaping @Sendable () -> Void) {
-        state.withLock { $0.onFinish = onFinish }
+        locked.withLock { $0.onFinish = onFinish }
         guard let delay = answer.delay else { return }
         guard delay > 0 else { return open(answer) }
         queue.asyncAfter(deadline: .now() + delay) { self.open(answer) }
@@ -154,10 +154,10 @@ final class StubSocket: WebSocketConnection {
         guard let code = answer.statusCode else { return finish(answer.error) }
         let head = HTTPResponse(
             url: job.request.url, statusCode: code, headers: answer.headers)
-        state.withLock { $0.response = head }
+        locked.withLock { $0.response = head }
         notify { follow($0.transfer(self, didReceive: head, turn: $1)) }
         guard code == 101 else { return finish(answer.error) }
-        state.withLock { state in
+        locked.withLock { state in
             guard state.stage == .opening else { return }
             state.stage = .open
             state.script = answer.script[...]
@@ -179,7 +179,7 @@ final class StubSocket: WebSocketConnection {
     }
 
     private func nextOrder() -> (@Sendable () -> Void)? {
-        state.withLock { state in
+        locked.withLock { state in
             guard state.stage == .open, !state.isSuspended, !state.waiting.isEmpty else {
                 return nil
             }
@@ -189,7 +189,7 @@ final class StubSocket: WebSocketConnection {
     }
 
     private func nextStep() -> StubSocketStep? {
-        state.withLock { state in
+        locked.withLock { state in
             guard state.stage == .open, !state.isSuspended, let step = state.script.first else {
                 return nil
             }
@@ -230,7 +230,7 @@ final class StubSocket: WebSocketConnection {
     private func follow(_ decision: TransferDecision) {
         switch decision {
         case .proceed, .deliver: break
-        case .pause: state.withLock { $0.isSuspended = true }
+        case .pause: locked.withLock { $0.isSuspended = true }
         case .cancel: finish(.cancelled)
         }
     }
@@ -241,7 +241,7 @@ final class StubSocket: WebSocketConnection {
     }
 
     private func notify(_ body: (any WebSocketHandler, TransportTurn) -> Void) {
-        guard let handler = state.withLock({ $0.handler }) else { return }
+        guard let handler = locked.withLock({ $0.handler }) else { return }
         let turn = TransportTurn()
         body(handler, turn)
         turn.end()
@@ -251,7 +251,7 @@ final class StubSocket: WebSocketConnection {
     ///
     /// Thread: the queue.
     private func finish(_ error: TransferError?) {
-        let ended = state.withLock { state -> State? in
+        let ended = locked.withLock { state -> State? in
             guard state.stage != .over else { return nil }
             defer {
                 state = State()

@@ -3,7 +3,7 @@ import OutletTransport
 /// Passes one answer to one receiver, whichever of the two is set first.
 ///
 /// Thread: any.
-final class LaterAnswer<Answer: Sendable>: Sendable {
+final class PendingAnswer<Answer: Sendable>: Sendable {
     private enum State {
         case open
         case given(Answer)
