@@ -31,8 +31,8 @@ struct PluginDescriptor: @unchecked Sendable {
     ///
     /// - Parameter table: The descriptor. It may be smaller than the host's structure, if the
     ///   plugin was compiled with an older header; fields beyond its end count as null.
-    /// - Throws: ``InvalidDescriptor`` if the descriptor does not reach beyond `destroy`, a required field is
-    ///   missing, or a value is not valid.
+    /// - Throws: ``InvalidDescriptor`` if the descriptor does not reach beyond `destroy`, a required
+    ///   field is missing, or a value is not valid.
     init(_ table: UnsafePointer<outlet_descriptor>) throws(InvalidDescriptor) {
         let size = Int(table.pointee.struct_size)
         let required = MemoryLayout<outlet_descriptor>.offset(of: \.destroy).map { $0 + 8 } ?? 0

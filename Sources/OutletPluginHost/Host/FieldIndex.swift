@@ -2,8 +2,8 @@ import OutletHTTP
 
 /// The positions of header fields by name, so that setting many fields takes linear time.
 ///
-/// An index belongs to one list, which must be changed through the index; call ``invalidate()`` after
-/// any other change.
+/// An index belongs to one list, which must be changed through the index; call ``invalidate()``
+/// after any other change.
 struct FieldIndex {
     /// The number of fields from which on an index is built; shorter lists are searched.
     private static let threshold = 64

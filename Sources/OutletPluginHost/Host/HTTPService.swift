@@ -5,18 +5,20 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// `outlet.http/1`: requests of a plugin's own, through a session, without the plugin's own hooks.
+/// The service `outlet.http/1`: sends HTTP requests of a plugin through a session.
+///
+/// The plugin's own hooks are not called for them.
 enum HTTPService {
     static let name = "outlet.http/1"
 
-    // `nonisolated(unsafe)` because it is written once, before anybody can read it, and never freed.
+    // `nonisolated(unsafe)` because it is written once, before any read, and never freed.
     nonisolated(unsafe) static let table = permanent(
         outlet_http(
             struct_size: UInt32(MemoryLayout<outlet_http>.size), reserved: 0,
             send: { HTTPService.send($0, $1, $2, $3, $4, $5) },
             cancel: { HTTPService.cancel($0, $1) }))
 
-    /// `OUTLET_HTTP_NO_REDIRECTS`.
+    /// The value of `OUTLET_HTTP_NO_REDIRECTS`.
     private static let noRedirects: UInt32 = 1
     private typealias Call = ServiceCall<ResponseHandle.Outcome>
 
@@ -39,7 +41,7 @@ enum HTTPService {
             let session = caller?.session ?? instance.sessions.first
         else { return OUTLET_E_STATE }
         let grants = instance.owner.grants
-        // By another name the server would be one that was not granted.
+        // A `Host` field could name a server that the plugin may not send requests to.
         guard grants.allowsNetwork(to: request.url), request.headers["Host"] == nil else {
             return OUTLET_E_DENIED
         }
@@ -82,7 +84,7 @@ enum HTTPService {
             timer.cancel()
             sent.cancel()
         }
-        // The session is retained until the plugin has its answer.
+        // The session is retained until the plugin has received the outcome.
         sent.response(queue: .global()) { response in
             withExtendedLifetime(session) {
                 exchange.end(
@@ -105,10 +107,12 @@ enum HTTPService {
     }
 }
 
-/// Follows redirects to servers that a plugin is granted; any other is the response.
+/// Follows redirects to servers that the plugin's permissions allow.
+///
+/// The response of any other redirect is the outcome of the request.
 private struct GrantedRedirects: RedirectHandler {
     let grants: Grants
-    /// Decides about those; they are followed if `nil`.
+    /// Decides about allowed redirects; `nil` follows them.
     let handler: (any RedirectHandler)?
 
     func task(
@@ -124,7 +128,7 @@ private struct GrantedRedirects: RedirectHandler {
 }
 
 extension Grants {
-    /// Whether requests may be sent to the server of an address.
+    /// Whether requests may be sent to the server of a URL.
     fileprivate func allowsNetwork(to url: URL?) -> Bool {
         guard let url, let origin = try? Origin(url) else { return false }
         return allowsNetwork(to: origin)
@@ -132,14 +136,14 @@ extension Grants {
 }
 
 extension ResponseHandle.Outcome {
-    /// Nothing but an error.
+    /// An outcome without a response.
     static func failure(_ code: String, _ message: String) -> Self {
         Self(response: nil, body: Data(), failure: (code: code, message: message))
     }
 }
 
 extension HTTPRequest {
-    /// A request as a plugin passed it; `nil` when HTTP cannot carry it.
+    /// Copies and checks a request of a plugin; `nil` if a part is not valid in HTTP, or too large.
     fileprivate init?(_ asked: UnsafePointer<outlet_http_request>) {
         guard UInt(bitPattern: asked) != 0 else { return nil }
         let size = Int(asked.pointee.struct_size)
@@ -159,7 +163,7 @@ extension HTTPRequest {
     }
 }
 
-/// Copies a table to where it stays for good.
+/// Copies a table into memory that is never freed.
 func permanent<Table>(_ table: Table) -> UnsafePointer<Table> {
     let copy = UnsafeMutablePointer<Table>.allocate(capacity: 1)
     copy.initialize(to: table)

@@ -1,6 +1,6 @@
 import COutletPlugin
 
-/// The part of the table that reads and changes requests and responses.
+/// The host functions that read and change requests and responses.
 extension HostTable {
     static func read(
         _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_view>,
@@ -75,7 +75,8 @@ extension HostTable {
         }
     }
 
-    /// The size that a plugin has given a snapshot; `nil` where it is too small, or null.
+    /// The size of a snapshot structure, as set by the plugin; `nil` if the structure is null or
+    /// too small.
     private static func size<Snapshot>(
         of out: UnsafeMutablePointer<Snapshot>, at path: KeyPath<Snapshot, UInt32>
     ) -> UInt32? {
@@ -100,7 +101,7 @@ extension HostTable {
         _ read: (UnsafeMutableRawBufferPointer) -> BodyReader.Part
     ) -> outlet_status {
         guard out != nil || capacity == 0 else { return OUTLET_E_ARGUMENT }
-        // Never more at once than a body may have.
+        // A larger capacity is cut down to the maximum length of a body.
         let buffer = UnsafeMutableRawBufferPointer(
             start: out, count: Int(min(capacity, UInt64(OUTLET_MAX_BODY))))
         switch read(buffer) {

@@ -2,15 +2,15 @@ import COutletPlugin
 import OutletSession
 import OutletTransport
 
-/// The functions that every plugin is given.
+/// The host functions that plugins call.
 ///
-/// They receive only the caller's table and ids, so they look the object up; an id that is stale, or was
-/// given to somebody else, is answered and held against the caller.
+/// They receive the plugin's own table and handle ids. An id that has ended, or was given to
+/// another plugin, is rejected and recorded as a violation of the calling plugin.
 enum HostTable {
-    /// The table that was passed: it says who calls.
+    /// The table that the plugin passes; it identifies the plugin.
     typealias Table = UnsafePointer<outlet_host>
 
-    // `nonisolated(unsafe)` because both are written once, before anybody can read them, and never freed.
+    // `nonisolated(unsafe)` because both are written once, before any read, and never freed.
     nonisolated(unsafe) private static let name = ByteArena.permanent("outlet")
     nonisolated(unsafe) private static let version = ByteArena.permanent(outletVersion)
 
@@ -73,11 +73,16 @@ enum HostTable {
             response_body_read: { HostTable.responseBodyRead($0, $1, $2, $3, $4, $5) })
     }
 
-    /// Calls `body` with the object of an id; for functions that are used inside a call only.
+    /// Calls `body` with the object of an id; for functions that are valid only inside a call.
     ///
-    /// - Returns: What `body` returns; `OUTLET_E_STALE` for an id that has ended or was never given
-    ///   to the caller, `OUTLET_E_THREAD` on another thread than the hook's. The last two are
-    ///   recorded as violations.
+    /// - Parameters:
+    ///   - host: The table of the calling plugin.
+    ///   - id: The handle id.
+    ///   - type: The type that the object must have.
+    ///   - body: Uses the object.
+    /// - Returns: The result of `body`; `OUTLET_E_STALE` if the id has ended or was never given to
+    ///   the plugin; `OUTLET_E_THREAD` on a thread that may not use it. These errors are recorded
+    ///   as violations, except for ids of a completion that the host has just cancelled.
     static func with<Object: AnyObject & Sendable>(
         _ host: Table, _ id: UInt64, _ type: Object.Type, _ body: (Object) -> outlet_status
     ) -> outlet_status {
@@ -88,7 +93,8 @@ enum HostTable {
         return OUTLET_E_THREAD
     }
 
-    /// The object of an id that the caller was given; any other id is recorded as a violation.
+    /// Returns the object of an id; `nil` for an id that is not valid, which is recorded as a
+    /// violation.
     static func find<Object: AnyObject & Sendable>(
         _ host: Table, _ id: UInt64, _ type: Object.Type
     ) -> Object? {
@@ -110,8 +116,10 @@ enum HostTable {
         return nil
     }
 
-    /// The object of an id that the caller was given, and that may have ended without the caller's
-    /// knowledge.
+    /// Returns the object of an id that may have ended without the plugin's knowledge.
+    ///
+    /// - Returns: `nil` if the id has ended, which is no violation, or was never given to the
+    ///   plugin, which is one.
     static func findOwn<Object: AnyObject & Sendable>(
         _ host: Table, _ id: UInt64, _ type: Object.Type
     ) -> Object? {
@@ -121,7 +129,7 @@ enum HostTable {
         return HandleTable.shared.find(id, as: type)
     }
 
-    /// The instance that calls, from after its `create`.
+    /// The instance that the table belongs to; `nil` before its `create` has returned.
     static func instance(_ host: Table) -> PluginInstance? {
         HandleTable.shared.owner(numbered: HostTables.number(of: host))?.instance
     }
@@ -148,7 +156,7 @@ enum HostTable {
         }
     }
 
-    /// The services by name.
+    /// The names of the services.
     static let services: Set = [HTTPService.name, TimerService.name, StreamService.name]
 
     private static func log(
@@ -202,7 +210,7 @@ enum HostTable {
     // MARK: Completions
 
     private static func isAwaited(_ host: Table, _ completion: outlet_completion) -> outlet_status {
-        // Not a breach: this is how a plugin asks whether the completion is still alive.
+        // An id that has ended is no violation: plugins call this function to check for that.
         guard completion.id >> 48 == HostTables.number(of: host),
             let completion = HandleTable.shared.find(completion.id, as: Completion.self)
         else { return OUTLET_E_CANCELLED }
@@ -292,7 +300,7 @@ enum HostTable {
             return OUTLET_E_STALE
         }
         guard completion.settler == function else {
-            // If the answer is no longer needed, it does not matter.
+            // No violation if the host has cancelled the completion already.
             if !completion.isCancelled {
                 completion.noteForbidden("its completion is not settled by \(function.rawValue)")
             }
@@ -300,7 +308,7 @@ enum HostTable {
         }
         var reason = PluginReason(code: code, message: message)
         if reason == nil {
-            // Settled all the same: a request that waits for a better text would only wait.
+            // Settled nevertheless: otherwise the request would only wait for a valid reason.
             completion.noteForbidden("the code or message of its answer breaks a limit")
             reason = PluginReason(message: "the plugin's reason cannot be read")
         }
@@ -314,7 +322,7 @@ enum HostTable {
 }
 
 extension PluginLogLine {
-    /// The facts of a line as a plugin passed them; `nil` when they break a limit.
+    /// Copies the facts of a log line; `nil` if there are too many, or one is too long or null.
     static func facts(_ fields: UnsafePointer<outlet_field>?, _ count: UInt64) -> [Fact]? {
         guard count <= UInt64(OUTLET_MAX_LOG_FIELDS), count == 0 || fields != nil else {
             return nil

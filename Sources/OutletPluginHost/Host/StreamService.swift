@@ -1,11 +1,11 @@
 import COutletPlugin
 import OutletHTTP
 
-/// `outlet.stream/1`: bodies piece by piece.
+/// The service `outlet.stream/1`: lets plugins watch and make bodies piece by piece.
 enum StreamService {
     static let name = "outlet.stream/1"
 
-    // `nonisolated(unsafe)` because it is written once, before anybody can read it, and never freed.
+    // `nonisolated(unsafe)` because it is written once, before any read, and never freed.
     nonisolated(unsafe) static let table = permanent(
         outlet_streams(
             struct_size: UInt32(MemoryLayout<outlet_streams>.size), reserved: 0,
@@ -47,7 +47,7 @@ enum StreamService {
         }
     }
 
-    /// Opens a stream of the call that a request belongs to.
+    /// Opens a stream and attaches it to a request.
     private static func open(
         _ host: HostTable.Table, _ request: outlet_request, replacesBody: Bool,
         _ end: outlet_stream_end?, _ data: UInt,

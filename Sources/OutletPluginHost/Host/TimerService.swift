@@ -1,10 +1,10 @@
 import COutletPlugin
 
-/// `outlet.timer/1`: being called later.
+/// The service `outlet.timer/1`: calls a function of the plugin after a delay.
 enum TimerService {
     static let name = "outlet.timer/1"
 
-    // `nonisolated(unsafe)` because it is written once, before anybody can read it, and never freed.
+    // `nonisolated(unsafe)` because it is written once, before any read, and never freed.
     nonisolated(unsafe) static let table = permanent(
         outlet_timers(
             struct_size: UInt32(MemoryLayout<outlet_timers>.size), reserved: 0,
