@@ -36,7 +36,7 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "fork") == 0) return fork() < 0 ? OUTLET_E_FAILED : OUTLET_OK;
     if (strcmp(how, "chdir") == 0) return chdir("/") == 0 ? OUTLET_OK : OUTLET_E_FAILED;
     if (strcmp(how, "close") == 0) {
-        for (int descriptor = 0; descriptor <= 20; descriptor++) close(descriptor);
+        for (int descriptor = 0; descriptor <= STDERR_FILENO; descriptor++) close(descriptor);
         return OUTLET_OK;
     }
     if (strcmp(how, "hijack") == 0) {

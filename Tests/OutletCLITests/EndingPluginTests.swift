@@ -123,7 +123,7 @@ import Testing
                 + "current directory\n")
     }
 
-    @Test func `a plugin that closes low descriptors takes no output away`() async throws {
+    @Test func `a plugin that closes the standard streams takes no output away`() async throws {
         let plain = try await page("none", "")
         let result = try await page("create", "close")
         #expect(result.exitCode == 0)
