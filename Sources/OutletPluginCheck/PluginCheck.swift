@@ -137,7 +137,7 @@ extension CheckResult {
             }
         }
         if let (rule, fact) = Self.breach(outcome, hasEnded: hasEnded, limit: limit) {
-            let place = step.isEmpty ? "" : "; it was to: \(step)"
+            let place = step.isEmpty ? "" : " during: \(step)"
             let last = outcome.errors.lastLine.map { "; it wrote: \($0)" } ?? ""
             findings.insert(CheckFinding(rule: rule, message: fact + place + last), at: 0)
         } else if let (name, bytes) = [
@@ -160,7 +160,7 @@ extension CheckResult {
         _ outcome: CheckProcess.Outcome, hasEnded: Bool, limit: Duration
     ) -> (PluginRule, String)? {
         switch outcome.end {
-        case .killed: (.callReturns, "it did not come to its end within \(limit)")
+        case .killed: (.callReturns, "it did not finish within \(limit)")
         case .signalled(let number):
             (.noCrash, "the process was ended by \(signalName(number))")
         case .exited(let code) where !hasEnded || code != 0:

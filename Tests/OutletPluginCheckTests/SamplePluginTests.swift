@@ -50,7 +50,7 @@ import Testing
             "libFaultyHangs.so", ["faulty.hangs": #"{"hook": "will_send", "how": "abort"}"#],
             [.hooks])[0]
         let message = try #require(result.findings.first).message
-        #expect(message.contains("was ended by SIGABRT; it was to: request 1: "))
+        #expect(message.contains("was ended by SIGABRT during: request 1: "))
         #expect(message.contains("plugin faulty.hangs: has crashed with SIGABRT in will_send of "))
     }
 }

@@ -30,7 +30,7 @@ import Testing
 
     @Test(arguments: [
         ("NoEntry", "not an Outlet plugin: no symbol 'outlet_module_v1'"),
-        ("FutureABI", "speaks another ABI: the plugin needs ABI 2, this host has 1"),
+        ("FutureABI", "uses another ABI: the plugin needs ABI 2, this host has 1"),
         ("NullModule", "refused this host: outlet_module_v1(0) returned null"),
         ("NewerHost", "needs a newer host: ABI minor 99, this host has 0"),
         ("CreateFails", "'faulty.create-fails' could not start: no licence in /etc/faulty"),
@@ -132,7 +132,7 @@ import Testing
             OUTLET_MANIFEST("some.second", "1.0.0", "\"env:HOME\"");
             OUTLET_MANIFEST("some.third", "1.0.0", "");
             """#,
-            "it has an entry for \"some.third\", which the code has not"
+            "it has an entry for \"some.third\", which the code does not have"
         ),
         (
             #"""

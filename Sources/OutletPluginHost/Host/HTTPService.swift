@@ -102,7 +102,7 @@ enum HTTPService {
         guard let call = HostTable.findOwn(host, exchange.id, Call.self) else {
             return OUTLET_E_STALE
         }
-        call.cancel(with: .failure("cancelled", "the plugin gave it up"))
+        call.cancel(with: .failure("cancelled", "the plugin cancelled it"))
         return OUTLET_OK
     }
 }

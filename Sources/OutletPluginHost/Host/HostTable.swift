@@ -109,7 +109,7 @@ enum HostTable {
         if isOwn, let found = HandleTable.shared.lookUp(id, as: type) { return found }
         guard let owner = HandleTable.shared.owner(numbered: caller) else { return nil }
         if !isOwn {
-            owner.note(.foreignHandle, "a handle was used that it was never given")
+            owner.note(.foreignHandle, "a handle was used that was never passed to it")
         } else if owner.instance?.mayNotKnow(isStale: id) != true {
             owner.note(.staleHandle, "a handle was used after its end, or for something else")
         }
@@ -290,12 +290,12 @@ enum HostTable {
         else {
             let owner = HandleTable.shared.owner(numbered: caller)
             if id.id >> 48 == caller, HandleTable.shared.isLive(id.id) {
-                owner?.note(.foreignHandle, "something was settled that is no completion")
+                owner?.note(.foreignHandle, "a handle was settled that is not a completion")
             } else if id.id >> 48 == caller {
-                owner?.note(.settledTwice, "a completion was settled that was settled before")
+                owner?.note(.settledTwice, "a completion was settled a second time")
             } else {
                 owner?.note(
-                    .foreignHandle, "a completion was settled that it was never given")
+                    .foreignHandle, "a completion was settled that was never passed to it")
             }
             return OUTLET_E_STALE
         }

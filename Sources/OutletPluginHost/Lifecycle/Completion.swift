@@ -249,7 +249,7 @@ final class Completion: CallContext, @unchecked Sendable {
     func abandon(finishingOn queue: DispatchQueue = .global()) {
         let error = PluginError(
             plugin: instance.id, hook: hook, kind: .cancelled,
-            message: "nobody waits for its answer any more")
+            message: "its answer is no longer needed")
         guard let action = withdraw(error) else { return }
         queue.async { self.act(on: action, error, breach: nil) }
     }

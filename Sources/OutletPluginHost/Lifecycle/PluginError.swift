@@ -60,7 +60,7 @@ extension PluginError: CustomStringConvertible {
             switch kind {
             case .failed: "failed"
             case .timedOut: "did not answer in time"
-            case .cancelled: "was given up"
+            case .cancelled: "was cancelled"
             case .closed: "is not available"
             case .reentered: "was called from inside itself"
             case .tripped: "was not called"

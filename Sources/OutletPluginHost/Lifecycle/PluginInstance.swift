@@ -154,7 +154,7 @@ final class PluginInstance: @unchecked Sendable {
         }
         return PluginError(
             plugin: id, hook: hook, kind: .tripped,
-            message: "it failed its contract too often, and is left alone for a while")
+            message: "it violated its contract too often, and is suspended for a while")
     }
 
     /// The time limit of a hook in nanoseconds: `limit`, or a shorter one from the settings.

@@ -66,7 +66,7 @@ struct DynamicLibrary: @unchecked Sendable {
         }
         if fact.containsBytes(of: "failed to map segment") {
             return
-                "\(fact); the system lets nobody run code from files in memory, which plugins are "
+                "\(fact); the system does not allow running code from memory files, which plugins are "
                 + "copied to"
         }
         return String(fact)

@@ -72,7 +72,7 @@ extension PluginLoadError: CustomStringConvertible {
             "built for another machine: \(library), this host is \(host)"
         case .noEntryPoint: "not an Outlet plugin: no symbol 'outlet_module_v1'"
         case .wrongABI(_, let plugin, let host):
-            "speaks another ABI: the plugin needs ABI "
+            "uses another ABI: the plugin needs ABI "
                 + plugin.map(String.init).joined(separator: " or ") + ", this host has \(host)"
         case .hostTooOld(_, let wanted, let host):
             "needs a newer host: ABI minor \(wanted), this host has \(host)"
@@ -82,7 +82,7 @@ extension PluginLoadError: CustomStringConvertible {
             "refused this host: outlet_module_v1(\(host)) returned null"
         case .invalidModule(_, let reason): "breaks the plugin contract: \(reason)"
         case .duplicate(_, let id, let first):
-            "a second plugin '\(id)': the first is \(first), and stays"
+            "a second plugin '\(id)': the first is \(first), and is kept"
         case .invalidSchema(_, let id, let reason):
             "the configuration schema of '\(id)' is wrong: \(reason)"
         case .invalidConfiguration(_, let id, let violations):

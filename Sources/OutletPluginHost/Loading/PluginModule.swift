@@ -119,7 +119,7 @@ struct PluginModule {
         where !descriptors.contains(where: { $0.id.hasSameBytes(as: manifest.id) }) {
             throw PluginManifest.Malformed(
                 reason:
-                    "it has an entry for \(String(reflecting: manifest.id)), which the code has not"
+                    "it has an entry for \(String(reflecting: manifest.id)), which the code does not have"
             )
         }
     }
