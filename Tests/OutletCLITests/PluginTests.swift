@@ -85,7 +85,7 @@ import Testing
         #expect(
             result.errorOutput
                 == "outlet: \(copy): a second plugin 'dev.outlet.pacer': the first is \(pacer), and "
-                + "stays\n")
+                + "is kept\n")
     }
 
     @Test func `a manifest that the code denies is found when the code is asked`() async throws {

@@ -78,6 +78,7 @@ public struct CheckFinding: Sendable, Equatable {
 final class CheckReport: Sendable {
     private let descriptor: Int32
     private let mark: String
+    /// The rules that were reported, and whether only as a warning.
     private let reported = Lock([PluginRule: Bool]())
 
     /// The length after which texts are cut off, in bytes.
@@ -91,9 +92,14 @@ final class CheckReport: Sendable {
     /// Writes the step that the test is about to begin; a crash or hang is reported with it.
     func step(_ text: String) { write(.step(Self.cut(text))) }
 
-    /// Writes a violation; only the first one of each rule is written.
+    /// Writes a violation: the first one of each rule, and the first after a mere warning.
     func find(_ rule: PluginRule, _ message: String, isWarning: Bool = false) {
-        guard reported.withLock({ $0.updateValue(isWarning, forKey: rule) == nil }) else { return }
+        let isReported = reported.withLock { reported in
+            if let isOnlyWarning = reported[rule], !isOnlyWarning || isWarning { return true }
+            reported[rule] = isWarning
+            return false
+        }
+        guard !isReported else { return }
         write(
             .finding(CheckFinding(rule: rule, message: Self.cut(message), isWarning: isWarning)))
     }
