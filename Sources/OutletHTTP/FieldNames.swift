@@ -11,8 +11,12 @@ package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
     package init(arrayLiteral names: StaticString...) {
         self.names = names
         marks = names.reduce(0) { marks, name in
-            let first = UInt64(name.utf8Start.pointee | 0x20)
-            return marks | 1 << ((UInt64(name.utf8CodeUnitCount) ^ first) & 63)
+            marks | Self.mark(first: name.utf8Start.pointee, count: name.utf8CodeUnitCount)
         }
+    }
+
+    /// The bit of a name with this first letter and length.
+    static func mark(first: UInt8, count: Int) -> UInt64 {
+        1 << ((UInt64(count) ^ UInt64(first | 0x20)) & 63)
     }
 }

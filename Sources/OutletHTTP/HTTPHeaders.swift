@@ -156,6 +156,10 @@ public struct HTTPHeaders: Sendable {
 
     /// Sets a field: replaces the first one of that name and removes the rest, or appends it.
     public mutating func update(_ header: HTTPHeader) {
+        if let longer = received?.adding(header) {
+            received = longer
+            return
+        }
         if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { fields in
             guard let first = Self.position(of: header.name, in: fields) else {

@@ -39,6 +39,20 @@ public struct HeaderBlock: @unchecked Sendable {
     private final class Section: ManagedBuffer<Prefix, UInt64> {
         private typealias Reference = AtomicLazyReference<Table>
 
+        /// Makes a section from another one and a further line, with the table of both.
+        static func make(_ section: Section, adding line: [UInt8], marks: UInt64, _ fields: [Field])
+            -> Section
+        {
+            let bytes = section.withBytes { Array($0) } + line
+            let longer = bytes.withUnsafeBytes { make($0, section.marks | marks) }
+            longer.withUnsafeMutablePointerToElements { words in
+                let reference = UnsafeMutableRawPointer(words)
+                    .assumingMemoryBound(to: Reference.self)
+                _ = reference.pointee.storeIfNil(Table(fields))
+            }
+            return longer
+        }
+
         static func make(_ bytes: UnsafeRawBufferPointer, _ marks: UInt64) -> Section {
             let words = 1 + (bytes.count + 7) / 8
             let section = create(minimumCapacity: words) { _ in
@@ -101,6 +115,33 @@ public struct HeaderBlock: @unchecked Sendable {
     ///   - marks: The bit set of the field names, see ``FieldNames``; further bits only cost time.
     package init(copying bytes: UnsafeRawBufferPointer, marks: UInt64) {
         section = Section.make(bytes, marks)
+    }
+
+    private init(_ section: Section) { self.section = section }
+
+    /// Returns a block with a further field at the end; copies no other field.
+    ///
+    /// - Returns: `nil` if there is a field of that name already, or if the line would not have the
+    ///   same name and value.
+    func adding(_ header: HTTPHeader) -> HeaderBlock? {
+        let name = Array(header.name.utf8)
+        let value = Array(header.value.utf8)
+        guard let first = name.first, isToken(header.name), isFieldValue(header.value),
+            value.first?.isBlank != true, value.last?.isBlank != true,
+            byteCount + name.count + value.count + 4 < Int(UInt32.max),
+            section.withBytes({ $0.last == 0x0A }),
+            indices(named: header.name).isEmpty
+        else { return nil }
+        let start = byteCount
+        let field = Field(
+            nameStart: UInt32(start), nameEnd: UInt32(start + name.count),
+            valueStart: UInt32(start + name.count + 2),
+            valueEnd: UInt32(start + name.count + 2 + value.count))
+        let line = name + [0x3A, 0x20] + value + [0x0D, 0x0A]
+        return HeaderBlock(
+            Section.make(
+                section, adding: line, marks: FieldNames.mark(first: first, count: name.count),
+                fields + [field]))
     }
 
     /// The length of the section in bytes.

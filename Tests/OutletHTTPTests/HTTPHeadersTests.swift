@@ -144,6 +144,41 @@ import Testing
         #expect(headers["folded"] == "x y")
     }
 
+    @Test(arguments: [
+        ("Age", "5"), ("age", ""), ("X-\u{7E}", "a\tb é"), ("b", "7"), ("FOLDED", "z"),
+        ("a", " 1 "),
+        ("A", "1\r\nInjected: 1"), ("no name", "1"), ("", "1"),
+    ])
+    func `a field is set in a received block as in one's own fields`(
+        name: String, value: String
+    ) {
+        let text = "HTTP/1.1 200 OK\r\nB: 1\r\na:  2 \r\nb: 3\r\nFolded: x\r\n y\r\n"
+        for end in ["\r\n", "", "Last: 1"] {
+            let block = HeaderBlock(bytes: Array((text + end).utf8))
+            var received = HTTPHeaders(block)
+            var own = HTTPHeaders()
+            for header in received { own.append(header) }
+            let copy = received
+            received.update(name: name, value: value)
+            own.update(name: name, value: value)
+            #expect(received.map(\.description) == own.map(\.description))
+            #expect(
+                received[name] == own[name] && received.values(for: "b") == own.values(for: "b"))
+            #expect(received.containsAny(of: ["Age"]) == own.containsAny(of: ["Age"]))
+            #expect(!copy.containsAny(of: ["Age"]))
+            received.update(name: name, value: "other")
+            #expect(received.values(for: name) == ["other"])
+        }
+    }
+
+    @Test func `setting a field leaves the bytes of the others as they were received`() {
+        let bytes = Array("HTTP/1.1 200 OK\r\nLocation: /".utf8) + [0xE9] + Array("\r\n\r\n".utf8)
+        var headers = HTTPHeaders(HeaderBlock(bytes: bytes))
+        headers.update(name: "Age", value: "5")
+        #expect(headers.reference(for: "Location") == "/%E9")
+        #expect(headers.containsAny(of: ["Age"]) && headers["Location"] == "/é")
+    }
+
     @Test func `what fields refer to is found by a leak check that looks for plain pointers`() {
         let block = HeaderBlock(bytes: Array("HTTP/1.1 200 OK\r\nServer: x\r\n\r\n".utf8))
         #expect(words(HTTPHeaders(block)).contains(words(block)[0]))
