@@ -3,9 +3,9 @@ import Testing
 
 @testable import OutletSession
 
-/// A value that is made once, and awaited by any number of tasks.
+/// Tests a value that is set once and awaited by any number of tasks.
 @Suite(.timeLimit(.minutes(patience))) struct PromiseTests {
-    /// A value whose release can be seen.
+    /// A value whose release a weak reference can detect.
     private final class Counted: Sendable {}
 
     @Test func `who comes after the value gets it at once`() async {
@@ -26,7 +26,7 @@ import Testing
         let promise = Promise<Int>()
         let values = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<count { group.addTask { await promise.value } }
-            // Some wait by now, others come later.
+            // Some tasks wait already; others start to wait after the value is set.
             await Task.yield()
             promise.fulfil(7)
             return await group.reduce(into: []) { $0.append($1) }
@@ -65,7 +65,7 @@ import Testing
             promise.fulfil(value)
         }
         #expect(kept == nil)
-        // Memory that was never filled is not taken for a value.
+        // Releasing an unfulfilled promise does not treat uninitialised memory as a value.
         _ = Promise<Counted>()
         _ = Promise<String>()
     }

@@ -9,7 +9,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Stored credentials, before a stub that asks for them.
+/// Tests stored credentials against a stub that answers with a challenge.
 @Suite(.timeLimit(.minutes(patience))) struct StoredCredentialTests {
     private let storage = CredentialStorage()
     private let challenge = StubAnswer.status(

@@ -6,7 +6,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Fields whose `Character`s or canonical equivalents say something else than their bytes.
+/// Tests header fields whose `Character`s or canonical equivalents differ from their bytes.
 @Suite struct ProtocolTextTests {
     private func directives(_ value: String) -> CacheControl {
         CacheControl(["Cache-Control": value])

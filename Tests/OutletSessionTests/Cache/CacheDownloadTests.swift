@@ -9,7 +9,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// What the cache does for downloads.
+/// Tests the cache with downloads.
 @Suite struct CacheDownloadTests {
     private let url = URL(string: "http://a.test/x")
     private static let fresh: HTTPHeaders = ["Cache-Control": "max-age=60"]
@@ -26,7 +26,7 @@ import Testing
         return (session, transport)
     }
 
-    /// Downloads, and removes the file.
+    /// Downloads, then removes the file.
     private func download(
         _ session: Session, _ headers: HTTPHeaders = [:],
         policy: HTTPRequest.CachePolicy = .useProtocolCachePolicy,

@@ -9,7 +9,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// What the cache does for `HEAD` and streams.
+/// Tests the cache with `HEAD` requests and streams.
 @Suite struct CacheKindsTests {
     private let url = URL(string: "http://a.test/x")
 
@@ -37,7 +37,10 @@ import Testing
         "Content-Length": "4", "X": "old",
     ]
 
-    /// Stores a response, asks for its head over the network, and then for the whole.
+    /// Stores a response, sends a `HEAD` request that bypasses the cache, then a `GET` request.
+    ///
+    /// - Parameter head: The fields of the response to `HEAD`.
+    /// - Returns: The response to the last request, and the number of requests sent.
     private func afterHead(_ head: HTTPHeaders) async -> (DataResponse<Data?, SessionError>, Int) {
         let (session, transport) = session { job in
             StubAnswer(

@@ -7,7 +7,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Requests for parts of what is stored.
+/// Tests range requests for stored responses.
 @Suite struct CachePartsTests {
     private let address = "http://a.test/x"
     private let text = "0123456789"
@@ -72,7 +72,7 @@ import Testing
         #expect(none.response?.statusCode == 416)
         #expect(none.response?.headers["Content-Range"] == "bytes */10")
         #expect(none.value?.isEmpty == true)
-        // The whole is as it was.
+        // The stored response is unchanged.
         #expect(await get(session).value == Data(text.utf8))
         #expect(transport.requests.count == 1)
     }
@@ -93,7 +93,7 @@ import Testing
         let part = await get(session, fields)
         #expect(part.response?.headers["X"] == "server")
         #expect(part.value == Data("abc".utf8))
-        // The request goes as it is, and its answer leaves the stored one alone.
+        // The request is sent unchanged, and its response does not change the stored one.
         #expect(transport.requests.last?.headers["If-None-Match"] == fields["If-None-Match"])
         #expect(await get(session).value == Data(text.utf8))
         #expect(transport.requests.count == 2)

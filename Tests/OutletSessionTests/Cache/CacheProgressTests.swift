@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// How far stored responses have come, as those who asked for them see it.
+/// Tests the progress that requests report for stored responses.
 @Suite struct CacheProgressTests {
     private let url = "http://a.test/x"
     private let session: Session
@@ -26,7 +26,7 @@ import Testing
         _ = await session.request(url).serializingData().response
     }
 
-    /// The last told, once all is there.
+    /// Waits until a finished progress is recorded, and returns it.
     private func last(_ told: Recorder<TransferProgress>) async throws -> TransferProgress? {
         var values = try await told.values(1)
         while values.last?.isFinished == false {

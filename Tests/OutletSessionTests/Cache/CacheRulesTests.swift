@@ -6,7 +6,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// The private cache's decisions, as values: no clock, no network.
+/// Tests the rules of the private cache as pure functions: no clock, no network.
 @Suite struct CacheRulesTests {
     let rules = CacheRules()
     let now = Date(timeIntervalSince1970: 1_700_000_000)
@@ -25,7 +25,7 @@ import Testing
         HTTPResponse(url: URL(string: "http://a.test/x"), statusCode: status, headers: fields)
     }
 
-    /// An entry that came so many seconds ago.
+    /// Returns an entry that was received the given number of seconds ago.
     private func entry(
         _ fields: HTTPHeaders, ago seconds: Double = 0, to request: CacheRequest? = nil
     ) throws -> CacheEntry {
@@ -76,7 +76,7 @@ import Testing
             (["Cache-Control": "max-age=60", "Age": "30"], 29.0, true),
             (["Cache-Control": "max-age=60", "Age": "30"], 31.0, false),
             (["Cache-Control": "max-age=\"60\""], 59.0, true),
-            // Of two the lesser, of nonsense nothing, of too much as much as there is.
+            // Two values: the smaller one counts. Invalid: 0. Too large: the maximum.
             (["Cache-Control": "max-age=60, max-age=10"], 11.0, false),
             (["Cache-Control": "max-age=soon"], 0.0, false),
             (["Cache-Control": "max-age=99999999999999999999"], 1e6, true),

@@ -10,7 +10,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Sessions with a cache, on a transport without a network.
+/// Tests sessions with a cache, on a stub transport.
 @Suite(.timeLimit(.minutes(patience))) struct CacheSessionTests {
     let address = "http://a.test/x"
 
@@ -540,7 +540,7 @@ import Testing
 
     @Test func `a 304 that nobody asked for is the response`() async {
         let answers: [StubAnswer] = [
-            // Without a validator it can only stand in for a failure.
+            // Without a validator, the response is used only if the transfer fails.
             Self.answer(["Cache-Control": "max-age=0, stale-if-error=60"]), .status(304),
         ]
         let transport = StubTransport(answers: answers)
@@ -552,7 +552,11 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    /// A session that verifies nothing, on a cache that one that does has filled.
+    /// Returns a session that does not verify certificates.
+    ///
+    /// - Parameters:
+    ///   - cache: A cache that was filled by a session that does verify them.
+    ///   - answer: Answers the requests.
     private func laxSession(
         _ cache: ResponseCache, _ answer: @escaping StubTransport.Responder
     ) -> Session {
@@ -594,7 +598,7 @@ import Testing
             asked.record(())
             return Self.answer(fields, "evil")
         }
-        // A second validation begins once the first is over.
+        // A second validation begins only after the first has ended.
         while asked.values.count < 2 {
             _ = await lax.request(secureRequest()).serializingData().response
         }

@@ -8,7 +8,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Where responses are kept: memory and directory.
+/// Tests the stores of the cache: memory and disk.
 @Suite struct CacheStoreTests {
     private func request(_ path: String, _ headers: HTTPHeaders = [:]) -> HTTPRequest {
         HTTPRequest(url: URL(string: "http://a.test/\(path)"), headers: headers)
@@ -161,7 +161,7 @@ import Testing
         cache.storeCachedResponse(response(16 << 20), for: request("too much"))
         cache.flush()
         #expect(files(directory).isEmpty)
-        // What was written no longer waits.
+        // Responses that have been written do not count towards the limit.
         for path in ["a", "b"] {
             cache.storeCachedResponse(response(9 << 20), for: request(path))
             cache.flush()
@@ -194,7 +194,7 @@ import Testing
             try FileManager.default.setAttributes(
                 [.modificationDate: Date.now + age], ofItemAtPath: path)
         }
-        // The directory is looked at once an eighth of the capacity was written.
+        // The directory is scanned after an eighth of the capacity was written.
         for index in 0..<4 {
             cache.storeCachedResponse(response(4000), for: request("\(index)"))
             cache.flush()
@@ -213,7 +213,7 @@ import Testing
         try FileManager.default.moveItem(at: file, to: elsewhere)
         try FileManager.default.createSymbolicLink(at: file, withDestinationURL: elsewhere)
         #expect(onDisk(directory).cachedResponse(for: request("a")) == nil)
-        // The same file in its own place is found.
+        // The same file, moved back, is found.
         try FileManager.default.removeItem(at: file)
         try FileManager.default.moveItem(at: elsewhere, to: file)
         #expect(onDisk(directory).cachedResponse(for: request("a")) != nil)
@@ -281,7 +281,7 @@ import Testing
         for (size, policy) in [
             (10, CachedResponse.StoragePolicy.allowedInMemoryOnly), (200_000, .allowed),
         ] {
-            // The older of the two is a variant, the newer one is the last response.
+            // The older of the two is stored as a variant, the newer one as the last response.
             for replaced in [requests, requests.reversed()] {
                 let cache = onDisk(directory)
                 for request in requests {
@@ -311,7 +311,7 @@ import Testing
         cache.flush()
         let last = try #require(files(directory).first { !$0.lastPathComponent.contains("-") })
         let variant = try #require(files(directory).first { $0 != last })
-        // As if the last response had been used first of all, and the variant last.
+        // Makes the last response the least recently used, and the variant the most recently used.
         for (file, seconds) in [(last, 1), (variant, Int.max >> 30)] {
             let time = timespec(tv_sec: seconds, tv_nsec: 0)
             try #require(utimensat(AT_FDCWD, file.path, [time, time], 0) == 0)
@@ -320,7 +320,7 @@ import Testing
         cache.flush()
         #expect(!FileManager.default.fileExists(atPath: last.path))
         #expect(!files(directory).contains { $0.lastPathComponent.contains("-") })
-        // A damaged last response takes its variants along, too.
+        // A damaged last response is removed together with its variants.
         cache.removeAllCachedResponses()
         for language in ["de", "en"] {
             cache.storeCachedResponse(
@@ -343,7 +343,7 @@ import Testing
     @Test func `a file answers for the address alone that it was written for`() throws {
         let data = try #require(CacheFile.encode(entry("http://a.test/"), key: "http://a.test/"))
         #expect(CacheFile.decode(data, key: "http://a.test/") != nil)
-        // As another address would have it whose hash is the same.
+        // Another URL with the same hash would have the same file name.
         #expect(CacheFile.decode(data, key: "http://b.test/") == nil)
     }
 
@@ -361,7 +361,7 @@ import Testing
         let cache = onDisk(directory)
         cache.storeCachedResponse(response(10), for: request("a"))
         cache.flush()
-        // These are written before the file is removed.
+        // The files of these responses are written before that of "a" is removed.
         for index in 0..<200 { cache.storeCachedResponse(response(1000), for: request("\(index)")) }
         cache.removeCachedResponse(for: request("a"))
         #expect(cache.cachedResponse(for: request("a")) == nil)

@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// What the cache keeps of bodies that pass piece by piece.
+/// Tests the cache with streamed bodies.
 @Suite struct CacheStreamTests {
     private let address = "http://example.test/stream"
 

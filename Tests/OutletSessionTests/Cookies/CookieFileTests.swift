@@ -8,7 +8,7 @@ import Testing
 @testable import OutletLayers
 @testable import OutletSession
 
-/// Cookies in a file: what is written stays one line, what is read is checked.
+/// Tests the cookie file: each cookie is written as one line, and each line read is validated.
 @Suite struct CookieFileTests {
     private let directory: TemporaryDirectory
 
@@ -16,7 +16,7 @@ import Testing
 
     private var file: URL { directory.url.appending(path: "jar") }
 
-    /// What a file's lines bring into a storage.
+    /// Loads a file with the given lines, and returns the cookies of the storage.
     private func loaded(_ lines: String...) throws -> [String] {
         try directory.write(lines.joined(separator: "\n") + "\n", to: "jar")
         let storage = CookieStorage()
@@ -32,7 +32,7 @@ import Testing
         #expect(HSTSStorage.file(file).policies.isEmpty)
     }
 
-    /// Text that would be two lines, or more fields, to somebody.
+    /// Characters that some parsers take for the end of a line or of a field.
     static let breaks = [
         "\n", "\r", "\r\n", "\t", "\u{B}", "\u{C}", "\u{85}", "\u{2028}", "\u{2029}", "\u{0}",
         "\n\u{301}", "\t\u{FE0F}",
@@ -80,7 +80,7 @@ import Testing
         (".x.test\tTRUE\t/\tFALSE\t4000000000\ta\t1", ".x.test/ a=1"),
         ("x.test\ttrue\t/\ttrue\t0\ta\t1\r", ".x.test/ a=1"),
         ("X.TEST\tFALSE\t/p\tFALSE\t0\ta\t", "x.test/p a="),
-        // Domains that nobody may set cookies for, and what is none.
+        // Public suffixes and IP addresses (only host-only cookies may have them), invalid domains.
         (".co.uk\tTRUE\t/\tFALSE\t0\ta\t1", nil), ("co.uk\tFALSE\t/\tFALSE\t0\ta\t1", "co.uk/ a=1"),
         (".com\tTRUE\t/\tFALSE\t0\ta\t1", nil), (".github.io\tTRUE\t/\tFALSE\t0\ta\t1", nil),
         (".0.0.1\tTRUE\t/\tFALSE\t0\ta\t1", nil),
@@ -88,7 +88,7 @@ import Testing
         ("\tFALSE\t/\tFALSE\t0\ta\t1", nil), (".\tTRUE\t/\tFALSE\t0\ta\t1", nil),
         ("..x.test\tTRUE\t/\tFALSE\t0\ta\t1", nil), ("x test\tFALSE\t/\tFALSE\t0\ta\t1", nil),
         ("x.test/\tFALSE\t/\tFALSE\t0\ta\t1", nil), ("x\u{37E}test\tFALSE\t/\tFALSE\t0\ta\t1", nil),
-        // Prefixes.
+        // Name prefixes.
         ("x.test\tFALSE\t/\tFALSE\t0\t__Secure-a\t1", nil),
         ("x.test\tFALSE\t/\tTRUE\t0\t__Secure-a\t1", "x.test/ __Secure-a=1"),
         (".x.test\tTRUE\t/\tTRUE\t0\t__host-a\t1", nil),
@@ -96,7 +96,7 @@ import Testing
         ("x.test\tFALSE\t/\tFALSE\t0\t__Host-a\t1", nil),
         ("x.test\tFALSE\t/\tTRUE\t0\t__Host-a\t1", "x.test/ __Host-a=1"),
         ("x.test\tFALSE\t/\tTRUE\t0\t\t__Host-a=1", nil),
-        // Paths, times, pairs, numbers of fields.
+        // Paths, expiry times, name-value pairs, numbers of fields.
         ("x.test\tFALSE\tp\tFALSE\t0\ta\t1", nil), ("x.test\tFALSE\t\tFALSE\t0\ta\t1", nil),
         ("x.test\tFALSE\t/\u{301}p\tFALSE\t0\ta\t1", "x.test/\u{301}p a=1"),
         ("x.test\tFALSE\t/\tFALSE\t1\ta\t1", nil), ("x.test\tFALSE\t/\tFALSE\t-1\ta\t1", nil),

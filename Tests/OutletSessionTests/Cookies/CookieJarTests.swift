@@ -4,7 +4,7 @@ import Testing
 @testable import OutletLayers
 @testable import OutletSession
 
-/// Which cookie goes first, and which goes.
+/// Tests the order in which cookies are sent, and which are evicted.
 @Suite struct CookieJarTests {
     private let now = Date(timeIntervalSince1970: 1_000_000)
 
@@ -33,7 +33,7 @@ import Testing
     @Test func `the oldest cookies of a domain go, in whatever order they came`() {
         var jar = CookieJar()
         for index in 0...180 {
-            // The oldest come last but one, the youngest first.
+            // Later cookies are older, except for the last one, which is the youngest.
             let age = index == 180 ? 0.5 : Double(index + 1)
             jar.set(cookie("n\(index)", age: age), isSecure: true, now: now)
         }

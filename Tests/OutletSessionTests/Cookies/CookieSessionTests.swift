@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Sessions with cookies, hop by hop.
+/// Tests sessions with cookies, redirect by redirect.
 @Suite struct CookieSessionTests {
     private func session(
         _ table: [String: StubAnswer],

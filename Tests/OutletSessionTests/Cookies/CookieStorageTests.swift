@@ -7,11 +7,11 @@ import Testing
 @testable import OutletLayers
 @testable import OutletSession
 
-/// What becomes of `Set-Cookie`, and what is sent back.
+/// Tests how `Set-Cookie` fields are stored, and which cookies are sent.
 @Suite struct CookieStorageTests {
     private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
-    /// What a storage sends to an address after another has set cookies.
+    /// Returns the cookies sent to a URL after a response from another URL has set some.
     private func sent(_ fields: [String], from: String, to: String) throws -> [String] {
         let storage = CookieStorage()
         var headers = HTTPHeaders()
@@ -31,7 +31,7 @@ import Testing
         ("a=1; Domain=other.test", "http://x.test/", "http://other.test/", []),
         ("a=1; Domain=www.x.test", "http://x.test/", "http://www.x.test/", []),
         ("a=1; Domain=est", "http://x.test/", "http://x.test/", []),
-        // Anybody may have a name under these.
+        // Public suffixes: anyone can register a name below them.
         ("a=1; Domain=co.uk", "http://shop.co.uk/", "http://shop.co.uk/", []),
         ("a=1; Domain=com", "http://shop.com/", "http://shop.com/", []),
         ("a=1; Domain=github.io", "http://me.github.io/", "http://you.github.io/", []),
@@ -53,7 +53,7 @@ import Testing
         ("a=1", "/docs", "/", true), ("a=1; Path=/d", "/", "/d", true),
         ("a=1; Path=/d", "/", "/d/x", true), ("a=1; Path=/d", "/", "/dx", false),
         ("a=1; Path=/d/", "/", "/d", false), ("a=1; Path=nonsense", "/x/y", "/x", true),
-        // By the path that is sent.
+        // Matched by the normalized path, which is the one sent.
         ("a=1; Path=/priv", "/", "/priv/../pub", false), ("a=1; Path=/pub", "/", "/x/../pub", true),
         ("a=1; Path=/priv", "/", "/priv/%2E%2e/pub", false), ("a=1", "/x/../pub/y", "/pub", true),
         ("a=1", "/x/../pub/y", "/x", false),
@@ -238,7 +238,7 @@ import Testing
     ])
     func `a year before 1601 is no date`(text: String, isOne: Bool) {
         #expect((CookieDate.parse(text) != nil) == isOne)
-        // Without a date it is a cookie of the session, which is not over yet.
+        // Without a valid date it is a session cookie.
         #expect((SetCookie("a=1; Expires=\(text)")?.expires != nil) == isOne)
     }
 
@@ -253,7 +253,7 @@ import Testing
 
     @Test(arguments: [
         ("http://a.x.test/", "http://b.x.test/", true), ("http://x.test/", "http://y.test/", false),
-        // Of an address no part is a site.
+        // The site of an IP address is the whole address.
         ("http://10.0.0.1/", "http://127.0.0.1/", false),
         ("http://10.0.0.1/", "http://10.0.0.1:8080/", true),
         ("http://[::1]/", "http://[::2]/", false),
@@ -278,7 +278,7 @@ import Testing
         }
     }
 
-    /// What an answer sets again, and where it comes from another time.
+    /// Sets the same fields again, from the same URL and from other paths, hosts and schemes.
     @Test func `a field that comes again sets what it sets there and then`() throws {
         let storage = CookieStorage()
         func set(_ field: String, from text: String) throws {
@@ -286,14 +286,14 @@ import Testing
                 [field], from: try url(text), policy: .always, mainDocumentURL: nil)
         }
         func all() -> Set<String> { Set(storage.cookies.map { "\($0)" }) }
-        // Without a path, an address's own counts.
+        // Without `Path`, the default is the URL's directory.
         for path in ["/a/x", "/b/x", "/b/y"] { try set("a=1", from: "http://x.test\(path)") }
         #expect(all() == ["a=••• for x.test/a", "a=••• for x.test/b"])
         for host in ["x.test", "y.test", "sub.x.test"] {
             try set("b=1; Path=/; Domain=x.test", from: "http://\(host)/")
         }
         #expect(all().contains("b=••• for .x.test/") && storage.cookies.count == 3)
-        // A secure one does not come in clear, though it was taken encrypted.
+        // A secure cookie is not accepted over plain HTTP, although it was accepted over HTTPS.
         for scheme in ["https", "http"] {
             try set("c=1; Path=/; Secure", from: "\(scheme)://x.test/")
         }

@@ -8,7 +8,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Hosts that want to be talked to encrypted only.
+/// Tests HTTP Strict Transport Security (RFC 6797).
 @Suite struct HSTSTests {
     private func session(
         _ hsts: HSTSStorage?, _ field: String, verifies: Bool = true
@@ -107,7 +107,7 @@ import Testing
         let hsts = HSTSStorage.memory
         let now = Date()
         for number in 0...10_000 {
-            // The one that ends first is neither the first nor the last that has come.
+            // The policy that expires first is neither the first nor the last one added.
             let time = number == 5000 ? 60.0 : Double(1000 + number)
             hsts.setPolicy(.init(host: "h\(number).test", expiresDate: now + time))
         }

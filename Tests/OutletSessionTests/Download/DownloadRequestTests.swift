@@ -86,7 +86,7 @@ private struct DownloadMonitor: EventMonitor {
             .serializingDownloadedFileURL().value
         defer { try? FileManager.default.removeItem(at: url) }
         #expect(content(of: url) == "x")
-        // Parts that nobody comes back to are removed after a while.
+        // The extension marks part files, which are removed when they are stale.
         #expect(url.lastPathComponent.hasPrefix("Outlet_") && url.pathExtension.isEmpty)
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OutletSession
 
-/// What can be gone on with, as a value.
+/// Tests from which responses resume data is made.
 @Suite struct ResumeDataTests {
     private func data(
         _ fields: HTTPHeaders, status: Int = 200, method: HTTPMethod = .get,

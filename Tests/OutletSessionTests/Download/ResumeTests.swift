@@ -22,7 +22,7 @@ import Testing
         return try JSONDecoder().decode(File.self, from: #require(data)).file
     }
 
-    /// Breaks off after so many bytes.
+    /// Downloads content whose connection is lost in the middle of the body.
     private func broken(_ content: Content) async -> DownloadResponse<URL, SessionError> {
         let session = Session(transport: content.transport)
         return await session.download(address, headers: ["X-Own": "yes"], to: place)
@@ -95,7 +95,10 @@ import Testing
         #expect(transport.requests.last?.headers["If-Range"] == nil)
     }
 
-    /// The answers to a download that has 8 bytes, then the file, and what was asked for.
+    /// Resumes a download that has 8 bytes.
+    ///
+    /// - Parameter answers: The server's responses, in order.
+    /// - Returns: The response of the download, and the `Range` field of each request sent.
     private func resumed(
         _ answers: StubAnswer...
     ) async throws -> (DownloadResponse<URL, SessionError>, [String?]) {
@@ -109,7 +112,13 @@ import Testing
         return (response, transport.requests.map { $0.headers["Range"] })
     }
 
-    /// A part of the text, told of as that of a longer or shorter one.
+    /// Returns a partial response (206) with a part of the text.
+    ///
+    /// - Parameters:
+    ///   - bytes: The part to send; the text is followed by one additional byte, `#`.
+    ///   - range: The range in `Content-Range`, which may state another total length.
+    ///   - tag: The entity tag, if any.
+    ///   - isFramed: Whether the length is known; otherwise `Transfer-Encoding` is `chunked`.
     private func part(
         _ bytes: Range<Int>, as range: String, tag: String? = "\"v1\"", isFramed: Bool = true
     ) -> StubAnswer {
@@ -193,7 +202,7 @@ import Testing
         #expect(directory.text("a") == "short")
     }
 
-    /// Gives one address after the other.
+    /// Returns the next of several URLs at each call; the last one repeats.
     private final class Moving: URLRequestConvertible {
         private let addresses: Lock<[String]>
         init(_ addresses: String...) { self.addresses = Lock(addresses) }
@@ -334,7 +343,7 @@ import Testing
 
     // MARK: Cancelling
 
-    /// A download that has got its first bytes, and waits.
+    /// Returns a suspended download that has received its first bytes.
     private func halfway(_ session: Session) async throws -> DownloadRequest {
         let seen = Recorder<Int64>()
         let request = session.download(address, to: place)
@@ -347,7 +356,7 @@ import Testing
         return request
     }
 
-    /// Sends some bytes, then nothing.
+    /// Sends 8 bytes of the body, then nothing.
     private var stalling: StubTransport {
         var answer = Content(text).answer(HTTPRequest(url: nil))
         answer.failureOffset = 8
@@ -407,7 +416,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: file))
     }
 
-    /// Resume data that names another file.
+    /// Returns the resume data with the given path as its file.
     private func naming(_ path: String, in data: Data) throws -> Data {
         let other = String(decoding: data, as: UTF8.self).replacing(try file(data), with: path)
         #expect(try file(Data(other.utf8)) == path)

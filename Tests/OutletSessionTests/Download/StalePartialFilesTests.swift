@@ -9,12 +9,12 @@ import Testing
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// Clears away what is older than an hour.
+    /// Removes part files last written more than an hour ago.
     private func clear() {
         StalePartialFiles.remove(from: directory.url, lastWrittenBefore: .now - 3_600)
     }
 
-    /// Makes a file as old as if it had been written a day ago.
+    /// Sets a file's modification date to one day ago.
     private func age(_ name: String) throws {
         try FileManager.default.setAttributes(
             [.modificationDate: Date.now - 86_400],

@@ -178,7 +178,7 @@ import Testing
             + "\r\n--B\r\nContent-Disposition: form-data; name=\"d\"; filename=\"d.txt\"\r\n"
             + "Content-Type: text/plain\r\n\r\nd\r\n--B--\r\n"
         #expect(String(decoding: try form.encode(), as: UTF8.self) == expected)
-        // Streams rewind: the form can be encoded as often as wanted.
+        // Encoding rewinds the streams, so that the form can be encoded any number of times.
         #expect(String(decoding: try form.encode(), as: UTF8.self) == expected)
         #expect(form.contentLength == 12)
         #expect(try form.bodyStream().length == Int64(expected.utf8.count))

@@ -36,7 +36,7 @@ import Testing
         let stream = try form.bodyStream()
         #expect(try read(stream, by: size) == whole)
         #expect(stream.length == Int64(whole.count))
-        // At the end it stays at its end.
+        // Reads at the end return no bytes.
         #expect(try read(stream, by: size).isEmpty)
     }
 

@@ -188,7 +188,7 @@ private struct Twice: Encodable {
     }
 }
 
-/// Writes one key in every way that a container knows.
+/// Encodes one key with each method of a keyed container.
 private struct Layered: Encodable {
     private enum Keys: CodingKey { case four, five }
 

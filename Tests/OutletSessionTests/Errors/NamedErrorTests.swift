@@ -6,7 +6,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Errors say which request failed.
+/// Tests that errors name the request that failed.
 @Suite struct NamedErrorTests {
     private let address = "http://u:pw@h.test/a?token=x&q=1"
     private let shown = "http://•••@h.test/a?token=•••&q=1"
@@ -22,7 +22,7 @@ import Testing
         let transfer = try #require(error.transferError)
         #expect(transfer.method == .put && transfer.url?.absoluteString == address)
         #expect(transfer.host == "h.test" && transfer.reason == "lost")
-        // It is the same failure all the same.
+        // The request's name does not affect equality.
         #expect(transfer == lost)
         #expect(response.debugDescription.contains("[Result]: failure(PUT \(shown): lost"))
     }

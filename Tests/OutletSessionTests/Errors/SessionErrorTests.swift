@@ -9,12 +9,12 @@ private struct AlsoNumbered: Error, Equatable { var number: Int }
 private struct Said: Error { var text: String }
 private final class Object: Error {}
 
-/// When two errors are the same one.
+/// Tests the equality of errors.
 @Suite struct SessionErrorTests {
     private let url = URL(filePath: "/a")
     private let other = URL(filePath: "/b")
 
-    /// One error for each shape there is, each different from all others.
+    /// Errors of all cases, each different from all others.
     private var all: [SessionError] {
         let one = Numbered(number: 1)
         return [
@@ -72,7 +72,7 @@ private final class Object: Error {}
     }
 
     @Test func `an error equals itself alone`() {
-        // Made twice: nothing is equal for being the same value in memory.
+        // `all` makes new values at each call, so that identity cannot make them equal.
         for (index, error) in all.enumerated() {
             #expect(all.firstIndex(of: error) == index && all.lastIndex(of: error) == index)
         }

@@ -6,15 +6,15 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// A cancel at each state of a request: which events are reported, and that it ends once.
+/// Tests cancellation in each state of a request: the events, and that the request ends once.
 @Suite(.timeLimit(.minutes(patience))) struct CancelEventTests {
     let address = "http://example.test/get"
     let recorder = EventRecorder()
     let ended = Recorder<SessionError?>()
-    /// A session that nobody keeps ends its requests.
+    /// Retains the sessions: a session that is released ends its requests.
     let kept = Recorder<Session>()
 
-    /// Never answers, and says when it was asked.
+    /// Records each call, and never calls the completion.
     private struct Mute: RequestInterceptor {
         var adapts = false
         let asked = Recorder<Int>()
@@ -46,7 +46,7 @@ import Testing
         return session
     }
 
-    /// The events from the cancel on.
+    /// Cancels the request, and returns the events since the cancellation.
     private func end(_ request: DataRequest) async throws -> [String] {
         request.cancel()
         let errors = try await ended.values(1)

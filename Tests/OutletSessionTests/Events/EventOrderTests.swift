@@ -15,7 +15,7 @@ private struct Unmakable: URLRequestConvertible {
     func asURLRequest() throws -> HTTPRequest { throw Refused() }
 }
 
-/// Ends before `start` has returned it.
+/// Finishes each task before `start(_:handler:)` returns it.
 private final class InstantTransport: Transport {
     private final class Instant: TransferTask {
         let identifier: UInt64 = 1
@@ -41,7 +41,7 @@ private final class InstantTransport: Transport {
 @Suite(.timeLimit(.minutes(patience))) struct EventOrderTests {
     let address = "http://example.test/get"
     let recorder = EventRecorder()
-    /// A session that nobody keeps ends its requests.
+    /// Retains the sessions: a session that is released ends its requests.
     let kept = Recorder<Session>()
 
     private func session(
@@ -243,7 +243,7 @@ private final class InstantTransport: Transport {
                 "finished to", "destination", "in place", "collected", "metrics", "complete",
                 "validated", "completed",
             ])
-        // What brings no file has nothing to wait for.
+        // Without a file, there are no file events to wait for.
         _ = await session.download(address).serializingData().response
         #expect(
             try await order.values(12).suffix(4) == [
@@ -290,7 +290,7 @@ private final class InstantTransport: Transport {
         #expect(session.request(address).eventMonitor == nil)
     }
 
-    /// What fails before a transfer begins.
+    /// The stage before the transfer that fails.
     enum EarlyFailure: CaseIterable { case making, adapting, uploading }
 
     @Test(arguments: EarlyFailure.allCases)
@@ -300,7 +300,7 @@ private final class InstantTransport: Transport {
         let untold = Recorder<Bool>()
         let queue = DispatchQueue(label: "hears")
         let monitor = ClosureEventMonitor(queue: queue)
-        // The monitor's thread is awake when the failure comes, and is quick to hear of it.
+        // The sleeps keep the queue's thread running, so that it handles the failure immediately.
         monitor.requestDidResume = { _ in usleep(200) }
         monitor.requestDidCreateInitialURLRequest = { _, _ in usleep(200) }
         monitor.requestDidFailToCreateURLRequestWithError = { request, _ in

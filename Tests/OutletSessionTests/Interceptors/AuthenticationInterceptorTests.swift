@@ -15,9 +15,9 @@ private struct Token: AuthenticationCredential, Equatable {
 
 private struct Refused: Error {}
 
-/// Hands out tokens, and knows which one the server takes.
+/// Issues tokens, and holds the one that the server accepts.
 private final class Tokens: Authenticator {
-    /// How a refresh is answered.
+    /// Completes a refresh; gets the valid token's number and the completion.
     typealias Answer =
         @Sendable (
             Int, @escaping @Sendable (Result<Token, any Error>) -> Void
@@ -57,7 +57,7 @@ private final class Tokens: Authenticator {
         urlRequest.headers["Authorization"] == "Bearer \(credential.value)"
     }
 
-    /// Takes the valid token only.
+    /// A server that accepts only the valid token.
     var transport: StubTransport {
         StubTransport { [self] job in
             job.request.headers["Authorization"] == "Bearer \(valid.load(ordering: .relaxed))"
@@ -66,7 +66,7 @@ private final class Tokens: Authenticator {
     }
 }
 
-/// Writes the async form only.
+/// Implements only the `async` form of `refresh`.
 private final class AsyncTokens: Authenticator {
     func apply(_ credential: Token, to urlRequest: inout HTTPRequest) {
         urlRequest.headers.add(.authorization(bearerToken: "\(credential.value)"))
@@ -158,7 +158,7 @@ private final class AsyncTokens: Authenticator {
         let session = Session(transport: tokens.transport, interceptor: interceptor)
         let seen = Recorder<SessionError?>()
         for _ in 0..<20 { session.request(address).responseString { seen.record($0.error) } }
-        // A request after the failure begins a refresh of its own: all have to wait before it.
+        // All requests must be waiting before the failure: a later one would start another refresh.
         await withCheckedContinuation { continuation in
             session.requestQueue.async { continuation.resume() }
         }
@@ -214,7 +214,7 @@ private final class AsyncTokens: Authenticator {
         let seen = Recorder<String?>()
         session.request(address).validate().responseString { seen.record($0.value) }
         let older = try await tokens.held.values(1)[0]
-        // From outside: the refresh under way is void, and this one has to be refreshed, too.
+        // Replaces the credential: the active refresh becomes void, and the new one needs a refresh.
         interceptor.credential = Token(value: 2, requiresRefresh: true)
         let newer = try await tokens.held.values(2)[1]
         older(.success(Token(value: 1)))

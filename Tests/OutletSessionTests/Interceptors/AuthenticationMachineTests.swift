@@ -107,13 +107,13 @@ private struct Failure: Error {}
             id: older.id, result: isSuccess ? .success(99) : .failure(Failure()))
         #expect(late == nil)
         #expect(machine.credential == 2 && machine.version == 1)
-        // Waiting requests still wait for the newer one, and no third begins.
+        // Requests still wait for the newer refresh, and no third one begins.
         let third = machine.retry("c", seen: 1, now: 0)
         #expect(refresh(third) == nil)
         let settled = machine.didRefresh(id: newer.id, result: .success(3))
         #expect(settled?.retries == ["b", "c"] && settled?.error == nil)
         #expect(machine.credential == 3)
-        // Nor does it once both are over.
+        // The older result changes nothing after both have ended, either.
         let later = machine.didRefresh(id: older.id, result: .success(99))
         #expect(later == nil && machine.credential == 3)
     }

@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Never answers, but keeps what it was asked.
+/// Never calls the completions, but records them.
 private struct Mute: RequestInterceptor {
     var answerTimeout: TimeInterval?
     var adapts = true
@@ -41,7 +41,7 @@ private struct MuteRedirector: RedirectHandler {
 
 @Suite(.timeLimit(.minutes(patience))) struct InterceptorTimeoutTests {
     let address = "http://example.test/get"
-    /// Answers at once.
+    /// Completes immediately with the unchanged request.
     let passing = Adapter { request, _, completion in completion(.success(request)) }
 
     private func configuration(timeout: TimeInterval) -> SessionConfiguration {

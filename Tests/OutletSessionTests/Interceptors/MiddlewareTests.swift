@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// What surrounds the calls of a session.
+/// Tests middleware.
 @Suite(.timeLimit(.minutes(patience))) struct MiddlewareTests {
     private let address = "http://api.test/"
 
@@ -224,7 +224,7 @@ import Testing
 
 private struct Refused: Error {}
 
-/// Adds its name to the request's fields and to the body.
+/// Appends its name to a request field and to the response body.
 private final class Named: Middleware {
     let name: String
     let needsStreamedBodies: Bool
@@ -304,7 +304,7 @@ private struct Forgiving: Middleware {
     }
 }
 
-/// Waits before it asks for the response: until it is cancelled, or told to go on.
+/// Waits before it calls `next`: until it is cancelled, or until `goOn` is finished.
 private final class Hanging: Middleware {
     let begun = Recorder<String>()
     let ended = Recorder<String>()
@@ -334,7 +334,7 @@ private final class Hanging: Middleware {
     }
 }
 
-/// Asks for the response twice at a time.
+/// Calls `next` a second time while the first call is active.
 private final class Twice: Middleware {
     let refusals = Recorder<String>()
     private let gate: StubGate

@@ -8,7 +8,7 @@ import OutletTesting
 import Synchronization
 import Testing
 
-/// How often adapters and retriers are asked in each course of things.
+/// Tests how often adapters and retriers are called.
 @Suite struct RetryCountTests {
     let address = "http://example.test/"
 
@@ -76,7 +76,7 @@ import Testing
             active.add(1, ordering: .relaxed)
             places.record(DispatchQueue.getSpecific(key: key) == true)
             completion(request.retryCount == 0 ? .retry : .doNotRetry)
-            // What is noted now is still before the next attempt's adapter.
+            // The next attempt's adapter must not be called until this closure has returned.
             for _ in 0..<1000 { sched_yield() }
             active.subtract(1, ordering: .relaxed)
         }
@@ -86,7 +86,7 @@ import Testing
         let validated = session.request(address).validate(statusCode: [404])
         _ = await validated.serializingUnserialized().response
         #expect(validated.retryCount == 1 && !isOverlapping.load(ordering: .relaxed))
-        // Of a transfer two adapters and two retriers, of a serializer the same.
+        // The transfer's retry and the serializer's retry call two adapters and two retriers each.
         let serialized = session.request(address)
         _ = await serialized.serializingDecodable(Int.self).response
         #expect(serialized.retryCount == 1 && !isOverlapping.load(ordering: .relaxed))
@@ -160,7 +160,7 @@ import Testing
         ).validate()
         #expect(await request.serializingString().response.value == "x")
         #expect(transport.requests.map { $0.url?.path } == ["/1", "/2", "/3"])
-        // An interceptor that only retries has adapted each request to itself.
+        // An interceptor without an adapter adds the unchanged request once more at each attempt.
         #expect(request.requests.map { $0.url?.path } == ["/1", "/1", "/2", "/2", "/3", "/3"])
         #expect(request.performedRequests.count == 3 && request.tasks.count == 3)
         #expect(request.allMetrics.count == 3)

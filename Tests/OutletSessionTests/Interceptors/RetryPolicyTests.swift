@@ -6,7 +6,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Gives the same number every time.
+/// Returns the same number at each call.
 private struct Fixed: RandomNumberGenerator {
     let value: UInt64
     mutating func next() -> UInt64 { value }
@@ -14,7 +14,7 @@ private struct Fixed: RandomNumberGenerator {
 
 @Suite struct RetryPolicyTests {
     let address = "http://example.test/get"
-    /// A policy that does not make a test wait.
+    /// Returns a policy without delays.
     private func quick(
         statuses: Set<Int> = RetryPolicy.defaultRetryableHTTPStatusCodes,
         budget: RetryBudget? = nil
@@ -23,7 +23,13 @@ private struct Fixed: RandomNumberGenerator {
             exponentialBackoffScale: 0, retryableHTTPStatusCodes: statuses, budget: budget)
     }
 
-    /// What a policy says to a request that a stub has answered.
+    /// Returns the policy's decision about a request after the stub's response.
+    ///
+    /// - Parameters:
+    ///   - policy: The policy.
+    ///   - method: The request's method.
+    ///   - answer: The stub's response.
+    /// - Returns: The decision; `nil` if the request succeeded.
     private func verdict(
         _ policy: RetryPolicy, method: HTTPMethod = .get, on answer: StubAnswer
     ) async -> RetryResult? {
@@ -175,7 +181,7 @@ private struct Fixed: RandomNumberGenerator {
         for _ in 0..<2 {
             _ = await session.request(address).validate().serializingUnserialized().response
         }
-        // What a retry costs comes back with the next request alone.
+        // Only the next request's first attempt refunds the cost of a retry.
         #expect(transport.requests.count == 2 + 2)
     }
 
@@ -186,7 +192,7 @@ private struct Fixed: RandomNumberGenerator {
         #expect(TransferError.Code(urlErrorCode: -1001) == .timedOut)
         #expect(TransferError.Code(urlErrorCode: -1204) == .serverCertificateNotYetValid)
         #expect(TransferError.Code(urlErrorCode: -998) == nil)
-        // What is known there leads to itself; what is known here alone, to its nearest.
+        // Codes that `URLError` also has map to themselves; the others map to the nearest one.
         let own = TransferError.Code.allCases.filter { code in
             TransferError.Code(urlErrorCode: code.urlErrorCode) != code
         }

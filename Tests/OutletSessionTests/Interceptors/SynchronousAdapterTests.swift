@@ -6,7 +6,7 @@ import OutletTestSupport
 import OutletTesting
 import Testing
 
-/// Adapters that answer at once, and those that are asked last.
+/// Tests synchronous adapters, and request preparers, which are called last.
 @Suite(.timeLimit(.minutes(patience))) struct SynchronousAdapterTests {
     private static let place = DispatchSpecificKey<String>()
     private let caller: DispatchQueue
@@ -16,7 +16,7 @@ import Testing
         caller.setSpecific(key: Self.place, value: "caller")
     }
 
-    /// Says on which queue it is asked.
+    /// Records the queue that it is called on.
     private struct Quick: RequestInterceptor, SynchronousRequestAdapter {
         let asked: Recorder<String>
 
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// Starts a request from the caller's queue.
+    /// Starts a request on the caller's queue, and returns its response.
     private func send(
         _ transport: StubTransport, _ interceptors: any RequestInterceptor...,
         own: (any RequestInterceptor)? = nil
