@@ -15,7 +15,9 @@ package protocol AbandonableAdapter: RequestAdapter {
 
 /// A retrier that is notified when its answer is no longer needed.
 package protocol AbandonableRetrier: RequestRetrier {
-    /// Same as `retry(_:for:dueTo:completion:)`; returns a closure as ``AbandonableAdapter/beginAdapting(_:using:_:)``.
+    /// Same as `retry(_:for:dueTo:completion:)`.
+    ///
+    /// - Returns: As for ``AbandonableAdapter/beginAdapting(_:using:_:)``.
     func beginRetrying(
         _ request: Request, for session: Session, dueTo error: any Error,
         _ completion: @escaping @Sendable (RetryResult) -> Void

@@ -1,8 +1,10 @@
 package import OutletHTTP
 
-/// Thrown by a ``SynchronousRequestAdapter`` that has begun to adapt a request and will answer later.
+/// Thrown by a ``SynchronousRequestAdapter`` that has begun to adapt a request and will answer
+/// later.
 package struct AnswerFollows: Error {
-    /// Asks for the answer; returns as ``AbandonableAdapter/beginAdapting(_:using:_:)``.
+    /// Sets the closure that receives the answer; the result is that of
+    /// ``AbandonableAdapter/beginAdapting(_:using:_:)``.
     package typealias Begin =
         @Sendable (_ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void)
         -> (@Sendable () -> Void)?

@@ -1,103 +1,156 @@
 public import OutletHTTP
 import OutletTransport
 
-/// Adapts with a closure.
+/// A closure that adapts a request.
+///
+/// `completion` must be called exactly once, on any thread, with the request to send or an error.
+///
+/// Thread: as for ``RequestAdapter/adapt(_:for:completion:)``.
 public typealias AdaptHandler =
     @Sendable (
         _ request: HTTPRequest, _ session: Session,
         _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) -> Void
 
-/// Decides about retries with a closure.
+/// A closure that decides whether a failed request is retried.
+///
+/// `completion` must be called exactly once, on any thread.
+///
+/// Thread: as for ``RequestRetrier/retry(_:for:dueTo:completion:)``.
 public typealias RetryHandler =
     @Sendable (
         _ request: Request, _ session: Session, _ error: any Error,
         _ completion: @escaping @Sendable (RetryResult) -> Void
     ) -> Void
 
-/// An adapter made of a closure.
+/// An adapter that calls a closure.
 open class Adapter: RequestInterceptor, @unchecked Sendable {
     // because it holds one constant.
     private let adaptHandler: AdaptHandler
 
     /// Makes an adapter.
+    ///
+    /// - Parameter adaptHandler: Adapts each request.
     public init(_ adaptHandler: @escaping AdaptHandler) {
         self.adaptHandler = adaptHandler
     }
 
-    /// Asks the closure.
+    /// Calls the closure.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - session: The session of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     open func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) { adaptHandler(request, session, completion) }
 
     /// Calls ``adapt(_:for:completion:)``.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - state: The context of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     open func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) { adapt(request, for: state.session, completion: completion) }
 
     /// Does not retry.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the transfer, of a validator or of a serializer.
+    ///   - completion: Receives the decision, once.
     open func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
     ) { completion(.doNotRetry) }
 }
 
-/// A retrier made of a closure.
+/// A retrier that calls a closure.
 open class Retrier: RequestInterceptor, @unchecked Sendable {
     // because it holds one constant.
     private let retryHandler: RetryHandler
 
     /// Makes a retrier.
+    ///
+    /// - Parameter retryHandler: Decides about each failed request.
     public init(_ retryHandler: @escaping RetryHandler) {
         self.retryHandler = retryHandler
     }
 
     /// Returns the request unchanged.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - session: The session of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     open func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) { completion(.success(request)) }
 
-    /// Asks the closure.
+    /// Calls the closure.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the transfer, of a validator or of a serializer.
+    ///   - completion: Receives the decision, once.
     open func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
     ) { retryHandler(request, session, error, completion) }
 }
 
-/// An interceptor of this library's that may have nothing to adapt: it is not asked then, and
-/// costs its requests neither a queue nor a wait.
+/// An interceptor of this library that may have nothing to adapt.
+///
+/// It is then not called as an adapter, so that its requests need no queue and no wait.
 package protocol IdleAdapter {
     var adaptsNothing: Bool { get }
 }
 
-/// Adapters and retriers in a row.
+/// A list of adapters and a list of retriers.
 ///
-/// Adapters run one after the other, the first failure ends it. Retriers are asked until one
-/// answers other than ``RetryResult/doNotRetry``. Interceptors come after both lists.
+/// Adapters are called in order until one fails. Retriers are called in order until one answers
+/// other than ``RetryResult/doNotRetry``. Interceptors come after both lists.
 open class Interceptor: RequestInterceptor, @unchecked Sendable {
     // because it holds constants.
 
-    /// Who adapts, in order.
+    /// The adapters, in the order in which they are called.
     public let adapters: [any RequestAdapter]
-    /// Who is asked about retries, in order.
+    /// The retriers, in the order in which they are called.
     public let retriers: [any RequestRetrier]
 
     /// Makes an interceptor of two closures.
+    ///
+    /// - Parameters:
+    ///   - adaptHandler: Adapts each request.
+    ///   - retryHandler: Decides about each failed request.
     public init(adaptHandler: @escaping AdaptHandler, retryHandler: @escaping RetryHandler) {
         adapters = [Adapter(adaptHandler)]
         retriers = [Retrier(retryHandler)]
     }
 
     /// Makes an interceptor of an adapter and a retrier.
+    ///
+    /// - Parameters:
+    ///   - adapter: Adapts each request.
+    ///   - retrier: Decides about each failed request.
     public init(adapter: any RequestAdapter, retrier: any RequestRetrier) {
         adapters = [adapter]
         retriers = [retrier]
     }
 
     /// Makes an interceptor of lists.
+    ///
+    /// - Parameters:
+    ///   - adapters: The adapters, in order.
+    ///   - retriers: The retriers, in order.
+    ///   - interceptors: Added at the end of both lists.
     public init(
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []
@@ -106,7 +159,12 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
         self.retriers = retriers + interceptors
     }
 
-    /// Asks the adapters in order.
+    /// Calls the adapters in order.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - session: The session of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     open func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -116,7 +174,12 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
         }
     }
 
-    /// Asks the adapters in order.
+    /// Calls the adapters in order.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - state: The context of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     open func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -126,7 +189,13 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
         }
     }
 
-    /// Asks the retriers in order.
+    /// Calls the retriers in order.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the transfer, of a validator or of a serializer.
+    ///   - completion: Receives the decision, once.
     open func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
@@ -134,18 +203,19 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
         Self.retry(retriers[...], request, session, error, completion)
     }
 
-    /// Who adapts, one by one: a plain list is taken apart, so that each answers for itself.
+    /// The adapters of an interceptor; a plain `Interceptor` is replaced by its elements, so that
+    /// each has its own time limit.
     static func adapters(in adapter: any RequestAdapter) -> [any RequestAdapter] {
-        // No list answers at once; casts cost more than asking.
+        // A list is never synchronous, and this test is cheaper than the casts below.
         guard adapter.synchronous == nil else { return [adapter] }
-        // A subclass may do more than its lists say.
+        // A subclass may do more than its lists.
         guard let list = adapter as? Interceptor, type(of: list) == Interceptor.self else {
             return (adapter as? any IdleAdapter)?.adaptsNothing == true ? [] : [adapter]
         }
         return list.adapters.flatMap { adapters(in: $0) }
     }
 
-    /// Who is asked about retries, one by one.
+    /// The retriers of an interceptor; a plain `Interceptor` is replaced by its elements.
     static func retriers(in retrier: any RequestRetrier) -> [any RequestRetrier] {
         guard let list = retrier as? Interceptor, type(of: list) == Interceptor.self else {
             return [retrier]
@@ -198,14 +268,18 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
 }
 
 extension RequestAdapter where Self == Adapter {
-    /// An adapter made of a closure.
+    /// An adapter that calls a closure.
+    ///
+    /// - Parameter handler: Adapts each request.
     public static func adapter(using handler: @escaping AdaptHandler) -> Adapter {
         Adapter(handler)
     }
 }
 
 extension RequestRetrier where Self == Retrier {
-    /// A retrier made of a closure.
+    /// A retrier that calls a closure.
+    ///
+    /// - Parameter handler: Decides about each failed request.
     public static func retrier(using handler: @escaping RetryHandler) -> Retrier {
         Retrier(handler)
     }
@@ -213,6 +287,10 @@ extension RequestRetrier where Self == Retrier {
 
 extension RequestInterceptor where Self == Interceptor {
     /// An interceptor made of two closures.
+    ///
+    /// - Parameters:
+    ///   - adapter: Adapts each request.
+    ///   - retrier: Decides about each failed request.
     public static func interceptor(
         adapter: @escaping AdaptHandler, retrier: @escaping RetryHandler
     ) -> Interceptor {
@@ -220,6 +298,10 @@ extension RequestInterceptor where Self == Interceptor {
     }
 
     /// An interceptor made of an adapter and a retrier.
+    ///
+    /// - Parameters:
+    ///   - adapter: Adapts each request.
+    ///   - retrier: Decides about each failed request.
     public static func interceptor(
         adapter: any RequestAdapter, retrier: any RequestRetrier
     ) -> Interceptor {
@@ -227,6 +309,11 @@ extension RequestInterceptor where Self == Interceptor {
     }
 
     /// An interceptor made of lists.
+    ///
+    /// - Parameters:
+    ///   - adapters: The adapters, in order.
+    ///   - retriers: The retriers, in order.
+    ///   - interceptors: Added at the end of both lists.
     public static func interceptor(
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []

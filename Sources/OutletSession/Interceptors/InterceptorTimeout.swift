@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// How long an adapter or a retrier may take, where that is not the session's setting.
+/// The time limit of an adapter or a retrier, if it differs from the session's.
 public protocol InterceptorTiming: Sendable {
     /// How long to wait for an answer, in seconds; 0 means no limit, `nil` the session's
     /// ``SessionConfiguration/interceptorTimeout``.
@@ -14,32 +14,37 @@ extension InterceptorTiming {
     public var answerTimeout: TimeInterval? { nil }
 }
 
-/// An adapter, a retrier or a redirect handler gave no answer in time.
+/// An adapter, a retrier, a redirect handler or an authenticator did not answer in time.
 ///
-/// Inside ``SessionError/requestAdaptationFailed(error:)`` for an adapter, as the retry error of
+/// It is inside ``SessionError/requestAdaptationFailed(error:)`` for an adapter, as the retry error of
 /// ``SessionError/requestRetryFailed(retryError:originalError:)`` for a retrier, inside
 /// ``SessionError/sessionTaskFailed(error:)`` for a redirect handler.
 public struct InterceptorTimeoutError: Error, Sendable, Equatable {
-    /// What was being asked of the interceptor.
+    /// The kind of answer that was waited for.
     public enum Role: String, Sendable {
-        /// To adapt a request.
+        /// An adapted request.
         case adapter
-        /// To decide about a retry.
+        /// A decision about a retry.
         case retrier
-        /// To decide about a redirect.
+        /// A decision about a redirect.
         case redirectHandler = "redirect handler"
-        /// To refresh a credential.
+        /// A refreshed credential.
         case authenticator
     }
 
-    /// What was being asked.
+    /// The kind of answer that was waited for.
     public let role: Role
-    /// The type of whom was asked.
+    /// The name of the type that did not answer.
     public let interceptor: String
-    /// How long it had, in seconds.
+    /// The time limit in seconds.
     public let timeout: TimeInterval
 
     /// Makes an error.
+    ///
+    /// - Parameters:
+    ///   - role: The kind of answer that was waited for.
+    ///   - interceptor: The name of the type that did not answer.
+    ///   - timeout: The time limit in seconds.
     public init(role: Role, interceptor: String, timeout: TimeInterval) {
         self.role = role
         self.interceptor = interceptor
@@ -48,7 +53,7 @@ public struct InterceptorTimeoutError: Error, Sendable, Equatable {
 }
 
 extension InterceptorTimeoutError: CustomStringConvertible {
-    /// Who did not answer, and how long it had.
+    /// The type that did not answer, and the time limit.
     public var description: String {
         "\(role.rawValue) \(interceptor): gave no answer: waited \(timeout) s"
             + " (it must call its completion; see interceptorTimeout)"

@@ -1,12 +1,12 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// Surrounds the calls of a session: sees what the application asked for, may change it, answer it,
-/// send it again, or change what came of it.
+/// Runs around each call of a session: it can change the application's request, answer it, send it
+/// again, or change its response.
 ///
-/// `next` is the rest of the call: the middleware that comes after, then adapters, the transfer with its
-/// redirects, retriers and validators. It may be called once, several times one after the other, or not
-/// at all; what is returned is what serializers see. A signer that signs again with the
+/// `next` runs the rest of the call: further middleware, then adapters, the transfer with its
+/// redirects, retriers and validators. It may be called once, several times in sequence, or not at
+/// all. Serializers receive what the middleware returns. A signer that signs again with the
 /// server's time after a 401:
 ///
 /// ```swift
@@ -21,46 +21,47 @@ public import OutletHTTP
 /// }
 /// ```
 ///
-/// Runs once for each call, whatever its attempts; anew where a retrier asks for another attempt because
-/// of a serializer's failure. It has no time limit of its own. A call that is cancelled ends at once: its
-/// task is cancelled, `next` throws, and what comes of it counts no more.
+/// It runs once for each call, however many attempts the call has, and again if a retrier requests
+/// another attempt after a serializer has failed. It has no time limit of its own. When the call is
+/// cancelled, its task is cancelled, `next` throws, and the result is ignored.
 ///
-/// Where a request goes out several times, its body has to be there several times: data and files are,
-/// a stream is taken back to its start (`BodyStream`) or the call fails.
+/// If a request is sent several times, its body must be available each time: data and files are; a
+/// stream is rewound (`BodyStream`), or the call fails.
 public protocol Middleware: Sendable {
-    /// The rest of the call.
+    /// Runs the rest of the call and returns the response, whatever its status.
     ///
-    /// Returns the response, whatever its status; ``CallResponse/failure`` says whether validators
-    /// refused it.
+    /// If validators refused it, ``CallResponse/failure`` is their error.
     ///
-    /// - Throws: ``SessionError`` where there is no response at all: the transfer failed, an adapter
-    ///   refused, the call was cancelled.
+    /// - Throws: ``SessionError`` if there is no response: the transfer or an adapter has failed, or
+    ///   the call was cancelled.
     typealias Next = @Sendable (_ request: HTTPRequest) async throws -> CallResponse
 
-    /// Takes part in a call.
+    /// Returns the response of a call.
     ///
     /// - Parameters:
-    ///   - request: What is asked for; its `HTTPRequest.context` says by whom.
-    ///   - next: The rest of the call.
-    /// - Returns: What the call comes to; usually what `next` returned.
-    /// - Throws: What the call fails with: inside ``SessionError/requestAdaptationFailed(error:)`` where
-    ///   `next` was not called, else as a custom validation failure; a ``SessionError`` as it is.
+    ///   - request: The application's request; `HTTPRequest.context` has its id.
+    ///   - next: Runs the rest of the call.
+    /// - Returns: The response of the call; usually what `next` returned.
+    /// - Throws: The error of the call: a ``SessionError`` as it is; other errors inside
+    ///   ``SessionError/requestAdaptationFailed(error:)`` if `next` was not called, else as a custom
+    ///   validation failure.
     ///
     /// Thread: a task of its own.
     func intercept(_ request: HTTPRequest, next: @escaping Next) async throws -> CallResponse
 
-    /// Whether the bodies of streams are needed as well; `false` by default.
+    /// Whether the middleware needs the bodies of streams, too; `false` by default.
     ///
-    /// They are collected then, within `maximumResponseSize`, and handed over piece by piece no more.
+    /// If `true`, such a body is collected, up to `maximumResponseSize`, before the stream delivers
+    /// it.
     var needsStreamedBodies: Bool { get }
 }
 
 extension Middleware {
-    /// Streams stay streams: of theirs ``CallResponse/body`` is `nil`.
+    /// `false`: ``CallResponse/body`` is `nil` for streams.
     public var needsStreamedBodies: Bool { false }
 }
 
-/// What a call has come to, before it is serialized.
+/// The response of a call before it is serialized.
 public struct CallResponse: Sendable {
     private struct Parts: Sendable {
         var head: HTTPResponse
@@ -70,7 +71,7 @@ public struct CallResponse: Sendable {
         var file: URL?
     }
 
-    /// Behind one reference, because it is handed through all middleware.
+    /// A copy costs one retain, because all middleware passes the response on.
     private var parts: Boxed<Parts>
 
     /// The head of the response.
@@ -78,23 +79,31 @@ public struct CallResponse: Sendable {
         get { parts.value.head }
         set { parts.value.head = newValue }
     }
-    /// The body, where the call collects it; `nil` for downloads, streams and WebSockets, where a change
-    /// has no effect, and where there is none.
+    /// The body, if the call collects it.
+    ///
+    /// `nil` if there is none, and for downloads, streams and WebSockets, where setting it has no
+    /// effect.
     public var body: Data? {
         get { parts.value.body }
         set { parts.value.body = newValue }
     }
-    /// Why the call fails all the same, such as a validator's verdict; `nil` to accept the response.
+    /// The error with which the call fails in spite of its response, such as that of a validator;
+    /// `nil` to accept the response.
     public var failure: (any Error)? {
         get { parts.value.failure }
         set { parts.value.failure = newValue }
     }
-    /// The request as it was sent last; `nil` in responses that middleware has made.
+    /// The request that was sent last; `nil` in responses made by middleware.
     package var request: HTTPRequest? { parts.value.request }
-    /// Where a download's body is; `nil` for others, and where there is no file.
+    /// The file of a download; `nil` for others, and if there is no file.
     package var file: URL? { parts.value.file }
 
     /// Makes a response, for instance to answer without the network.
+    ///
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - body: The body; `nil` for none.
+    ///   - failure: The error with which the call fails; `nil` to accept the response.
     public init(head: HTTPResponse, body: Data? = nil, failure: (any Error)? = nil) {
         parts = Boxed(Parts(head: head, body: body, failure: failure))
     }
@@ -107,20 +116,21 @@ public struct CallResponse: Sendable {
     }
 }
 
-/// A response, or why there is none.
+/// The response of a call, or its error.
 package typealias CallResult = Result<CallResponse, any Error>
 
-/// Middleware that answers by calling back, and so needs no task.
+/// Middleware that answers through a callback, and therefore needs no task.
 package protocol CallbackMiddleware: Middleware {
     /// As ``Middleware/intercept(_:next:)``.
     ///
     /// - Parameters:
-    ///   - next: The rest of the call; may call back before it returns.
+    ///   - request: The application's request.
+    ///   - next: Runs the rest of the call; may call back before it returns.
     ///   - completion: To be called exactly once.
-    /// - Returns: Called once when nobody waits for the completion any more, on any thread; must not
-    ///   block.
+    /// - Returns: A closure to call once if the answer is no longer needed, on any thread; it must
+    ///   not block.
     ///
-    /// Thread: any of the call's; must not block.
+    /// Thread: any thread of the call; must not block.
     func intercept(
         _ request: HTTPRequest,
         next:
@@ -149,7 +159,7 @@ extension CallbackMiddleware {
     }
 }
 
-/// A piece of middleware by how it is called; found out once, for all calls of a session.
+/// A middleware by its calling convention, which is determined once per session.
 enum MiddlewareStep: Sendable {
     case calling(any CallbackMiddleware)
     case awaiting(any Middleware)

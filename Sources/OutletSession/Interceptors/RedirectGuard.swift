@@ -1,32 +1,31 @@
 import FoundationEssentials
 package import OutletHTTP
 
-/// An adapter that is also asked about each hop that redirects lead to, before it is sent.
+/// An adapter that is also called for each hop of a redirect, before the hop is sent.
 ///
-/// It may refuse the hop, answer it in the network's place, or change its address. The fields and the
-/// body are the hop's own, whatever it makes of them: what it adds was meant for another address, and
-/// may be a secret.
+/// It may refuse the hop, answer it without the network, or change its URL. Its changes of header
+/// fields and body are ignored for hops: what it adds was meant for another URL and may be secret.
 package protocol RedirectGuard: RequestAdapter {}
 
 extension HTTPRequest {
-    /// Whether a redirect has led to this request.
+    /// Whether this request is the hop of a redirect.
     package var isRedirected: Bool { hasContext && context.hop > 0 }
 
-    /// The request as guards are asked about it, and as it is sent, after so many redirects.
+    /// Returns the request with the number of redirects that led to it in its context.
     func redirected(_ count: Int) -> HTTPRequest {
         var request = self
         request.context.hop = count
         return request
     }
 
-    /// Notes whose request this is, unless that is known.
+    /// Sets id and attempt of the context, unless they are set already.
     mutating func describe(as id: UUID, attempt: Int = 1) {
         guard !hasContext || context.id != id || context.attempt != attempt else { return }
         context.describe(as: id, attempt: attempt)
     }
 
-    /// What is sent after somebody has adapted this request: all that was made of it, or, where a
-    /// redirect has led to it, what a ``RedirectGuard`` may make of it.
+    /// Returns the request to send after an adapter has changed this one: the adapted request, or
+    /// for the hop of a redirect only the changes that a ``RedirectGuard`` may make.
     package func accepting(_ adapted: HTTPRequest) -> HTTPRequest {
         guard isRedirected else { return adapted }
         var next = self

@@ -3,19 +3,31 @@ import OutletTransport
 import Synchronization
 
 extension Request {
-    /// Adds an interceptor behind the session's and the request's own; before the start.
+    /// Adds an interceptor after those of the session and of the request.
+    ///
+    /// Call it before the request is started.
+    ///
+    /// - Parameter interceptor: The interceptor.
     @discardableResult
     public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
         add(adapters: [interceptor], retriers: [interceptor])
     }
 
-    /// Adds an adapter behind the session's and the request's own; before the start.
+    /// Adds an adapter after those of the session and of the request.
+    ///
+    /// Call it before the request is started.
+    ///
+    /// - Parameter adapter: The adapter.
     @discardableResult
     public func adapt(using adapter: any RequestAdapter) -> Self {
         add(adapters: [adapter], retriers: [])
     }
 
-    /// Adds a retrier behind the session's and the request's own; before the start.
+    /// Adds a retrier after those of the session and of the request.
+    ///
+    /// Call it before the request is started.
+    ///
+    /// - Parameter retrier: The retrier.
     @discardableResult
     public func retry(using retrier: any RequestRetrier) -> Self {
         add(adapters: [], retriers: [retrier])
@@ -31,7 +43,7 @@ extension Request {
         return self
     }
 
-    /// Whether anybody adapts or retries the request.
+    /// Whether the session or the request has interceptors.
     var hasInterceptors: Bool {
         core.hasInterceptor || hasOwnInterceptor.load(ordering: .acquiring)
     }

@@ -2,13 +2,13 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What the retriers have decided, the session's own verdicts included.
+/// The decision of the retriers.
 enum RetryVerdict: Sendable {
-    /// Try again after so many seconds.
+    /// Retries after a delay in seconds.
     case retry(after: Double)
-    /// Leave the request as it is.
+    /// Does not retry.
     case leave
-    /// Leave it failed with this error.
+    /// Does not retry, and fails the request with this error.
     case fail(SessionError)
 }
 
@@ -135,12 +135,12 @@ extension Request {
         }
     }
 
-    /// Asks each retrier in turn until one answers other than ``RetryResult/doNotRetry``.
+    /// Calls each retrier in turn until one answers other than ``RetryResult/doNotRetry``.
     ///
     /// - Parameters:
-    ///   - phase: Where the request is, and must still be for the question to make sense.
-    ///   - completion: Not called once the attempt is over, but for `finishing`: there nobody
-    ///     else would go on.
+    ///   - phase: The request's phase; an answer in another phase is ignored.
+    ///   - completion: Not called if the attempt has ended, except in `finishing`, where nothing
+    ///     else continues the request.
     func ask(
         _ retriers: ArraySlice<any RequestRetrier>, of session: Session,
         about error: SessionError, attempt: Int, in phase: RequestMachine.Phase,

@@ -54,6 +54,11 @@ public protocol RequestAdapter: InterceptorTiming {
     /// Same as ``adapt(_:for:completion:)``, with the context of the request.
     ///
     /// By default it calls ``adapt(_:for:completion:)``.
+    ///
+    /// - Parameters:
+    ///   - request: The request, as changed by the adapters before.
+    ///   - state: The context of the request.
+    ///   - completion: To be called exactly once, on any thread; further calls are ignored.
     func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void)
@@ -62,6 +67,9 @@ public protocol RequestAdapter: InterceptorTiming {
     ///
     /// The default implementations of the callback forms call it.
     ///
+    /// - Parameters:
+    ///   - request: The request, as changed by the adapters before.
+    ///   - state: The context of the request.
     /// - Throws: Any error; the request fails with `SessionError.requestAdaptationFailed(error:)`.
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest
 
@@ -76,6 +84,9 @@ public protocol RequestAdapter: InterceptorTiming {
 public protocol SynchronousRequestAdapter: RequestAdapter {
     /// Returns the request to send.
     ///
+    /// - Parameters:
+    ///   - request: The request, as changed by the adapters before.
+    ///   - state: The context of the request.
     /// - Throws: Any error; the request fails with `SessionError.requestAdaptationFailed(error:)`.
     ///
     /// Thread: the one that starts the request, or the session's request queue.
@@ -191,6 +202,11 @@ public protocol RequestRetrier: InterceptorTiming {
     /// Returns the decision about a retry.
     ///
     /// The default implementation of the callback form calls it.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request; see its `response`, `error` and `retryCount`.
+    ///   - session: The request's session.
+    ///   - error: The error of the transfer, of a validator or of a serializer.
     func retry(_ request: Request, for session: Session, dueTo error: any Error) async
         -> RetryResult
 }

@@ -1,12 +1,12 @@
 import OutletHTTP
 import OutletTransport
 
-/// What middleware keeps for a request, however often its call is begun anew, until the request is over:
-/// all its handlers have run.
+/// Objects that middleware keeps for a request, over all its calls, until all handlers of the
+/// request have run.
 ///
 /// Thread: any.
 package final class RequestLifetime: Sendable {
-    /// Names it in the context of what is asked for.
+    /// The key in the context of the request.
     package enum Key: RequestContextKey { package typealias Value = RequestLifetime }
 
     private struct State {
@@ -22,16 +22,18 @@ package final class RequestLifetime: Sendable {
     }
 
     private let state = Lock(State())
-    /// The request's session, as long as it is there: requests that somebody keeps do not keep it.
+    /// The request's session; weak, so that requests do not retain it.
     package weak let session: Session?
 
     init(of session: Session?) { self.session = session }
 
-    /// What a piece of middleware keeps, made when it asks for the first time.
+    /// Returns the object of a middleware; makes it at the first call.
     ///
     /// - Parameters:
-    ///   - keeper: Whose it is.
-    ///   - end: Called once, when the request is over; at once where it is already.
+    ///   - keeper: The middleware; identifies the object.
+    ///   - make: Makes the object.
+    ///   - end: Called once with the object when the request has ended; before this returns if it
+    ///     has ended already.
     package func object<Object: AnyObject & Sendable>(
         of keeper: AnyObject, make: () -> Object, end: @escaping @Sendable (Object) -> Void
     ) -> Object {
@@ -48,7 +50,7 @@ package final class RequestLifetime: Sendable {
         return made
     }
 
-    /// The request is over.
+    /// Ends all objects, because the request has ended.
     func end() {
         let ends = state.withLock { state in
             state.isOver = true

@@ -1,29 +1,33 @@
 public import OutletTransport
 
-/// What takes part in all calls of a session, in several places at once: `Session(plugins:)`.
+/// Interceptors, layers, middleware, monitors and trust decisions that are added to a session
+/// together: `Session(plugins:)`.
 ///
-/// Every kind of request passes it: data, uploads, downloads, streams, the handshakes of WebSockets.
+/// They apply to every kind of request: data, uploads, downloads, streams and the handshakes of
+/// WebSockets.
 public protocol SessionPlugins: Sendable {
-    /// Adapt and retry all requests, behind the session's own interceptor.
+    /// Interceptors of all requests, called after the session's own interceptor.
     var interceptors: [any RequestInterceptor] { get }
-    /// See every hop on the wire, behind the session's own layers.
+    /// Layers for every hop on the wire, after the session's own layers.
     var layers: [@Sendable (_ next: any Transport) -> any Transport] { get }
-    /// Decide about redirects, behind the request's own handler.
+    /// Called for redirects that the request's own handler would follow.
     var redirectDeciders: [any RedirectDecider] { get }
-    /// Surrounds all calls, inside of the session's own middleware.
+    /// Middleware around all calls, inside the session's own middleware.
     var middleware: [any Middleware] { get }
-    /// Watch all requests, beside the session's own.
+    /// Monitors of all requests, in addition to the session's own.
     var eventMonitors: [any EventMonitor] { get }
-    /// Who decides which servers are trusted.
+    /// Returns the object that decides which servers are trusted.
     ///
     /// - Parameters:
-    ///   - manager: Decides without plugins; the usual checks if `nil`.
+    ///   - manager: Decides without plugins; `nil` for the default checks.
     ///   - verifies: Whether certificates are verified at all.
-    /// - Returns: Asked in place of `manager`.
+    /// - Returns: Used in place of `manager`; `nil` for the default checks.
     func trustDecider(
         behind manager: (any ServerTrustDeciding)?, verifies: Bool
     ) -> (any ServerTrustDeciding)?
-    /// A session begins to use them; it is not to be kept.
+    /// Called when a session begins to use the plugins.
+    ///
+    /// - Parameter session: The session; must not be retained.
     func attach(to session: Session)
 }
 
@@ -38,10 +42,16 @@ extension SessionPlugins {
     public var middleware: [any Middleware] { [] }
     /// None.
     public var eventMonitors: [any EventMonitor] { [] }
-    /// The manager.
+    /// Returns the manager.
+    ///
+    /// - Parameters:
+    ///   - manager: Decides without plugins; `nil` for the default checks.
+    ///   - verifies: Whether certificates are verified at all.
     public func trustDecider(
         behind manager: (any ServerTrustDeciding)?, verifies: Bool
     ) -> (any ServerTrustDeciding)? { manager }
     /// Does nothing.
+    ///
+    /// - Parameter session: The session.
     public func attach(to session: Session) {}
 }

@@ -235,7 +235,7 @@ import Testing
                 silent, for: request(.get, ["Cache-Control": "stale-if-error=30"]), now: now))
     }
 
-    // MARK: Whose response it is
+    // MARK: Variants and credentials
 
     @Test func `Vary selects by the request's fields, blanks aside`() throws {
         let german = request(.get, ["Accept-Language": "de, en"])
@@ -260,7 +260,7 @@ import Testing
         #expect(!common.isPersonal)
     }
 
-    // MARK: Bringing up to date
+    // MARK: Updating
 
     @Test func `a 304 renews fields, but not those of the message`() throws {
         let old = try entry(

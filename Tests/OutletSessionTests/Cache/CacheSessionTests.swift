@@ -286,7 +286,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    // MARK: What changes
+    // MARK: Other methods, redirects and streams
 
     @Test func `a change makes the session ask again`() async {
         let (session, transport) = session { job in

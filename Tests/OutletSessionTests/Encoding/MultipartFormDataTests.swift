@@ -10,7 +10,7 @@ import Testing
 
     init() throws { scratch = try TemporaryDirectory() }
 
-    // MARK: What cannot be a form
+    // MARK: Forms that cannot be encoded
 
     private func reason(
         _ form: MultipartFormData

@@ -7,7 +7,7 @@ import Testing
         _ value: any Encodable, _ encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
     ) throws -> String { try encoder.encode(value) }
 
-    // MARK: What cannot be a form
+    // MARK: Values that cannot be encoded
 
     @Test func `a root without keys is refused by its type`() {
         let error = #expect(throws: URLEncodedFormEncoder.Error.self) { try form([1, 2]) }

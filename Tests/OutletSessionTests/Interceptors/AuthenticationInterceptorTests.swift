@@ -214,7 +214,7 @@ private final class AsyncTokens: Authenticator {
         let seen = Recorder<String?>()
         session.request(address).validate().responseString { seen.record($0.value) }
         let older = try await tokens.held.values(1)[0]
-        // Replaces the credential: the active refresh becomes void, and the new one needs a refresh.
+        // The new credential makes the active refresh void, and needs a refresh, too.
         interceptor.credential = Token(value: 2, requiresRefresh: true)
         let newer = try await tokens.held.values(2)[1]
         older(.success(Token(value: 1)))

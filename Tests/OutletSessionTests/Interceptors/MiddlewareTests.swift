@@ -220,7 +220,7 @@ import Testing
     }
 }
 
-// MARK: What the tests surround calls with
+// MARK: Middleware of the tests
 
 private struct Refused: Error {}
 

@@ -24,7 +24,7 @@ import Testing
             transport: transport, configuration: configuration, interceptor: interceptor)
     }
 
-    /// Answers that wait for the gate within their bodies.
+    /// A response that waits for the gate after three bytes of its body.
     private var held: StubAnswer { StubAnswer.text("shared").waiting(atByte: 3, for: gate) }
 
     private func send(_ session: Session, _ count: Int, _ url: String? = nil) -> [DataRequest] {
@@ -44,7 +44,7 @@ import Testing
         #expect(responses.allSatisfy { $0.response?.statusCode == 200 && $0.metrics != nil })
         #expect(transport.requests.count == 1)
         #expect(Set(requests.compactMap { $0.task?.identifier }).count == 5)
-        // Later ones are not under way at the same time.
+        // A later request starts its own transfer.
         _ = await session.request(address).serializingUnserialized().response
         #expect(transport.requests.count == 2)
     }
@@ -70,7 +70,7 @@ import Testing
             session.request(address).redirect(using: .doNotFollow),
             session.request(address).onHTTPResponse { _ in },
         ]
-        // The same as the first.
+        // Equal to the first: fragment and request ID do not count.
         requests.append(session.request(address + "#part", headers: ["X-Request-ID": "1"]))
         for request in requests { request.response { seen.record($0) } }
         session.upload(Data("x".utf8), to: address).response { seen.record($0) }
@@ -86,7 +86,7 @@ import Testing
         let me = Credential(user: "me", password: "p", persistence: .none)
         let you = Credential(user: "you", password: "p", persistence: .none)
         let other = Credential(user: "me", password: "q", persistence: .none)
-        // The same but for whom they are made as, which no field says yet; the last is the first's.
+        // Equal except for the credential, which is in no field yet; the last equals the first.
         for credential in [me, you, other, nil, me] {
             let request = session.request(address)
             if let credential { request.authenticate(with: credential) }

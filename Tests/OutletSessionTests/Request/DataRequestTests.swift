@@ -180,7 +180,7 @@ import Testing
 }
 
 extension DataTask {
-    /// The value or `nil`, for tests that look at the request only.
+    /// The value; `nil` after an error.
     fileprivate var value1: Value? {
         get async { try? await value }
     }

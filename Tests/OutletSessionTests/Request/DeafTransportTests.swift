@@ -7,7 +7,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Answers from inside of its start, whatever is asked of its tasks meanwhile.
+/// Finishes transfers before `start(_:handler:)` returns, and ignores all calls to its tasks.
 private final class DeafTransport: Transport {
     private final class DeafTask: TransferTask {
         let identifier = TransferIdentifier.next()
@@ -41,12 +41,12 @@ private final class DeafTransport: Transport {
     func shutDown() {}
 }
 
-/// A request that was cancelled when the transport has answered all the same.
+/// Tests requests that are cancelled but receive a response from the transport nevertheless.
 @Suite final class DeafTransportTests: Sendable {
     private let asked = Recorder<String>()
     private let request = Lock<Request?>(nil)
 
-    /// Cancels a request before it gets an answer, and returns what was sent.
+    /// Cancels a request immediately before its response, and returns the jobs sent.
     private func send(
         _ answer: HTTPResponse, redirectHandler: (any RedirectHandler)? = nil,
         interceptor: (any RequestInterceptor)? = nil

@@ -44,7 +44,7 @@ import Testing
             .onHTTPResponse { (_, completionHandler) in asked.record(completionHandler) }
             .responseString { done.record($0.value) }
         let answer = try await asked.values(1)[0]
-        // Neither resuming again nor suspending in between takes the wait away.
+        // Suspending and resuming does not end the wait.
         request.suspend()
         request.resume()
         #expect(done.values.isEmpty)
@@ -145,7 +145,7 @@ import Testing
         #expect(try await seen.values(2) == ["request", "task"])
     }
 
-    /// Its tasks suspend their request when they are resumed, as another thread may.
+    /// A transport whose tasks suspend their request in `resume()`, as another thread could.
     private final class SuspendingTransport: Transport {
         final class SuspendingTask: TransferTask {
             let identifier = TransferIdentifier.next()

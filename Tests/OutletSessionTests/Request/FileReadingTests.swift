@@ -7,9 +7,9 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Files that are read piece after piece.
+/// Tests transfers that read files in chunks.
 @Suite struct FileReadingTests {
-    /// Tells its transfer something with the first piece, and goes on.
+    /// Calls a closure with the task at the first chunk, and proceeds.
     private final class Teller: TransferHandler {
         let pieces = Recorder<Int>()
         let ends = Recorder<TransferError?>()
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Reads a file of several pieces.
+    /// Reads a file of several chunks.
     private func read(_ teller: Teller) async throws {
         let directory = try TemporaryDirectory()
         try directory.write("", to: "long")

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(patience))) struct `What a request's handlers hold` {
     private let address = "http://example.test/"
 
-    /// Where a closure puts what it was given, and keeps it.
+    /// Stores the completion handlers that a closure was called with.
     private typealias Kept = Recorder<@Sendable (Request.ResponseDisposition) -> Void>
 
     @Test func `is released when they have run, also if it is the request`() async throws {
@@ -97,7 +97,7 @@ import Testing
         await expectGone { former == nil }
     }
 
-    /// The threads that finish a request are about to end.
+    /// Waits until `isGone` returns `true`: other threads may still finish the request.
     private func expectGone(_ isGone: () -> Bool) async {
         let deadline = ContinuousClock.now + .seconds(60) * patience
         while !isGone(), ContinuousClock.now < deadline, !Task.isCancelled { await Task.yield() }

@@ -6,7 +6,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// What a request takes along from one hop to the next: redirects, challenges, attempts.
+/// Tests what a request keeps over redirects, authentication challenges and retries.
 @Suite struct HopTests {
     private func session(
         _ answers: [StubAnswer], interceptor: (any RequestInterceptor)? = nil,
@@ -141,7 +141,7 @@ import Testing
         ).serializingString().response
         #expect(response.value == "in")
         #expect(transport.requests.last?.url?.absoluteString == "https://a.test/2")
-        // It is the same origin, once the host's policy is applied.
+        // The origin is the same after the host's HSTS policy is applied.
         #expect(transport.requests.last?.headers["Authorization"] == "Bearer t")
     }
 }

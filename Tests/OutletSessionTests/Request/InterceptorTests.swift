@@ -6,7 +6,7 @@ import OutletTesting
 import Synchronization
 import Testing
 
-/// Writes the async forms only.
+/// Implements only the `async` methods.
 private struct Asynchronous: RequestInterceptor {
     let ids = Recorder<UUID>()
 

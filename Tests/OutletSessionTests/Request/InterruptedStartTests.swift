@@ -9,9 +9,9 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// What is asked of a request while the transport takes its job, when the request has no task yet.
+/// Tests calls to a request while the transport starts its job and the request has no task yet.
 @Suite(.timeLimit(.minutes(patience))) struct InterruptedStartTests {
-    /// The kinds of requests, made without being started.
+    /// A kind of request, created without being started.
     enum Kind: CaseIterable {
         case data, upload, download, stream, webSocket
 
@@ -45,7 +45,7 @@ import Testing
     private let ended = Recorder<SessionError?>()
     private let gate = StubGate()
 
-    /// Answers once the gate is open; a WebSocket is closed after a message.
+    /// Responds after the gate is opened; a WebSocket closes after it receives a message.
     private var gated: InterruptingTransport {
         InterruptingTransport { [gate] job in
             job.request.url?.path == "/chat"
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    /// Lets what ``gated`` has begun come to its end.
+    /// Lets the transfers of ``gated`` finish.
     private func goOn(_ request: Request) {
         gate.open()
         (request as? WebSocketRequest)?.send(.string("go")) { _ in }
@@ -72,7 +72,7 @@ import Testing
             interceptor: interceptor)
     }
 
-    /// Never answers a request, and accepts a WebSocket that stays silent.
+    /// Returns a transport that never responds; it accepts WebSockets, which stay silent.
     private func silent() -> InterruptingTransport {
         InterruptingTransport { job in
             job.request.url?.path == "/chat" ? .webSocket([.echo]) : .silence
@@ -252,7 +252,7 @@ import Testing
         #expect(transport.tasks.values.count == 1)
     }
 
-    // MARK: Before a call that is awaited
+    // MARK: Before asynchronous calls
 
     @Test(arguments: Kind.allCases)
     func `a cancel before the adapter is called keeps it from being called`(
@@ -349,7 +349,7 @@ import Testing
         let session = Session(
             transport: transport, configuration: configuration, startRequestsImmediately: false)
         let request = Kind.data.make(session, ended)
-        // The request has its task, which has no transfer yet.
+        // Waits until the request has a task, whose transfer is still being started.
         transport.interrupt {
             while request.tasks.isEmpty { sched_yield() }
             request.suspend()
@@ -361,7 +361,7 @@ import Testing
         request.resume()
         goOn(request)
         #expect(try await ended.values(1)[0] == nil)
-        // What is still to be written belongs into the directory that goes now.
+        // Pending writes must end before the directory is removed.
         cache.flush()
     }
 
@@ -399,7 +399,7 @@ import Testing
     }
 }
 
-/// Lets a test do something while a transfer is begun, and before it is suspended.
+/// Calls closures of a test while a transfer is started and before it is suspended.
 private final class LateTransport: TransportLayer {
     struct Course: Sendable {
         var duringStart: (@Sendable () -> Void)?

@@ -6,7 +6,7 @@ import OutletTesting
 import OutletTestSupport
 import Testing
 
-/// Handlers that come late, or while others are being called.
+/// Tests handlers that are added late, or while others are being called.
 @Suite struct LateHandlerTests {
     let address = "http://example.test/"
     let transport = StubTransport { _ in .text("x") }

@@ -8,15 +8,20 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// A kind of request, with the progress that belongs to it.
+/// A kind of request, and its progress: upload or download.
 enum ProgressKind: CaseIterable {
     case data, upload, download, stream
 
-    /// Begins a request.
+    /// Starts a request that records its progress and its completion.
     ///
     /// - Parameters:
-    ///   - progress: Where progress is reported.
-    ///   - completions: Where the completion is called; `nil` for wherever a task is resumed.
+    ///   - session: The session.
+    ///   - address: The URL.
+    ///   - progress: The queue of the progress closure.
+    ///   - completions: The queue of the completion; with `nil`, a data request is awaited by a
+    ///     task, and the other kinds use their default queue.
+    ///   - told: Records "progress" and "completion".
+    /// - Returns: The request.
     func begin(
         _ session: Session, _ address: String, progress: DispatchQueue,
         completions: DispatchQueue?, _ told: Recorder<String>
@@ -214,7 +219,7 @@ enum ProgressKind: CaseIterable {
             answer.stallsAtFailure = true
             answer.failureOffset = 20
         }
-        // A cancel does not wait, whatever the patience.
+        // A cancellation does not wait for progress closures, however long the patience is.
         let session = session(answer, patience: isCancelled ? 3600 : 0.05)
         let told = Recorder<String>()
         let queue = DispatchQueue(label: "progress")
@@ -257,7 +262,7 @@ enum ProgressKind: CaseIterable {
         let hasBegun = order.begin()
         #expect(hasBegun)
         order.dropQueued()
-        // One runs, the other is dropped.
+        // One call is running, the other was dropped.
         #expect(order.holdsCompletions)
         _ = order.end()
         #expect(!order.holdsCompletions)

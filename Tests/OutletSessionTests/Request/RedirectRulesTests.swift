@@ -6,7 +6,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// What the next request of a redirect is, as a value.
+/// Tests the rules for the next request after a redirect, as pure functions.
 @Suite struct RedirectRulesTests {
     private func next(
         _ from: String, _ location: String, code: Int = 307, method: HTTPMethod = .get,
@@ -42,7 +42,7 @@ import Testing
         .get, .head, .post, .put, .patch, .delete, .options, .trace, HTTPMethod(rawValue: "QUERY"),
     ]
 
-    /// The method that follows; `GET` loses the body.
+    /// Returns the method of the next request; a changed method drops the body.
     private static func method(after method: HTTPMethod, code: Int) -> HTTPMethod {
         switch (code, method) {
         case (301, .post), (302, .post): .get
@@ -163,7 +163,7 @@ import Testing
         #expect(error?.reason.contains(name) == true)
     }
 
-    // MARK: What plugins make of a redirected request
+    // MARK: Redirected requests changed by plugins
 
     @Test(arguments: [
         ("http://a.test/other", "Bearer t", "a.test"), ("http://b.test/", nil, nil),
@@ -189,5 +189,5 @@ import Testing
     }
 }
 
-/// What somebody notes in a request.
+/// A custom value in a request's context.
 private enum Mine: RequestContextKey { typealias Value = String }

@@ -98,7 +98,7 @@ import Testing
         _ = machine.beginEvaluating(attempt: 1)
         _ = machine.willRetry(attempt: 1)
         _ = machine.retryNow(attempt: 1)
-        // Of the second attempt, which is being set up, the first one's late answers say nothing.
+        // Late results of the first attempt do not change the second one, which is being set up.
         #expect(machine.didSetUp(attempt: 1) == .nothing)
         #expect(machine.beginEvaluating(attempt: 1) == false)
         #expect(machine.willRetry(attempt: 1) == false)
@@ -135,7 +135,7 @@ import Testing
         _ = machine.didSetUp(attempt: 1)
         _ = machine.beginEvaluating(attempt: 1)
         _ = machine.beginFinishing()
-        // No retrier is called: values are being delivered, and a cancel comes too late.
+        // No retrier is called: values are being delivered, and it is too late to cancel.
         #expect(machine.cancel() == nil)
         machine.beginConsulting()
         #expect(machine.isConsulting)
@@ -189,7 +189,7 @@ import Testing
         #expect(machine.cancel() == nil)
     }
 
-    /// What happens to a request, by itself or from outside.
+    /// A transition of the state machine.
     private enum Step: CaseIterable {
         case resume, suspend, cancel, ahead, setUp, lateSetUp, evaluate, retry, retryNow, finish
         case didFinish
@@ -201,7 +201,7 @@ import Testing
             var sent: [Int] = []
             var finishes = 0
         }
-        // Tens of thousands of orders: only what is wrong is recorded.
+        // Tens of thousands of orders: only failures are recorded.
         var faults: [String] = []
         func check(_ isRight: Bool, _ path: [Step], _ fault: @autoclosure () -> String) {
             if !isRight { faults.append("\(path): \(fault())") }
@@ -234,7 +234,7 @@ import Testing
                 case .retry:
                     guard attempt > 0, next.machine.willRetry(attempt: attempt) else { continue }
                     check(run.machine.state != .cancelled, path, "retried after a cancel")
-                    // A value's failure begins another attempt: the end has not come.
+                    // A serializer's failure starts another attempt, so the request has not ended.
                     next.finishes = 0
                 case .retryNow: action = next.machine.retryNow(attempt: attempt)
                 case .finish:
@@ -248,7 +248,7 @@ import Testing
                 }
                 if action == .finish { next.finishes += 1 }
                 if action == .startTransfer { next.sent.append(next.machine.attempt) }
-                // Only steps that change anything lead on.
+                // Steps that change nothing are not followed.
                 let isSame =
                     next.machine.phase == run.machine.phase
                     && next.machine.state == run.machine.state
@@ -265,7 +265,7 @@ import Testing
 
     // MARK: Middleware
 
-    /// A request whose middleware is at work.
+    /// Returns the machine of a request whose middleware is running.
     private func intercepted() -> RequestMachine {
         var machine = RequestMachine()
         _ = machine.resume()
@@ -310,7 +310,7 @@ import Testing
         #expect(machine.beginIntercepting(attempt: 1) == false)
     }
 
-    // MARK: Holds and hops
+    // MARK: Holds and redirects
 
     @Test func `a transfer goes on when nothing holds it any more`() {
         var machine = RequestMachine()

@@ -5,13 +5,13 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Redirects count for one attempt.
+/// Tests that the limit of redirects applies to each attempt separately.
 @Suite struct RetriedRedirectTests {
     private let retrier = Retrier { request, _, _, completion in
         completion(request.retryCount < 1 ? .retry : .doNotRetry)
     }
 
-    /// Leads over two redirects to an answer of a table, the first of which is a lost connection.
+    /// Redirects twice, then answers with the next of the given responses, or with a text.
     private func session(
         maximumRedirects: Int, atEnd answers: [StubAnswer]
     ) -> (Session, StubTransport) {
@@ -47,7 +47,7 @@ import Testing
         #expect(await allowed.request("http://a.test/1").serializingString().response.error == nil)
         let (refused, transport) = session(maximumRedirects: 1, atEnd: [])
         let response = await refused.request("http://a.test/1").serializingString().response
-        // The retrier has asked for one more attempt, which ends in the same way.
+        // The retrier requests one more attempt, which ends in the same way.
         #expect(response.error?.transferError?.code == .httpTooManyRedirects)
         #expect(transport.requests.map(\.url?.path) == ["/1", "/2", "/1", "/2"])
     }

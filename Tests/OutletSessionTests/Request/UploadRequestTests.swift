@@ -28,7 +28,7 @@ private struct UploadMonitor: EventMonitor {
     }
 }
 
-/// Fails the first so many times, then gives bytes.
+/// Throws at the first `failures` calls, then returns data.
 private final class Flaky: UploadableConvertible {
     struct NotYet: Error {}
     private let calls = Atomic(0)

@@ -48,7 +48,7 @@ private struct Nothing: Decodable, EmptyResponse {
                     continue
                 }
             }
-            // An error from before is thrown as it is.
+            // A previous error is thrown unchanged.
             #expect(throws: Failed.self) {
                 _ = try serializer.serialize(
                     request: nil, response: nil, data: Data("1".utf8), error: Failed())

@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// When requests are made ready: with their first `resume()`, or as soon as they exist.
+/// Tests lazy and eager setup of requests: at the first `resume()`, or at creation.
 @Suite(.timeLimit(.minutes(patience))) struct RequestSetupTests {
     let address = "http://example.test/get"
     let recorder = EventRecorder()
@@ -64,7 +64,7 @@ import Testing
     @Test func `the pipeline runs once, however often a request is resumed and suspended`()
         async throws
     {
-        // Dropping a session would shut down the transport they share.
+        // Both sessions share a transport, which a released session would shut down.
         let sessions = [session(.lazy), session(.eager)]
         for session in sessions {
             let interceptor = Counting()
@@ -177,7 +177,7 @@ import Testing
         let request = session.request(
             address, requestModifier: { _ in throw Counting.Refusal(call: 1) })
         _ = try await recorder.requestEvents()
-        // Its end is reported before it is reached.
+        // The event is reported before the request is finished.
         while !request.isFinished, !Task.isCancelled { await Task.yield() }
         #expect(transport.requests.isEmpty)
         let response = await request.serializingString().response

@@ -6,13 +6,13 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Layers of the user's, on the wire.
+/// Tests user-defined transport layers.
 @Suite struct SessionLayersTests {
     private final class Marks: Sendable {
         let all = Lock([String]())
     }
 
-    /// Adds a field, and notes what it has seen.
+    /// Appends its name to a field, and records the paths of its jobs.
     private final class Marking: TransportLayer {
         let next: any Transport
         private let name: String
@@ -52,7 +52,7 @@ import Testing
         let request = session.request("http://a.test/from")
         _ = await request.serializingData().response
         _ = await session.request("http://a.test/from").serializingData().response
-        // The second answer of /to is keyed by the cookie that the first has set.
+        // The first response of /to has set a cookie, which is part of the key of the second one.
         let count = transport.requests.count
         _ = await session.request("http://a.test/to").serializingData().response
         #expect(transport.requests.count == count)

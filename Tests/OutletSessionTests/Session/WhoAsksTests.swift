@@ -8,7 +8,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Who gets what a server has said to somebody: caches, cookies, HSTS.
+/// Tests that responses, cookies and HSTS policies are not shared between users.
 @Suite struct WhoAsksTests {
     private func session(
         _ cache: ResponseCache, _ transport: StubTransport
@@ -23,7 +23,7 @@ import Testing
         StubTransport { _ in StubAnswer(headers: ["Cache-Control": field], body: Data("x".utf8)) }
     }
 
-    /// How a request may say who asks.
+    /// The ways in which a request can identify its user.
     private static let ways: [@Sendable (_ name: String?) -> HTTPRequest] = [
         { field("Authorization", $0.map { "Bearer \($0)" }) },
         { field("Cookie", $0.map { "id=\($0)" }) },
@@ -132,7 +132,7 @@ import Testing
             let bytes = try Data(contentsOf: directory.url.appending(path: name))
             #expect(bytes.firstRange(of: Data("geheim".utf8)) == nil)
         }
-        // What is public is stored, without who has asked for it.
+        // Public responses are stored, without the user's secrets.
         #expect(names.isEmpty == (directives == "max-age=60"))
     }
 

@@ -7,12 +7,12 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Every way to await a request, ended from either side: the awaiting task, or the request.
+/// Tests every way to await a request, cancelled through the awaiting task or the request.
 @Suite(.timeLimit(.minutes(patience))) struct AsyncCancellationTests {
-    /// Who ends it.
+    /// What is cancelled.
     enum Side: CaseIterable { case task, request }
 
-    /// A request, and what awaits it to its end.
+    /// A request, and a closure that awaits its end.
     struct Case: Sendable {
         let request: Request
         let wait: @Sendable () async -> SessionError?
@@ -21,7 +21,7 @@ import Testing
     private let url = "http://example.test/slow"
     private let sessions = KeptSessions()
 
-    /// Answers with a head and four bytes, or opens a WebSocket; then nothing more comes.
+    /// Responds with a head and four bytes, or opens a WebSocket, and then stays silent.
     private var session: Session {
         sessions.make(
             StubTransport { job in
@@ -107,7 +107,7 @@ import Testing
             let error = await task.value
             #expect(one.request.isCancelled)
             #expect(one.request.error?.isExplicitlyCancelledError == true)
-            // A loop that its task has left gets no completion any more.
+            // A loop that ends because its task is cancelled does not receive the completion.
             if let error { #expect(error.isExplicitlyCancelledError) }
             if side == .request { #expect(error != nil) }
         }

@@ -20,7 +20,7 @@ import Testing
         Session(transport: StubTransport(answers: answers))
     }
 
-    /// An event as a line.
+    /// Returns a text for an event.
     private func line<Value, Failure>(
         _ stream: DataStreamRequest.Stream<Value, Failure>
     ) -> String {
@@ -225,7 +225,7 @@ import Testing
         }
         request.resume()
         try await passed.values(5)
-        // Another user's resume does not let it run over.
+        // Calling `resume()` from outside does not lift the buffer's limit.
         request.suspend()
         request.resume()
         first.open()

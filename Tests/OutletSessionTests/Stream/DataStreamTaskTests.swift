@@ -15,7 +15,7 @@ import Testing
             ]))
     }
 
-    /// Sends some bytes, then nothing until it is cancelled.
+    /// Sends four bytes of the body, then nothing until the request is cancelled.
     private var stalling: Session {
         var answer = StubAnswer(body: Data("01234567".utf8), chunkSize: 4)
         answer.failureOffset = 4

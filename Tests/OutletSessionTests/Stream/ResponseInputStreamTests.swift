@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// A body that is read like a file, on a thread that may wait.
+/// Tests bodies that are read from a stream, on a thread that may block.
 @Suite(.timeLimit(.minutes(patience))) struct ResponseInputStreamTests {
     private let address = "http://example.test/body"
     private let sessions = KeptSessions()
@@ -16,7 +16,7 @@ import Testing
         sessions.make(StubTransport(answers: answers))
     }
 
-    /// Reads to the end, so many bytes at a time, on a thread of its own.
+    /// Reads to the end, at most `size` bytes per call, on a separate thread.
     private func read(
         _ stream: ResponseInputStream, by size: Int = 3
     ) async throws -> (bytes: [UInt8], last: Int) {
@@ -39,7 +39,7 @@ import Testing
         return try await result.value()
     }
 
-    /// Reads one byte; on a thread that may wait, which those of tests may not.
+    /// Reads one byte on a separate thread; threads of tests must not block.
     private func readByte(_ stream: ResponseInputStream) async throws -> (count: Int, byte: UInt8) {
         let result = Once<(count: Int, byte: UInt8)>()
         try onOwnThread {
@@ -139,7 +139,8 @@ import Testing
             passed.record($0.completedUnitCount)
         }
         let stream = try #require(request.asInputStream(bufferSize: 20))
-        // Twenty bytes that count as read, sixteen that do not, and the piece that is too much.
+        // 20 bytes in the stream's buffer, which count as read, 16 that do not, and the chunk that
+        // exceeds the limit.
         try await passed.values(10)
         #expect((passed.values.last ?? 0) <= 20 + 16 + 4)
         #expect(try await read(stream).bytes.count == 400)

@@ -16,7 +16,7 @@ import Testing
         return values
     }
 
-    /// Fails, is redirected, then succeeds.
+    /// The first attempt fails; the second is redirected and succeeds.
     private var session: Session {
         Session(
             transport: StubTransport(answers: [
@@ -35,7 +35,7 @@ import Testing
         #expect(taken == Array(0..<1000))
     }
 
-    /// All values, if nothing else has run on the main actor in between.
+    /// Returns all values; `nil` if other code has run on the main actor in between.
     @MainActor private static func takeAll(of values: StreamOf<Int>) async -> [Int]? {
         let others = Recorder<Int>()
         let iterator = values.makeAsyncIterator()

@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// Lines that each copy what came before would take hours.
+    /// If each line copied the data of the lines before it, the test would take hours.
     @Test(.timeLimit(.minutes(1)), arguments: ["data\n", "data:x\r", "data: x\r\n"])
     func `an event of very many lines is read in one go`(line: String) {
         let count = 400_000
@@ -123,7 +123,7 @@ import Testing
     func `a response that is no event stream ends with an error of its status and type`(
         other: (status: Int, type: String?), isTask: Bool
     ) async throws {
-        // One that never ends is not waited for.
+        // The request must not wait for the end of the body: this one never ends.
         var answer = answer(other.status, other.type, "data: 1\n\n")
         answer.stallsAtFailure = true
         answer.failureOffset = 100

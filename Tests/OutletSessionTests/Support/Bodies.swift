@@ -3,7 +3,7 @@ import OutletHTTP
 import OutletTestSupport
 
 extension TemporaryDirectory {
-    /// How many files of this directory the process has open.
+    /// Returns the number of files in this directory that the process has open.
     func openFiles() throws -> Int {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter { name in
             let target = try? FileManager.default.destinationOfSymbolicLink(
@@ -13,7 +13,7 @@ extension TemporaryDirectory {
     }
 }
 
-/// A stream that gives nothing but an error.
+/// A stream whose reads throw.
 final class BrokenStream: BodyStream {
     struct Broken: Error {}
 

@@ -4,12 +4,12 @@ import OutletSession
 import OutletTesting
 import OutletTransport
 
-/// A piece of content as a server has it: answers ranges, and breaks off at a given byte.
+/// A server's resource: answers range requests, and can lose the connection at a given byte.
 final class Content: Sendable {
     struct State {
         var bytes: Data
         var tag: String?
-        /// After how many bytes of the body the next answers break off, in turn.
+        /// The numbers of body bytes after which the next responses fail, in order.
         var breaks: [Int]
     }
 

@@ -2,14 +2,14 @@ import OutletHTTP
 import OutletSession
 import Synchronization
 
-/// Counts its calls, and retries until it was asked so often.
+/// Counts its calls, and retries until the retrier has been called `limit` times.
 final class Counting: RequestInterceptor {
     let adapted = Atomic(0)
     let retried = Atomic(0)
     let limit: Int
     let result: RetryResult
 
-    /// Which calls of `adapt` fail, the first being 1.
+    /// The numbers of the calls of `adapt` that fail; the first is 1.
     let refusals: Set<Int>
 
     init(until limit: Int = 2, result: RetryResult = .retry, refusing refusals: Set<Int> = []) {
@@ -22,7 +22,7 @@ final class Counting: RequestInterceptor {
         let call: Int
     }
 
-    /// How often it adapted, and how often it was asked to retry.
+    /// The number of calls of `adapt`, and of `retry`.
     var calls: [Int] { [adapted.load(ordering: .relaxed), retried.load(ordering: .relaxed)] }
 
     func adapt(

@@ -5,11 +5,11 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// A stub transport that calls a closure while it takes a job: its caller has no task by then.
+/// A stub transport that calls a closure while it starts a job, before its caller has a task.
 final class InterruptingTransport: Transport {
-    /// What answers.
+    /// The transport that answers.
     let stub: StubTransport
-    /// The tasks that it has begun.
+    /// The tasks that were started.
     let tasks = Recorder<any TransferTask>()
     private let interruption = Lock<(number: Int, call: @Sendable () -> Void)?>(nil)
     private let count = Lock(0)
@@ -18,14 +18,19 @@ final class InterruptingTransport: Transport {
         stub = StubTransport(responder)
     }
 
-    /// The task that was begun last, once there are so many: the thread that has begun one may come to
-    /// note it after the next.
+    /// Waits for `count` tasks, and returns the one that was started last.
+    ///
+    /// Compares identifiers, because threads that start tasks may record them in another order.
     func latest(of count: Int) async throws -> any TransferTask {
         let all = try await tasks.values(count)
         return try #require(all.max { $0.identifier < $1.identifier })
     }
 
-    /// Calls `body` inside the start of that transfer; the first is number 1.
+    /// Calls `body` once, while the transfer with the given number is started.
+    ///
+    /// - Parameters:
+    ///   - number: The number of the transfer; the first is 1.
+    ///   - body: Called on the thread that starts the transfer.
     func interrupt(start number: Int = 1, with body: @escaping @Sendable () -> Void) {
         interruption.withLock { $0 = (number, body) }
     }

@@ -1,7 +1,7 @@
 import OutletSession
 import OutletTransport
 
-/// Errors that transports meet.
+/// Errors of transports.
 enum TransferErrors {
     static let lost = TransferError(code: .networkConnectionLost, reason: "connection lost")
 }

@@ -90,7 +90,7 @@ import Testing
         PublicKey(der: Data(), sha256: Data(repeating: byte, count: 32))
     }
 
-    /// Makes evaluators that differ from each other, each time anew.
+    /// Creates new evaluators at each call, all different from each other.
     private static func evaluators() throws -> [any ServerTrustEvaluating] {
         let list = RevocationList(bytes: Data("list".utf8))
         return try [

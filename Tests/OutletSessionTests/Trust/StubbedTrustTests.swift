@@ -6,7 +6,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Managers before a stub.
+/// Tests server trust managers with a stub transport.
 @Suite struct StubbedTrustTests {
     private struct Refused: Error {}
 

@@ -10,7 +10,7 @@ private struct Value: Codable, Equatable, Sendable {
     var string = "s"
 }
 
-/// The async API in upstream's spelling.
+/// Calls the `async` API with upstream's names.
 @Suite(.timeLimit(.minutes(patience))) struct UpstreamAsyncTests {
     let url = "http://example.test/get"
     let AF = Session(transport: StubTransport { _ in .json(#"{"string":"s"}"#) })
@@ -92,7 +92,7 @@ private struct Value: Codable, Equatable, Sendable {
 
     @Test func `streams of a request's life`() async {
         let request = AF.request(url)
-        // An iterator watches from its making on.
+        // An iterator receives values from its creation on.
         var heads = request.httpResponses().makeAsyncIterator()
         var requests = request.urlRequests().makeAsyncIterator()
         var tasks = request.urlSessionTasks().makeAsyncIterator()

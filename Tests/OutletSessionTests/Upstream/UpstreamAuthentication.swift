@@ -16,7 +16,7 @@ private struct OAuthCredential: AuthenticationCredential {
 
 private enum OAuthError: Error { case refreshNetworkFailure }
 
-/// Counts what it is asked.
+/// Counts the calls of its methods.
 private final class OAuthAuthenticator: Authenticator {
     private struct Counts {
         var apply = 0
@@ -27,7 +27,7 @@ private final class OAuthAuthenticator: Authenticator {
     private let counts = Lock(Counts())
     private let refreshResult: Result<OAuthCredential, any Error>?
 
-    /// How often apply, refresh, didRequest and isRequest were called.
+    /// The numbers of calls of `apply`, `refresh`, `didRequest` and `isRequest`.
     var calls: [Int] {
         counts.withLock { [$0.apply, $0.refresh, $0.didFail, $0.isAuthenticated] }
     }
@@ -50,7 +50,7 @@ private final class OAuthAuthenticator: Authenticator {
             return counts.refresh
         }
         let result = refreshResult ?? .success(OAuthCredential(accessToken: "a\(count)"))
-        // Late, so that others come to wait for it.
+        // Delayed, so that other requests wait for it.
         DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) { completion(result) }
     }
 
@@ -71,7 +71,7 @@ private final class OAuthAuthenticator: Authenticator {
     }
 }
 
-/// The next of some paths at each attempt.
+/// Sets the next of the given paths at each attempt.
 private final class PathAdapter: RequestAdapter {
     private let paths: Lock<[String]>
 
@@ -89,13 +89,13 @@ private final class PathAdapter: RequestAdapter {
     }
 }
 
-/// How often an authenticator is asked what, as upstream's is.
+/// Tests that the methods of an authenticator are called as often as with upstream.
 @Suite struct UpstreamAuthenticationTests {
     private typealias Interceptor = OutletSession.Interceptor
     private let url = "http://example.test/get"
     private let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "monitor"))
 
-    /// Answers with the status that the path ends with; 200 without one.
+    /// Responds with the status code at the end of the path; 200 without one.
     private let transport = StubTransport { job in
         guard job.request.url?.scheme != nil else { return .failure(URLError(.unsupportedURL)) }
         return .status(Int(job.request.url?.lastPathComponent ?? "") ?? 200)
@@ -174,7 +174,7 @@ private final class PathAdapter: RequestAdapter {
         let gone = OAuthAuthenticator()
         let interceptor = AuthenticationInterceptor(
             authenticator: gone, credential: OAuthCredential())
-        // One for each of the two requests.
+        // One gate for each of the two requests.
         let gates = (try Gate(), try Gate())
         let asked = Lock(0)
         let credentials = Lock<[OAuthCredential?]>([nil, OAuthCredential(accessToken: "a1")])

@@ -31,7 +31,7 @@ extension Session {
     }
 }
 
-/// Caches and their handlers in upstream's spelling.
+/// Uses caches and their handlers with upstream's names.
 @Suite struct UpstreamCacheTests {
     let url = "http://example.test/response-headers"
     let directory: TemporaryDirectory

@@ -8,7 +8,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Addresses, reachability and compression in upstream's spelling.
+/// Uses URLs, reachability and compression with upstream's names.
 @Suite struct UpstreamFeatureTests {
     private let url = "http://example.test/get"
     private let transport = StubTransport { _ in .status(200) }

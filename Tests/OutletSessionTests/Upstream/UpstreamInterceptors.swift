@@ -9,7 +9,7 @@ import OutletTransport
 import Synchronization
 import Testing
 
-/// An interceptor written for upstream: callbacks, and the retrier's alone.
+/// An interceptor written for upstream, with completion closures.
 private final class UpstreamInterceptor: RequestInterceptor {
     func adapt(
         _ urlRequest: URLRequest, for session: Session,
@@ -93,7 +93,7 @@ private struct UpstreamRedirector: RedirectHandler {
     ) { completion(request) }
 }
 
-/// Interceptors, policies and handlers in upstream's spelling.
+/// Uses interceptors, policies and handlers with upstream's names.
 @Suite struct UpstreamInterceptorTests {
     let url = "http://example.test/get"
 

@@ -9,7 +9,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// A monitor in upstream's spelling, each method of which says its name.
+/// A monitor with upstream's names, whose methods record their names.
 private final class UpstreamMonitor: EventMonitor {
     let queue = DispatchQueue(label: "peer.monitor")
     let names = Recorder<String>()
@@ -172,7 +172,7 @@ private final class UpstreamMonitor: EventMonitor {
             .response
         response.removeFiles()
         #expect(response.value == "one, two, three")
-        // One of the download that was lost, and one of that which goes on.
+        // One event of the interrupted download, and one of the resumed download.
         let seen = try await names(until: "parsed download", times: 2)
         let told = seen.filter { $0.contains("downloadTask") && !$0.contains("didWriteData") }
         #expect(

@@ -5,8 +5,8 @@ import OutletObservation
 import OutletSession
 import OutletTransport
 
-// Upstream's names for what has others here. Code that is written for upstream compiles with this
-// file beside it; the files around it hold calls in upstream's spelling that prove so.
+// Upstream's names for API that has other names here. Code written for upstream compiles together
+// with this file; the other files of this directory contain such code.
 
 typealias AFError = SessionError
 typealias AFResult<Success> = Result<Success, SessionError>

@@ -19,7 +19,7 @@ private struct Multipart: URLRequestConvertible {
     }
 }
 
-/// A subclass may override what upstream lets it override.
+/// Overrides methods that upstream declares `open`.
 private final class TracingSession: Session, @unchecked Sendable {
     let urls = Recorder<String>()
 
@@ -43,7 +43,7 @@ private final class TracingSession: Session, @unchecked Sendable {
     }
 }
 
-/// Requests in upstream's spelling: each factory with all of its parameters, and with none.
+/// Calls each request factory with upstream's names: with all optional parameters, and with none.
 @Suite(.timeLimit(.minutes(patience))) struct UpstreamRequestTests {
     let url = "http://example.test/get"
     let AF = Session(transport: StubTransport { _ in .json(#"{"property":"one"}"#) })

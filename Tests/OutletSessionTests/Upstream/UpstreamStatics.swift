@@ -7,20 +7,20 @@ import OutletTestSupport
 import OutletTesting
 import Testing
 
-// What code beside upstream adds to its types, and we must not have added already.
+// Conformances that code written for upstream adds; the library must not declare them itself.
 extension RetryResult: Equatable {
-    /// Whether both ask for the same.
+    /// Whether both request the same retry and delay.
     public static func == (lhs: RetryResult, rhs: RetryResult) -> Bool {
         lhs.retryRequired == rhs.retryRequired && lhs.delay == rhs.delay
     }
 }
 
 extension Bool: EmptyResponse {
-    /// What stands for no body.
+    /// The value for an empty body.
     public static func emptyValue() -> Bool { true }
 }
 
-/// Static members, and the retrier that waits for a network, in upstream's spelling.
+/// Uses static members, and the retrier that waits for a network, with upstream's names.
 @Suite struct UpstreamStaticTests {
     private let url = "http://example.test/get"
     private let stops = Recorder<Bool>()
@@ -67,7 +67,7 @@ extension Bool: EmptyResponse {
         #expect(RetryResult.retryWithDelay(1) != .retryWithDelay(2))
     }
 
-    /// 404 first, then 200, as for a request that is made again.
+    /// Responds with 404, then with 200 to the retry.
     private let session = Session(
         transport: StubTransport(answers: [.status(404), .text("x")]))
 
@@ -97,7 +97,7 @@ extension Bool: EmptyResponse {
         let request = session.request(url, interceptor: retrier).validate()
         let result = await request.serializingData().result
         #expect(!result.isSuccess && request.tasks.count == 1)
-        // The retrier is asked again about the serializer, which fails for the same reason.
+        // The retrier is called again for the serializer, which fails for the same reason.
         #expect(stops.values == [true, true])
     }
 

@@ -6,7 +6,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// What takes the place of a protocol class: it sees each request before another transport carries it.
+/// Replaces a `URLProtocol` class: sees each request before another transport performs it.
 private final class TaggingTransport: Transport {
     private let inner: any Transport
     let seen = Recorder<String>()
@@ -27,7 +27,7 @@ private final class TaggingTransport: Transport {
     func shutDown() { inner.shutDown() }
 }
 
-/// Transports of one's own, where upstream has protocol classes of its system's.
+/// Tests user-defined transports, which replace `URLProtocol` classes.
 @Suite(.timeLimit(.minutes(3))) struct UpstreamTransportTests {
     @Test func `each hop of each kind of request passes through`() async throws {
         let network = StubTransport { job in
@@ -48,7 +48,7 @@ private final class TaggingTransport: Transport {
         let upload = session.upload(Data("body".utf8), to: "http://example.test/to")
         let response = await upload.validate().serializingString().response
         #expect(response.value == "x")
-        // The request itself does not know what was added below it.
+        // The request does not contain fields that the transport has added.
         #expect(response.request?.headers["X-Tagged"] == nil)
         #expect(
             transport.seen.values == ["/from", "/to", "/from", "/to", "/from", "/to", "/to"])

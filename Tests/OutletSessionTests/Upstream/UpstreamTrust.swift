@@ -26,7 +26,7 @@ private struct Refusing: ServerTrustEvaluating {
     func evaluate(_ trust: SecTrust, forHost host: String) throws { throw Refused() }
 }
 
-/// A verifier that has proved the chain as it was sent, or found what is wrong.
+/// A verifier that accepts the chain as it was sent, or reports a fault.
 private struct Verifier: TrustVerifier {
     var fault: TrustFault?
     var host = "example.test"
@@ -52,7 +52,7 @@ extension TrustFault {
     fileprivate static let unknownAuthority = TrustFault(code: 19, reason: "unknown authority")
 }
 
-/// Server trust in upstream's spelling.
+/// Uses server trust with upstream's names.
 @Suite struct UpstreamTrustTests {
     private func take(_ evaluator: any ServerTrustEvaluating) {}
 
@@ -170,7 +170,7 @@ extension TrustFault {
             let pin = [certificate(number)]
             #expect(reason(.pinnedCertificates(certificates: pin), trust()) == nil)
             #expect(reason(.publicKeys(keys: pin.publicKeys), trust()) == nil)
-            // A good pin does not heal a bad chain, unless the chain is not looked at.
+            // A matching pin does not make up for an invalid chain, unless validation is disabled.
             #expect(reason(.pinnedCertificates(certificates: pin), expired) != nil)
             #expect(
                 reason(

@@ -38,7 +38,7 @@ private struct CustomEncoding: ParameterEncoding {
     { try urlRequest.asURLRequest() }
 }
 
-/// Values, encoders, serializers and errors in upstream's spelling.
+/// Uses values, encoders, serializers and errors with upstream's names.
 @Suite struct UpstreamValueTests {
     let url = URL(filePath: "/form")
 

@@ -22,7 +22,7 @@ private struct Chat: URLRequestConvertible {
     }
 }
 
-/// Text that is upper-cased: a serializer written for upstream.
+/// A serializer written for upstream: converts text to upper case.
 private struct Shouting: WebSocketMessageSerializer {
     struct NoText: Error {}
 
@@ -32,7 +32,7 @@ private struct Shouting: WebSocketMessageSerializer {
     }
 }
 
-/// WebSockets in upstream's spelling.
+/// Uses WebSockets with upstream's names.
 @Suite(.timeLimit(.minutes(patience))) struct UpstreamWebSocketTests {
     let url = "ws://example.test/chat"
     private let sessions = KeptSessions()

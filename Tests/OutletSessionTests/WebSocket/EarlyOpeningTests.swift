@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// A WebSocket that is open before `webSocketRequest` has returned it.
+/// Tests a WebSocket that opens before the transport's `connect(_:handler:)` has returned.
 @Suite struct EarlyOpeningTests {
     @Test func `one that was closed in order meanwhile is not cut off afterwards`() async throws {
         let transport = LateTransport(closed: try Gate(), started: try Gate())
@@ -15,7 +15,7 @@ import Testing
         let events = Recorder<String>()
         let request = session.webSocketRequest(
             to: "ws://example.org/", shouldAutomaticallyResume: false)
-        // The thread that starts the request waits in the transport until it was closed.
+        // The thread that starts the request waits in the transport until the WebSocket is closed.
         DispatchQueue(label: "starts").async {
             request.streamMessageEvents(on: DispatchQueue(label: "hears")) { event in
                 if case .connected = event.kind {
@@ -57,7 +57,7 @@ import Testing
     }
 }
 
-/// Gives a connection away only once it was closed.
+/// Returns a connection only after the gate `closed` is opened.
 private final class LateTransport: Transport {
     let closed: Gate
     let started: Gate
@@ -87,7 +87,7 @@ private final class LateTransport: Transport {
     func shutDown() { base.shutDown() }
 }
 
-/// Counts how often it was told to end at once.
+/// Counts the calls of `cancel()`.
 private final class CountingConnection: WebSocketConnection {
     private let inner: any WebSocketConnection
     private let count = Lock(0)

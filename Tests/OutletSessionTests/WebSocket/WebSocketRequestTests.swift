@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// What a WebSocket's request does with what a transport tells it.
+/// Tests how WebSocket requests handle the events of their transport.
 @Suite(.timeLimit(.minutes(patience))) final class WebSocketRequestTests: Sendable {
     private let sessions = KeptSessions()
 
@@ -219,7 +219,7 @@ import Testing
     }
 }
 
-/// A transport that implements what it must, and no more.
+/// A transport that implements only the required methods.
 private final class PlainTransport: Transport {
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         StubTransport(answers: [.status(200)]).start(job, handler: handler)
@@ -229,7 +229,7 @@ private final class PlainTransport: Transport {
 }
 
 extension SessionError {
-    /// The transfer's failure, if it was one.
+    /// The error of a failed transfer; `nil` for other errors.
     var failure: TransferError? {
         guard case .sessionTaskFailed(let error) = self else { return nil }
         return error as? TransferError
@@ -237,7 +237,7 @@ extension SessionError {
 }
 
 extension WebSocketRequest {
-    /// What happens to the end, in words.
+    /// Returns the names of all events until the end.
     func events() async -> [String] {
         var names: [String] = []
         for await event in webSocketTask().streamingMessageEvents() {

@@ -8,7 +8,7 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Sending, pinging, closing, and the pipeline of the handshake.
+/// Tests sending, pings, closing, and the request pipeline of the handshake.
 @Suite(.timeLimit(.minutes(patience))) final class WebSocketSendingTests: Sendable {
     private let sessions = KeptSessions()
 
@@ -82,7 +82,7 @@ import Testing
         request.streamMessageEvents(on: queue) { event in
             if case .connected = event.kind {
                 event.socket?.send(.string("x"), queue: queue) { _ in told.record("sent") }
-                // The echo has come before this queue goes on.
+                // Blocks this queue until the echo has been received.
                 _ = hasEcho.wait(timeout: .now() + 20)
             }
             if event.message != nil { told.record("echo") }

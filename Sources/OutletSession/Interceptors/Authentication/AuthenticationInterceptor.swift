@@ -3,25 +3,29 @@ public import FoundationEssentials
 public import OutletHTTP
 import OutletTransport
 
-/// Puts a credential on requests, and refreshes it when it ends or a server refuses it.
+/// Adds a credential to requests, and refreshes it when it expires or a server refuses it.
 ///
-/// However many requests are refused at once, the credential is refreshed once; they are tried
-/// again with the new one. While a credential that has ended is being refreshed, new requests
-/// wait for it.
+/// If several requests are refused at the same time, the credential is refreshed once, and all of
+/// them are retried with the new one. While an expired credential is being refreshed, new requests
+/// wait.
 ///
-/// Thread: any. The authenticator is never called under a lock.
+/// Thread: any. The authenticator is never called while a lock is held.
 public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor {
-    /// What is put on requests.
+    /// The type of the credential.
     public typealias Credential = AuthenticatorType.Credential
 
-    /// Bounds refreshes, for servers that refuse every new credential.
+    /// Limits refreshes, for servers that refuse every new credential.
     public struct RefreshWindow: Sendable, Equatable {
-        /// How long refreshes are counted, in seconds of uptime.
+        /// The length of the window, in seconds of uptime.
         public let interval: TimeInterval
-        /// How many refreshes may begin within ``interval``.
+        /// The maximum number of refreshes that begin within ``interval``.
         public let maximumAttempts: Int
 
         /// Makes a window.
+        ///
+        /// - Parameters:
+        ///   - interval: The length of the window, in seconds of uptime.
+        ///   - maximumAttempts: The maximum number of refreshes that begin within it.
         public init(interval: TimeInterval = 30, maximumAttempts: Int = 5) {
             self.interval = interval
             self.maximumAttempts = maximumAttempts
@@ -40,17 +44,17 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     private let refreshTimeout: TimeInterval
     private let machine: Lock<Machine>
     private let queue = DispatchQueue(label: "outlet.authentication.inspector")
-    /// Its own: the interceptor may outlive the session whose request began a refresh.
+    /// Not those of a session, because the interceptor may outlive the session that began a refresh.
     private let deadlines = Deadlines()
 
     /// Makes an interceptor.
     ///
     /// - Parameters:
-    ///   - authenticator: Applies, judges and refreshes the credential.
-    ///   - credential: The first credential; requests fail with
-    ///     ``AuthenticationError/missingCredential`` while there is none.
-    ///   - refreshWindow: Bounds refreshes; `nil` for no bound.
-    ///   - refreshTimeout: How long a refresh may take, in seconds; 0 means no limit.
+    ///   - authenticator: Applies and refreshes the credential.
+    ///   - credential: The first credential; while it is `nil`, requests fail with
+    ///     ``AuthenticationError/missingCredential``.
+    ///   - refreshWindow: Limits refreshes; `nil` for no limit.
+    ///   - refreshTimeout: The time limit of a refresh, in seconds; 0 means no limit.
     public init(
         authenticator: AuthenticatorType, credential: Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow(), refreshTimeout: TimeInterval = 60
@@ -65,7 +69,9 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
                 }))
     }
 
-    /// The credential in use; setting one ends a failure, and the wait of all who wait for one.
+    /// The current credential.
+    ///
+    /// Setting it ends a failure of refreshing, and the wait of all requests.
     public var credential: Credential? {
         get { machine.withLock { $0.credential } }
         set {
@@ -74,10 +80,15 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         }
     }
 
-    /// None: a refresh has a limit of its own, and every wait ends with it.
+    /// 0, no limit: a refresh has its own time limit, and all waits end with the refresh.
     public var answerTimeout: TimeInterval? { 0 }
 
-    /// Applies the credential, at once or when a new one is there.
+    /// Applies the credential, at once or after a refresh.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - session: The session of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     public func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -85,7 +96,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         let waiter = DeferredAdapt(request: request, session: session, completion: completion)
         while true {
             let (credential, seen) = machine.withLock { ($0.credential, $0.version) }
-            // The user's code, so not under the lock.
+            // The credential is the user's code, which must not run under the lock.
             let requiresRefresh = credential?.requiresRefresh == true
             let action = machine.withLock {
                 $0.adapt(waiter, seen: seen, requiresRefresh: requiresRefresh, now: Self.now())
@@ -104,7 +115,13 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         }
     }
 
-    /// Refreshes the credential if the server refused it, and tries again.
+    /// Refreshes the credential if the server has refused it, and retries the request.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the transfer, of a validator or of a serializer.
+    ///   - completion: Receives the decision, once.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
@@ -156,7 +173,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
     private func settle(_ settlement: Machine.Settlement) {
         guard !settlement.adapts.isEmpty || !settlement.retries.isEmpty else { return }
-        // Never inside a call of the authenticator's or the user's.
+        // Not inside a call of the authenticator or the user.
         queue.async {
             for waiter in settlement.adapts {
                 if let error = settlement.error {

@@ -1,10 +1,11 @@
 import OutletTransport
 
-/// What is known about a credential and who waits for a new one, as a value: no lock, no clock.
+/// The state of a credential and of the requests that wait for a new one, as a value without lock
+/// and clock.
 ///
-/// `Adapt` and `Retry` are whatever the owner needs to go on with a waiting request.
+/// `Adapt` and `Retry` are what the owner needs to continue a waiting request.
 struct AuthenticationMachine<Credential: Sendable, Adapt: Sendable, Retry: Sendable>: Sendable {
-    /// How often a credential may be refreshed; see ``AuthenticationInterceptor/RefreshWindow``.
+    /// The limit of refreshes; see ``AuthenticationInterceptor/RefreshWindow``.
     struct Limit: Equatable, Sendable {
         let interval: Double
         let attempts: Int
@@ -12,41 +13,41 @@ struct AuthenticationMachine<Credential: Sendable, Adapt: Sendable, Retry: Senda
 
     private enum Phase: Sendable {
         case idle
-        /// Before its end was reached (`isProactive`), or after a server refused it.
+        /// A refresh before the credential is used (`isProactive`), or after a server refused it.
         case refreshing(id: UInt64, isProactive: Bool)
-        /// Retries fail with this error until a credential is set or a request tries again.
+        /// Retries fail with this error until a credential is set or a new request is adapted.
         case failed(any Error)
     }
 
-    /// What to do for a request that is about to be sent.
+    /// The action for a request that is about to be sent.
     enum AdaptAction: Sendable {
         case apply(Credential)
         case fail(any Error)
-        /// It waits; the refresh, if one is given, must be started.
+        /// The request waits; the refresh must be started if it is not `nil`.
         case wait(Refresh?)
-        /// Another credential was set since the caller looked: look again.
+        /// Another credential was set since the caller read it; the caller must start over.
         case lookAgain
-        /// The refresh that was due is one too many; who waited gets the error.
+        /// The limit of refreshes is reached; the waiting requests get the error.
         case settle(Settlement)
     }
 
-    /// What to do for a request that a server refused.
+    /// The action for a request that a server refused.
     enum RetryAction: Sendable {
         case retry
         case fail(any Error)
-        /// It waits; the refresh, if one is given, must be started.
+        /// The request waits; the refresh must be started if it is not `nil`.
         case wait(Refresh?)
-        /// The refresh that was due is one too many; who waited gets the error.
+        /// The limit of refreshes is reached; the waiting requests get the error.
         case settle(Settlement)
     }
 
-    /// A refresh to start; its result is to be reported under its id.
+    /// A refresh to start; its result must be reported with its id.
     struct Refresh: Sendable {
         let id: UInt64
         let credential: Credential
     }
 
-    /// Who waited, and why they waited in vain, if they did.
+    /// The requests that waited, and the error if there is no new credential.
     struct Settlement: Sendable {
         let adapts: [Adapt]
         let retries: [Retry]
@@ -54,13 +55,13 @@ struct AuthenticationMachine<Credential: Sendable, Adapt: Sendable, Retry: Senda
     }
 
     private(set) var credential: Credential?
-    /// Counts credentials.
+    /// The number of credentials so far; detects that another one was set.
     private(set) var version: UInt64 = 0
     private var phase = Phase.idle
     private var adapts: [Adapt] = []
     private var retries: [Retry] = []
     private var lastRefresh: UInt64 = 0
-    /// When refreshes began, those within the window only.
+    /// The times at which refreshes began, within the window.
     private(set) var refreshTimes: [Double] = []
     private let limit: Limit?
 
@@ -69,7 +70,7 @@ struct AuthenticationMachine<Credential: Sendable, Adapt: Sendable, Retry: Senda
         self.limit = limit
     }
 
-    /// A credential set by the program: waiting requests use it, and the result of a refresh under way is ignored.
+    /// Sets a credential: waiting requests use it, and the result of an active refresh is ignored.
     mutating func set(_ credential: Credential?) -> Settlement {
         self.credential = credential
         version += 1
@@ -81,7 +82,8 @@ struct AuthenticationMachine<Credential: Sendable, Adapt: Sendable, Retry: Senda
     ///
     /// - Parameters:
     ///   - waiter: Kept if the request must wait.
-    ///   - requiresRefresh: What the credential of version `seen` says.
+    ///   - seen: The version of the credential that the caller read.
+    ///   - requiresRefresh: Whether that credential must be refreshed.
     ///   - now: Uptime in seconds.
     mutating func adapt(
         _ waiter: Adapt, seen: UInt64, requiresRefresh: Bool, now: Double
@@ -124,7 +126,7 @@ struct AuthenticationMachine<Credential: Sendable, Adapt: Sendable, Retry: Senda
 
     /// A refresh has ended.
     ///
-    /// - Returns: Who waited; `nil` when that refresh is no longer the one under way.
+    /// - Returns: The waiting requests; `nil` if that refresh is no longer the active one.
     mutating func didRefresh(
         id: UInt64, result: Result<Credential, any Error>
     ) -> Settlement? {
@@ -137,7 +139,7 @@ struct AuthenticationMachine<Credential: Sendable, Adapt: Sendable, Retry: Senda
         }
     }
 
-    /// `nil` when it is one too many; the machine has failed then.
+    /// Begins a refresh; `nil` if the limit is reached, which is a failure.
     private mutating func beginRefresh(
         of credential: Credential, isProactive: Bool, now: Double
     ) -> Refresh? {

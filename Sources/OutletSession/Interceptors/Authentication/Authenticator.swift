@@ -1,60 +1,85 @@
 public import OutletHTTP
 import OutletTransport
 
-/// What proves who sends a request, such as a token with an end.
+/// A credential for requests, such as a token that expires.
 public protocol AuthenticationCredential {
-    /// Whether the credential must be refreshed before it is used, such as shortly before its end.
+    /// Whether the credential must be refreshed before it is used, for example shortly before it
+    /// expires.
     ///
-    /// Thread: any, for every request; be quick.
+    /// Thread: any. Read for every request, so it should be fast.
     var requiresRefresh: Bool { get }
 }
 
-/// Knows how a credential is put on requests, refused by a server, and refreshed.
+/// Applies a credential to requests, detects that a server refused it, and refreshes it.
 public protocol Authenticator<Credential>: AnyObject, Sendable {
-    /// What is put on requests.
+    /// The type of the credential.
     associatedtype Credential: AuthenticationCredential & Sendable
 
-    /// Puts the credential on a request.
-    ///
-    /// Thread: the session's request queue, or where a refresh has ended.
-    func apply(_ credential: Credential, to urlRequest: inout HTTPRequest)
-
-    /// Answers with a new credential, or with why there is none.
-    ///
-    /// Called once however many requests wait for it. Requests made here must not go through
-    /// the same interceptor, or they wait for themselves until the refresh's deadline.
+    /// Applies the credential to a request.
     ///
     /// - Parameters:
-    ///   - credential: The credential in use.
-    ///   - session: The session of the request that needs a new one.
-    ///   - completion: To be called exactly once, at any time from any thread; a second call is
-    ///     ignored.
+    ///   - credential: The current credential.
+    ///   - urlRequest: The request to change.
     ///
-    /// Thread: a queue of the interceptor's own. Writing this or the `async` form is enough.
+    /// Thread: the session's request queue, or a queue of the interceptor after a refresh.
+    func apply(_ credential: Credential, to urlRequest: inout HTTPRequest)
+
+    /// Passes a new credential, or an error, to `completion`.
+    ///
+    /// Called once, however many requests wait for it. Requests sent here must not use the same
+    /// interceptor: they would wait for themselves until the time limit of the refresh.
+    ///
+    /// - Parameters:
+    ///   - credential: The current credential.
+    ///   - session: The session of the request that needs a new one.
+    ///   - completion: To be called exactly once, on any thread; further calls are ignored.
+    ///
+    /// Thread: a queue of the interceptor. Implement either this or the `async` form.
     func refresh(
         _ credential: Credential, for session: Session,
         completion: @escaping @Sendable (Result<Credential, any Error>) -> Void)
 
-    /// Returns a new credential; used by the callback form unless that is implemented.
+    /// Returns a new credential.
+    ///
+    /// The default implementation of the callback form calls it.
+    ///
+    /// - Parameters:
+    ///   - credential: The current credential.
+    ///   - session: The session of the request that needs a new one.
+    /// - Throws: Any error; the waiting requests fail with it.
     func refresh(_ credential: Credential, for session: Session) async throws -> Credential
 
-    /// Whether a request failed because of its credential, as a 401 says.
+    /// Returns whether a request failed because of its credential, for example with a 401.
     ///
-    /// Thread: where the request is being finished.
+    /// - Parameters:
+    ///   - urlRequest: The request that was sent.
+    ///   - response: Its response.
+    ///   - error: The error of the request.
+    ///
+    /// Thread: as for ``RequestRetrier/retry(_:for:dueTo:completion:)``.
     func didRequest(
         _ urlRequest: HTTPRequest, with response: HTTPResponse,
         failDueToAuthenticationError error: any Error
     ) -> Bool
 
-    /// Whether that credential was put on the request; if not, the request is tried again with
-    /// it, without a refresh.
+    /// Returns whether a request was sent with a credential; if not, it is retried with that
+    /// credential, without a refresh.
     ///
-    /// Thread: where the request is being finished.
+    /// - Parameters:
+    ///   - urlRequest: The request that was sent.
+    ///   - credential: The current credential.
+    ///
+    /// Thread: as for ``RequestRetrier/retry(_:for:dueTo:completion:)``.
     func isRequest(_ urlRequest: HTTPRequest, authenticatedWith credential: Credential) -> Bool
 }
 
 extension Authenticator {
-    /// Asks the `async` form, in a task of its own.
+    /// Calls the `async` form in a new task.
+    ///
+    /// - Parameters:
+    ///   - credential: The current credential.
+    ///   - session: The session of the request that needs a new one.
+    ///   - completion: Receives the result, once.
     public func refresh(
         _ credential: Credential, for session: Session,
         completion: @escaping @Sendable (Result<Credential, any Error>) -> Void
@@ -68,8 +93,11 @@ extension Authenticator {
         }
     }
 
-    /// Fails: neither form was implemented.
+    /// Throws an error, because neither form is implemented.
     ///
+    /// - Parameters:
+    ///   - credential: The current credential.
+    ///   - session: The session of the request that needs a new one.
     /// - Throws: ``MissingRefreshError``.
     public func refresh(
         _ credential: Credential, for session: Session
@@ -78,27 +106,27 @@ extension Authenticator {
     }
 }
 
-/// An authenticator implements neither form of `refresh`.
+/// The error of an authenticator that implements neither form of `refresh`.
 public struct MissingRefreshError: Error, Equatable, CustomStringConvertible {
-    /// Its type.
+    /// The name of the authenticator's type.
     public let authenticator: String
 
-    /// Who it is, and what to do.
+    /// The authenticator, and what is missing.
     public var description: String {
         "\(authenticator): cannot refresh: implements neither form of refresh(_:for:)"
     }
 }
 
-/// Why a request could not be authenticated.
+/// The reason why a request could not be authenticated.
 public enum AuthenticationError: Error, Equatable, Sendable {
     /// The interceptor has no credential.
     case missingCredential
-    /// There were too many refreshes in too short a time.
+    /// The limit of refreshes is reached (``AuthenticationInterceptor/RefreshWindow``).
     case excessiveRefresh
 }
 
 extension AuthenticationError: CustomStringConvertible {
-    /// What is missing, or was too much.
+    /// The reason, and what to do.
     public var description: String {
         switch self {
         case .missingCredential:

@@ -2,26 +2,32 @@ public import FoundationEssentials
 
 /// How the wait before a retry grows, as a value.
 public struct RetryBackoff: Sendable, Equatable {
-    /// How much of the wait is left to chance, so that clients do not come back all at once.
+    /// The random part of the delay, so that clients do not all retry at the same time.
     public enum Jitter: Sendable, Equatable {
-        /// Nothing.
+        /// The whole delay is fixed.
         case none
-        /// Half of it.
+        /// Between half of the delay and all of it.
         case equal
-        /// All of it.
+        /// Between 0 and the delay.
         case full
     }
 
-    /// The factor from one wait to the next; at least 2, smaller values count as 2.
+    /// The factor from one delay to the next; at least 2, smaller values count as 2.
     public let base: UInt
-    /// The first wait, in seconds.
+    /// The first delay in seconds.
     public let scale: TimeInterval
-    /// The longest wait, in seconds; growth stops here.
+    /// The longest delay in seconds.
     public let maximumDelay: TimeInterval
-    /// What chance takes off.
+    /// The random part of the delay.
     public let jitter: Jitter
 
     /// Makes a backoff.
+    ///
+    /// - Parameters:
+    ///   - base: The factor from one delay to the next; less than 2 counts as 2.
+    ///   - scale: The first delay in seconds.
+    ///   - maximumDelay: The longest delay in seconds; unlimited by default.
+    ///   - jitter: The random part of the delay; none by default.
     public init(
         base: UInt = 2, scale: TimeInterval = 0.5, maximumDelay: TimeInterval = .infinity,
         jitter: Jitter = .none
@@ -32,11 +38,12 @@ public struct RetryBackoff: Sendable, Equatable {
         self.jitter = jitter
     }
 
-    /// The wait before a retry, in seconds: `scale × base^retryCount`, capped, then jittered.
+    /// Returns the delay before a retry in seconds: `scale × base^retryCount`, at most
+    /// ``maximumDelay``, then with ``jitter``.
     ///
     /// - Parameters:
-    ///   - retryCount: How many retries came before; 0 before the first.
-    ///   - generator: Rolls the dice, if any.
+    ///   - retryCount: The number of earlier retries; 0 before the first.
+    ///   - generator: The source of random numbers for ``jitter``.
     public func delay(
         retryCount: Int, using generator: inout some RandomNumberGenerator
     ) -> TimeInterval {

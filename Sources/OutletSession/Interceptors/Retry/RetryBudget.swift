@@ -1,19 +1,19 @@
 import Dispatch
 import OutletTransport
 
-/// Bounds retries to a share of all requests, so that they do not finish off a service that is
-/// failing already.
+/// Limits retries to a share of all requests, so that they do not overload a failing service.
 ///
-/// Each request adds ``ratio`` to the balance, each retry takes 1 from it. A little is added
-/// with time, for clients with few requests. Share one budget among the policies of a service.
+/// Each request adds ``ratio`` to the balance, each retry subtracts 1. Each second adds
+/// ``retriesPerSecond``, for clients with few requests. Share one budget among the policies of a
+/// service.
 ///
 /// Thread: any.
 public final class RetryBudget: Sendable {
-    /// What a request adds: 0.2 allows one retry for every five requests.
+    /// The amount that a request adds: 0.2 allows one retry for every five requests.
     public let ratio: Double
-    /// What a second adds, whether or not there are requests.
+    /// The amount that each second adds, whether or not there are requests.
     public let retriesPerSecond: Double
-    /// The most that is saved up, and what there is at first.
+    /// The maximum balance, and the balance at the start.
     public let capacity: Double
 
     private struct Balance {
@@ -22,7 +22,12 @@ public final class RetryBudget: Sendable {
     }
     private let balance: Lock<Balance>
 
-    /// Makes a budget.
+    /// Makes a budget; negative values count as 0.
+    ///
+    /// - Parameters:
+    ///   - ratio: The amount that a request adds.
+    ///   - retriesPerSecond: The amount that each second adds.
+    ///   - capacity: The maximum balance, and the balance at the start.
     public init(ratio: Double = 0.2, retriesPerSecond: Double = 1, capacity: Double = 10) {
         self.ratio = max(0, ratio)
         self.retriesPerSecond = max(0, retriesPerSecond)
@@ -35,9 +40,9 @@ public final class RetryBudget: Sendable {
         deposit(now: Self.now())
     }
 
-    /// Takes one retry out.
+    /// Subtracts a retry from the balance.
     ///
-    /// - Returns: Whether there was one.
+    /// - Returns: `false` if the balance is below 1; it is then unchanged.
     public func withdraw() -> Bool {
         withdraw(now: Self.now())
     }

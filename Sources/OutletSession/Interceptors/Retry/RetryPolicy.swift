@@ -2,27 +2,27 @@ public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
 
-/// Retries what may well succeed the next time, with growing waits in between.
+/// Retries requests whose failure may be temporary, with growing delays.
 ///
-/// A request is retried when its method is among ``retryableHTTPMethods`` and either its status
-/// among ``retryableHTTPStatusCodes`` or its error among ``retryableURLErrorCodes``. A status
-/// matters only where validation has made an error of it.
+/// A request is retried if its method is among ``retryableHTTPMethods``, and either its status is
+/// among ``retryableHTTPStatusCodes`` or its error among ``retryableURLErrorCodes``. A status alone
+/// is no failure: validate the request.
 open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     // because it holds constants.
 
-    /// Two retries.
+    /// The default of ``retryLimit``.
     public static let defaultRetryLimit: UInt = 2
-    /// Each wait is twice the one before.
+    /// The default of ``exponentialBackoffBase``.
     public static let defaultExponentialBackoffBase: UInt = 2
-    /// The first wait, in seconds.
+    /// The default of ``exponentialBackoffScale``, in seconds.
     public static let defaultExponentialBackoffScale: Double = 0.5
-    /// Methods that may be repeated without harm (RFC 9110 §9.2.2).
+    /// The idempotent methods (RFC 9110 §9.2.2).
     public static let defaultRetryableHTTPMethods: Set<HTTPMethod> = [
         .delete, .get, .head, .options, .put, .trace,
     ]
-    /// Timeout (408) and the server's troubles (500, 502, 503, 504).
+    /// Timeout (408) and errors of servers and gateways (500, 502, 503, 504).
     public static let defaultRetryableHTTPStatusCodes: Set<Int> = [408, 500, 502, 503, 504]
-    /// Failures that the next attempt may not meet.
+    /// Failures of a transfer that may be temporary.
     public static let defaultRetryableURLErrorCodes: Set<TransferError.Code> = [
         .backgroundSessionInUseByAnotherProcess, .backgroundSessionWasDisconnected,
         .badServerResponse, .callIsActive, .cannotConnectToHost, .cannotFindHost,
@@ -33,40 +33,40 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
         .timedOut,
     ]
 
-    /// How many retries a request gets.
+    /// The maximum number of retries of a request.
     public let retryLimit: UInt
-    /// The factor from one wait to the next.
+    /// The factor from one delay to the next.
     public var exponentialBackoffBase: UInt { backoff.base }
-    /// The first wait, in seconds.
+    /// The first delay in seconds.
     public var exponentialBackoffScale: Double { backoff.scale }
-    /// Which methods may be repeated.
+    /// The methods that are retried.
     public let retryableHTTPMethods: Set<HTTPMethod>
-    /// Which statuses are worth another attempt.
+    /// The statuses that are retried.
     public let retryableHTTPStatusCodes: Set<Int>
-    /// Which failures of a transfer are worth another attempt.
+    /// The failures of a transfer that are retried.
     public let retryableURLErrorCodes: Set<TransferError.Code>
-    /// How the waits grow.
+    /// Computes the delays.
     public let backoff: RetryBackoff
-    /// The longest `Retry-After` that is waited for, in seconds; 0 takes no notice of the field.
+    /// The longest accepted `Retry-After` in seconds; 0 ignores the field.
     ///
-    /// A request that is asked to wait longer is not retried.
+    /// A request whose response has a longer one is not retried.
     public let maximumRetryAfter: TimeInterval
-    /// What bounds the retries of many requests together, if anything does.
+    /// Limits the retries of all requests together; `nil` for no limit.
     public let budget: RetryBudget?
 
     /// Makes a policy.
     ///
     /// - Parameters:
-    ///   - retryLimit: How many retries a request gets.
-    ///   - exponentialBackoffBase: The factor from one wait to the next; less than 2 counts as 2.
-    ///   - exponentialBackoffScale: The first wait, in seconds.
-    ///   - retryableHTTPMethods: Which methods may be repeated.
-    ///   - retryableHTTPStatusCodes: Which statuses are worth another attempt.
-    ///   - retryableURLErrorCodes: Which failures of a transfer are worth another attempt.
-    ///   - maximumDelay: The longest wait that growth leads to, in seconds.
-    ///   - jitter: How much of the wait is left to chance.
-    ///   - maximumRetryAfter: The longest `Retry-After` that is waited for, in seconds.
-    ///   - budget: Bounds the retries of many requests together.
+    ///   - retryLimit: The maximum number of retries of a request.
+    ///   - exponentialBackoffBase: The factor from one delay to the next; less than 2 counts as 2.
+    ///   - exponentialBackoffScale: The first delay in seconds.
+    ///   - retryableHTTPMethods: The methods that are retried.
+    ///   - retryableHTTPStatusCodes: The statuses that are retried.
+    ///   - retryableURLErrorCodes: The failures of a transfer that are retried.
+    ///   - maximumDelay: The longest delay in seconds, except for `Retry-After`.
+    ///   - jitter: The random part of the delay.
+    ///   - maximumRetryAfter: The longest accepted `Retry-After` in seconds; 0 ignores the field.
+    ///   - budget: Limits the retries of all requests together; `nil` for no limit.
     public init(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -91,7 +91,13 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
             maximumDelay: maximumDelay, jitter: jitter)
     }
 
-    /// Retries after the wait that is due, as long as ``shouldRetry(request:dueTo:)`` says so.
+    /// Retries after a delay if ``shouldRetry(request:dueTo:)`` is `true` and no limit is reached.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the transfer, of a validator or of a serializer.
+    ///   - completion: Receives the decision, once.
     open func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
@@ -105,9 +111,13 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
         completion(.retryWithDelay(delay))
     }
 
-    /// Whether another attempt may succeed, whatever the count.
+    /// Returns whether another attempt may succeed, regardless of the number of retries.
     ///
-    /// Thread: where the request is being finished.
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - error: The error of the transfer, of a validator or of a serializer.
+    ///
+    /// Thread: as for ``RequestRetrier/retry(_:for:dueTo:completion:)``.
     open func shouldRetry(request: Request, dueTo error: any Error) -> Bool {
         guard let method = request.request?.method, retryableHTTPMethods.contains(method) else {
             return false
@@ -119,7 +129,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
         return failure.map { retryableURLErrorCodes.contains($0.code) } ?? false
     }
 
-    /// The wait before the next attempt, in seconds; `nil` if the server wants too long a one.
+    /// The delay before the next attempt in seconds; `nil` if `Retry-After` is too long.
     private func delay(before request: Request) -> TimeInterval? {
         if maximumRetryAfter > 0, let response = request.response,
             let wanted = RetryAfter.delay(in: response, now: Date())
@@ -130,7 +140,12 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
         return backoff.delay(retryCount: request.retryCount, using: &generator)
     }
 
-    /// Counts the request for the budget, and changes nothing.
+    /// Counts the request for ``budget``, and returns it unchanged.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - state: The context of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     open func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -139,7 +154,12 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
         completion(.success(request))
     }
 
-    /// Changes nothing.
+    /// Returns the request unchanged.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - session: The session of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     open func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -150,17 +170,17 @@ extension RetryPolicy: IdleAdapter {
     package var adaptsNothing: Bool { budget == nil }
 }
 
-/// Retries only when a connection that stood was lost.
+/// Retries only when an established connection was lost.
 open class ConnectionLostRetryPolicy: RetryPolicy, @unchecked Sendable {
     // because it adds no stored property.
 
     /// Makes a policy.
     ///
     /// - Parameters:
-    ///   - retryLimit: How many retries a request gets.
-    ///   - exponentialBackoffBase: The factor from one wait to the next; less than 2 counts as 2.
-    ///   - exponentialBackoffScale: The first wait, in seconds.
-    ///   - retryableHTTPMethods: Which methods may be repeated.
+    ///   - retryLimit: The maximum number of retries of a request.
+    ///   - exponentialBackoffBase: The factor from one delay to the next; less than 2 counts as 2.
+    ///   - exponentialBackoffScale: The first delay in seconds.
+    ///   - retryableHTTPMethods: The methods that are retried.
     public init(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -176,10 +196,22 @@ open class ConnectionLostRetryPolicy: RetryPolicy, @unchecked Sendable {
 }
 
 extension RequestInterceptor where Self == RetryPolicy {
-    /// The usual policy.
+    /// The policy with the default settings.
     public static var retryPolicy: RetryPolicy { RetryPolicy() }
 
-    /// A policy; for the parameters see ``RetryPolicy``.
+    /// Makes a policy.
+    ///
+    /// - Parameters:
+    ///   - retryLimit: The maximum number of retries of a request.
+    ///   - exponentialBackoffBase: The factor from one delay to the next; less than 2 counts as 2.
+    ///   - exponentialBackoffScale: The first delay in seconds.
+    ///   - retryableHTTPMethods: The methods that are retried.
+    ///   - retryableHTTPStatusCodes: The statuses that are retried.
+    ///   - retryableURLErrorCodes: The failures of a transfer that are retried.
+    ///   - maximumDelay: The longest delay in seconds, except for `Retry-After`.
+    ///   - jitter: The random part of the delay.
+    ///   - maximumRetryAfter: The longest accepted `Retry-After` in seconds; 0 ignores the field.
+    ///   - budget: Limits the retries of all requests together; `nil` for no limit.
     public static func retryPolicy(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -204,13 +236,18 @@ extension RequestInterceptor where Self == RetryPolicy {
 }
 
 extension RequestInterceptor where Self == ConnectionLostRetryPolicy {
-    /// Retries only when a connection that stood was lost.
+    /// Retries only when an established connection was lost, with the default settings.
     public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy {
         ConnectionLostRetryPolicy()
     }
 
-    /// Retries only when a connection that stood was lost; for the parameters see
-    /// ``ConnectionLostRetryPolicy``.
+    /// Retries only when an established connection was lost.
+    ///
+    /// - Parameters:
+    ///   - retryLimit: The maximum number of retries of a request.
+    ///   - exponentialBackoffBase: The factor from one delay to the next; less than 2 counts as 2.
+    ///   - exponentialBackoffScale: The first delay in seconds.
+    ///   - retryableHTTPMethods: The methods that are retried.
     public static func connectionLostRetryPolicy(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
