@@ -8,6 +8,10 @@ public struct HTTPHeader: Equatable, Hashable, Sendable {
     public let value: String
 
     /// Makes a field from any text; ``HTTPRequest/checkSyntax()`` refuses what HTTP cannot send.
+    ///
+    /// - Parameters:
+    ///   - name: The name, sent in this case.
+    ///   - value: The value.
     public init(name: String, value: String) {
         self.name = name
         self.value = value

@@ -136,6 +136,10 @@ public struct HTTPHeaders: Sendable {
     // MARK: One field per name
 
     /// Same as ``update(name:value:)``.
+    ///
+    /// - Parameters:
+    ///   - name: The field's name; compared case-insensitively, sent as given.
+    ///   - value: The new value.
     public mutating func add(name: String, value: String) {
         update(HTTPHeader(name: name, value: value))
     }
@@ -155,6 +159,8 @@ public struct HTTPHeaders: Sendable {
     }
 
     /// Sets a field: replaces the first one of that name and removes the rest, or appends it.
+    ///
+    /// - Parameter header: The field; its name is compared case-insensitively, and sent as given.
     public mutating func update(_ header: HTTPHeader) {
         if let longer = received?.adding(header) {
             received = longer
@@ -180,6 +186,8 @@ public struct HTTPHeaders: Sendable {
     }
 
     /// Appends the fields of `defaults` whose names do not exist here; repeated ones included.
+    ///
+    /// - Parameter defaults: The fields to append.
     public mutating func addMissing(from defaults: HTTPHeaders) {
         if isWellFormed { isWellFormed = defaults.isWellFormed }
         mutate { fields in
@@ -191,6 +199,8 @@ public struct HTTPHeaders: Sendable {
     }
 
     /// Removes all fields with a name, compared case-insensitively.
+    ///
+    /// - Parameter name: The name, compared case-insensitively.
     public mutating func remove(name: String) {
         mutate { $0.removeAll { $0.isNamed(name) } }
     }
@@ -198,11 +208,17 @@ public struct HTTPHeaders: Sendable {
     // MARK: Repeated fields
 
     /// Appends a field, even if one with the same name exists.
+    ///
+    /// - Parameters:
+    ///   - name: The field's name, sent as given.
+    ///   - value: The value.
     public mutating func append(name: String, value: String) {
         append(HTTPHeader(name: name, value: value))
     }
 
     /// Appends a field, even if one with the same name exists.
+    ///
+    /// - Parameter header: The field.
     public mutating func append(_ header: HTTPHeader) {
         if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { $0.append(header) }

@@ -34,6 +34,11 @@ public struct NetworkPath: Sendable, Equatable {
         public let type: InterfaceType
 
         /// Makes an interface.
+        ///
+        /// - Parameters:
+        ///   - name: The name, such as `eth0`.
+        ///   - index: The kernel's index.
+        ///   - type: The kind of the interface.
         public init(name: String, index: Int32, type: InterfaceType) {
             self.name = name
             self.index = index

@@ -22,6 +22,8 @@ public struct PluginModule: @unchecked Sendable {
     /// Builds the tables of a plugin type.
     ///
     /// Allocates memory that is never freed: make one per type and process.
+    ///
+    /// - Parameter type: The type of the plugin.
     public init<P: Plugin>(_ type: P.Type) {
         let info = type.info
         var descriptor = outlet_descriptor()

@@ -111,12 +111,16 @@ public final class FakeHost: @unchecked Sendable {
     }
 
     /// Returns the status with which a plugin answered a request; `nil` if it did not.
+    ///
+    /// - Parameter request: The request, after the hook was called.
     public func answer(to request: MutableRequest) -> Int? {
         status(outlet_fake_answer(fake, request.current.handle.id))
     }
 
     /// Returns the status of the response with which a plugin replaced another; `nil` if it did
     /// not.
+    ///
+    /// - Parameter response: The response, after the hook was called.
     public func replacement(of response: MutableResponse) -> Int? {
         status(outlet_fake_answer(fake, response.current.handle.id))
     }

@@ -9,6 +9,8 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
     public init() {}
 
     /// Makes the set of the ASCII characters of a text; other characters are ignored.
+    ///
+    /// - Parameter text: The characters; those outside ASCII are ignored.
     public init(charactersIn text: String) {
         insert(charactersIn: text)
     }

@@ -11,6 +11,10 @@ public struct JSONObject: Sendable, Equatable, Hashable {
         public var value: JSONValue
 
         /// Makes a member.
+        ///
+        /// - Parameters:
+        ///   - name: The name.
+        ///   - value: The value.
         public init(name: String, value: JSONValue) {
             self.name = name
             self.value = value
@@ -38,6 +42,8 @@ public struct JSONObject: Sendable, Equatable, Hashable {
     ///
     /// Setting a value replaces the value of an existing member, or appends a member. Setting `nil`
     /// removes all members with that name.
+    ///
+    /// - Parameter name: The name of the member.
     public subscript(name: String) -> JSONValue? {
         get { members.last { $0.name == name }?.value }
         set {

@@ -64,6 +64,8 @@ extension JSONValue {
     }
 
     /// The value of an object's member; `nil` if there is none, or this is not an object.
+    ///
+    /// - Parameter name: The name of the member.
     public subscript(name: String) -> JSONValue? { objectValue?[name] }
 
     /// The element of an array; `nil` if the position is out of range, or this is not an array.

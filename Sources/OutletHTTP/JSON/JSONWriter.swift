@@ -30,6 +30,8 @@ public struct JSONFormat: Sendable, Equatable {
 
 extension JSONValue {
     /// Returns the value as JSON in UTF-8, without a line break at its end.
+    ///
+    /// - Parameter format: The format; compact by default.
     public func serialized(_ format: JSONFormat = .compact) -> Data {
         var writer = JSONWriter(format: format)
         writer.write(self, level: 0)
@@ -37,6 +39,8 @@ extension JSONValue {
     }
 
     /// Returns the value as JSON, without a line break at its end.
+    ///
+    /// - Parameter format: The format; compact by default.
     public func text(_ format: JSONFormat = .compact) -> String {
         var writer = JSONWriter(format: format)
         writer.write(self, level: 0)

@@ -33,6 +33,8 @@ extension Redaction {
     }
 
     /// Returns a JSON value with the values of secret members replaced, at every depth.
+    ///
+    /// - Parameter value: The value.
     public func json(_ value: JSONValue) -> JSONValue {
         switch value {
         case .array(let elements): .array(elements.map { json($0) })

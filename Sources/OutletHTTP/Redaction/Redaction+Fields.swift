@@ -3,6 +3,8 @@ extension Redaction {
     ///
     /// Keeps the scheme of a credential, the names and attributes of cookies, the parameters of a
     /// challenge except nonces, and the parts of URLs that are not secrets.
+    ///
+    /// - Parameter header: The field.
     public func value(of header: HTTPHeader) -> String {
         guard !showsEverything else { return header.value }
         let shown = value(Array(header.value.utf8)[...], named: Array(header.name.utf8)[...])
@@ -10,6 +12,8 @@ extension Redaction {
     }
 
     /// Returns the fields with secrets replaced, in the same order, repeated ones included.
+    ///
+    /// - Parameter headers: The fields.
     public func headers(_ headers: HTTPHeaders) -> HTTPHeaders {
         guard !showsEverything else { return headers }
         var shown = HTTPHeaders()

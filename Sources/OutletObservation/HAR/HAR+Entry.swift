@@ -212,6 +212,10 @@ extension HAR {
         public var headers: [Pair]
 
         /// Makes an interim response.
+        ///
+        /// - Parameters:
+        ///   - status: The status code.
+        ///   - headers: The fields, in order.
         public init(status: Int, headers: [Pair]) {
             self.status = status
             self.headers = headers

@@ -15,6 +15,8 @@ public struct HAR: Sendable, Equatable, Codable {
     public var log: Log
 
     /// Makes an archive from a log.
+    ///
+    /// - Parameter log: The content of the archive.
     public init(log: Log) {
         self.log = log
     }
@@ -58,6 +60,10 @@ public struct HAR: Sendable, Equatable, Codable {
         public var version: String
 
         /// Makes a creator.
+        ///
+        /// - Parameters:
+        ///   - name: The program's name.
+        ///   - version: The program's version.
         public init(name: String, version: String) {
             self.name = name
             self.version = version
@@ -75,6 +81,10 @@ public struct HAR: Sendable, Equatable, Codable {
         public var value: String
 
         /// Makes a pair.
+        ///
+        /// - Parameters:
+        ///   - name: The name.
+        ///   - value: The value.
         public init(name: String, value: String) {
             self.name = name
             self.value = value

@@ -104,6 +104,11 @@ public final class HARRecorder: EventMonitor {
     // MARK: Events
 
     /// Records the bytes of a stream, up to the limit plus one byte.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - dataTask: The transfer.
+    ///   - data: The received bytes.
     public func urlSession(
         _ session: any Transport, dataTask: any TransferTask, didReceive data: Data
     ) {
@@ -116,6 +121,11 @@ public final class HARRecorder: EventMonitor {
     }
 
     /// Records the transfer.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - exchange: What was sent and received, with metrics.
+    ///   - task: The transfer.
     public func request(
         _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask
     ) {

@@ -89,6 +89,8 @@ public final class RequestLogger: EventMonitor {
     // MARK: Events
 
     /// Logs `request`; once more if a retrier starts another attempt after a serializer failed.
+    ///
+    /// - Parameter request: The request.
     public func requestDidFinish(_ request: Request) {
         let error = request.error
         write("request", error == nil ? .info : .error, of: request) { line in
@@ -103,11 +105,18 @@ public final class RequestLogger: EventMonitor {
     }
 
     /// Logs `retry`.
+    ///
+    /// - Parameter request: The request.
     public func requestIsRetrying(_ request: Request) {
         write("retry", .warning, of: request) { $0.add("attempt", request.retryCount + 1) }
     }
 
     /// Logs `transfer`.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - exchange: What was sent and received, with metrics.
+    ///   - task: The transfer.
     public func request(
         _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask
     ) {
@@ -122,21 +131,31 @@ public final class RequestLogger: EventMonitor {
     }
 
     /// Logs `start`.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - urlRequest: The adapted request.
     public func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest) {
         write("start", .debug, of: request, urlRequest) { _ in }
     }
 
     /// Logs `cancel`.
+    ///
+    /// - Parameter request: The request.
     public func requestDidCancel(_ request: Request) {
         write("cancel", .debug, of: request) { _ in }
     }
 
     /// Logs `suspend`.
+    ///
+    /// - Parameter request: The request.
     public func requestDidSuspend(_ request: Request) {
         write("suspend", .debug, of: request) { _ in }
     }
 
     /// Logs `resume`.
+    ///
+    /// - Parameter request: The request.
     public func requestDidResume(_ request: Request) {
         write("resume", .debug, of: request) { _ in }
     }

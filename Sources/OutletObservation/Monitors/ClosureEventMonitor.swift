@@ -120,16 +120,29 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
         (@Sendable (DataStreamRequest, Result<any Sendable, SessionError>) -> Void)?
 
     /// Calls ``requestDidCreateInitialURLRequest``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - urlRequest: The request before adapters.
     open func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest) {
         requestDidCreateInitialURLRequest?(request, urlRequest)
     }
 
     /// Calls ``requestDidFailToCreateURLRequestWithError``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - error: The reason.
     open func request(_ request: Request, didFailToCreateURLRequestWithError error: SessionError) {
         requestDidFailToCreateURLRequestWithError?(request, error)
     }
 
     /// Calls ``requestDidAdaptInitialRequestToAdaptedRequest``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - initialRequest: The request before adapters.
+    ///   - adaptedRequest: The request after all adapters.
     open func request(
         _ request: Request, didAdaptInitialRequest initialRequest: HTTPRequest,
         to adaptedRequest: HTTPRequest
@@ -138,6 +151,11 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidFailToAdaptURLRequestWithError``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - initialRequest: The request before adapters.
+    ///   - error: The reason.
     open func request(
         _ request: Request, didFailToAdaptURLRequest initialRequest: HTTPRequest,
         withError error: SessionError
@@ -146,21 +164,38 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidCreateURLRequest``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - urlRequest: The adapted request.
     open func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest) {
         requestDidCreateURLRequest?(request, urlRequest)
     }
 
     /// Calls ``requestDidCreateTask``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
     open func request(_ request: Request, didCreateTask task: any TransferTask) {
         requestDidCreateTask?(request, task)
     }
 
     /// Calls ``requestDidGatherMetrics``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - metrics: The metrics.
     open func request(_ request: Request, didGatherMetrics metrics: TransferMetrics) {
         requestDidGatherMetrics?(request, metrics)
     }
 
     /// Calls ``requestDidFailTaskEarlyWithError``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
+    ///   - error: The error that ends it.
     open func request(
         _ request: Request, didFailTask task: any TransferTask, earlyWithError error: SessionError
     ) {
@@ -168,6 +203,11 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidCompleteTaskWithError``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
+    ///   - error: Its error; `nil` if it succeeded.
     open func request(
         _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?
     ) {
@@ -175,6 +215,11 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestWillRedirectToRequestAfterResponse``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - newRequest: The request of the next hop.
+    ///   - response: The response that redirects.
     open func request(
         _ request: Request, willRedirectTo newRequest: HTTPRequest, after response: HTTPResponse
     ) {
@@ -182,6 +227,11 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidCompleteExchange``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - exchange: What was sent and received, with metrics.
+    ///   - task: The transfer.
     open func request(
         _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask
     ) {
@@ -189,46 +239,75 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestIsRetrying``.
+    ///
+    /// - Parameter request: The request.
     open func requestIsRetrying(_ request: Request) {
         requestIsRetrying?(request)
     }
 
     /// Calls ``requestDidFinish``.
+    ///
+    /// - Parameter request: The request.
     open func requestDidFinish(_ request: Request) {
         requestDidFinish?(request)
     }
 
     /// Calls ``requestDidResume``.
+    ///
+    /// - Parameter request: The request.
     open func requestDidResume(_ request: Request) {
         requestDidResume?(request)
     }
 
     /// Calls ``requestDidResumeTask``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
     open func request(_ request: Request, didResumeTask task: any TransferTask) {
         requestDidResumeTask?(request, task)
     }
 
     /// Calls ``requestDidSuspend``.
+    ///
+    /// - Parameter request: The request.
     open func requestDidSuspend(_ request: Request) {
         requestDidSuspend?(request)
     }
 
     /// Calls ``requestDidSuspendTask``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
     open func request(_ request: Request, didSuspendTask task: any TransferTask) {
         requestDidSuspendTask?(request, task)
     }
 
     /// Calls ``requestDidCancel``.
+    ///
+    /// - Parameter request: The request.
     open func requestDidCancel(_ request: Request) {
         requestDidCancel?(request)
     }
 
     /// Calls ``requestDidCancelTask``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
     open func request(_ request: Request, didCancelTask task: any TransferTask) {
         requestDidCancelTask?(request, task)
     }
 
     /// Calls ``requestDidValidateRequestResponseDataWithResult``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - urlRequest: The request that was sent; `nil` if none was made.
+    ///   - response: The head of the response.
+    ///   - data: The body; `nil` without one.
+    ///   - result: The result of the validator.
     open func request(
         _ request: DataRequest, didValidateRequest urlRequest: HTTPRequest?, response: HTTPResponse,
         data: Data?, withResult result: Request.ValidationResult
@@ -238,6 +317,10 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidParseResponse``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - response: The response with its result.
     open func request(
         _ request: DataRequest, didParseResponse response: DataResponse<Data?, SessionError>
     ) {
@@ -245,6 +328,10 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidParseSerializedResponse``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - response: The response with its result.
     open func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, SessionError>
     ) {
@@ -252,6 +339,10 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidCreateUploadable``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - uploadable: The body to upload.
     open func request(
         _ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable
     ) {
@@ -259,6 +350,10 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidFailToCreateUploadableWithError``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - error: The reason.
     open func request(
         _ request: UploadRequest, didFailToCreateUploadableWithError error: SessionError
     ) {
@@ -266,11 +361,20 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidProvideInputStream``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - stream: The stream of the body.
     open func request(_ request: UploadRequest, didProvideInputStream stream: any BodyStream) {
         requestDidProvideInputStream?(request, stream)
     }
 
     /// Calls ``requestDidFinishDownloadingUsingTaskWithResult``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
+    ///   - result: The downloaded file, or the error.
     open func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: any TransferTask,
         with result: Result<URL, SessionError>
@@ -279,11 +383,22 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidCreateDestinationURL``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - url: The file to which the download is moved.
     open func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {
         requestDidCreateDestinationURL?(request, url)
     }
 
     /// Calls ``requestDidValidateRequestResponseFileURLWithResult``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - urlRequest: The request that was sent; `nil` if none was made.
+    ///   - response: The head of the response.
+    ///   - fileURL: The downloaded file; `nil` without one.
+    ///   - result: The result of the validator.
     open func request(
         _ request: DownloadRequest, didValidateRequest urlRequest: HTTPRequest?,
         response: HTTPResponse, fileURL: URL?, withResult result: Request.ValidationResult
@@ -293,6 +408,10 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidParseDownloadResponse``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - response: The response with its result.
     open func request(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, SessionError>
     ) {
@@ -300,6 +419,10 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidParseSerializedDownloadResponse``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - response: The response with its result.
     open func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, SessionError>
     ) {
@@ -307,6 +430,12 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidValidateRequestResponseWithResult``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - urlRequest: The request that was sent; `nil` if none was made.
+    ///   - response: The head of the response.
+    ///   - result: The result of the validator.
     open func request(
         _ request: DataStreamRequest, didValidateRequest urlRequest: HTTPRequest?,
         response: HTTPResponse, withResult result: Request.ValidationResult
@@ -315,6 +444,10 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     }
 
     /// Calls ``requestDidParseStream``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - result: The value, or the serializer's error.
     open func request<Value: Sendable>(
         _ request: DataStreamRequest, didParseStream result: Result<Value, SessionError>
     ) {

@@ -56,11 +56,20 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     init() {}
 
     /// Calls ``sessionDidBecomeInvalidWithError``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - error: The reason; `nil` for none.
     open func urlSession(_ session: any Transport, didBecomeInvalidWithError error: (any Error)?) {
         sessionDidBecomeInvalidWithError?(session, error)
     }
 
     /// Calls ``taskDidReceiveChallenge``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - task: The transfer.
+    ///   - challenge: The challenge.
     open func urlSession(
         _ session: any Transport, task: any TransferTask,
         didReceive challenge: AuthenticationChallenge
@@ -69,6 +78,13 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``taskDidSendBodyData``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - task: The transfer.
+    ///   - bytesSent: The number of bytes since the last call.
+    ///   - totalBytesSent: The number of bytes sent so far.
+    ///   - totalBytesExpectedToSend: The length of the body in bytes; -1 if unknown.
     open func urlSession(
         _ session: any Transport, task: any TransferTask, didSendBodyData bytesSent: Int64,
         totalBytesSent: Int64, totalBytesExpectedToSend: Int64
@@ -77,11 +93,21 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``taskNeedNewBodyStream``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - task: The transfer.
     open func urlSession(_ session: any Transport, taskNeedsNewBodyStream task: any TransferTask) {
         taskNeedNewBodyStream?(session, task)
     }
 
     /// Calls ``taskWillPerformHTTPRedirection``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - task: The transfer.
+    ///   - response: The response that redirects.
+    ///   - request: The request of the next hop.
     open func urlSession(
         _ session: any Transport, task: any TransferTask,
         willPerformHTTPRedirection response: HTTPResponse, newRequest request: HTTPRequest
@@ -90,6 +116,11 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``taskDidFinishCollectingMetrics``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - task: The transfer.
+    ///   - metrics: The metrics of the transfer.
     open func urlSession(
         _ session: any Transport, task: any TransferTask,
         didFinishCollecting metrics: TransferMetrics
@@ -98,6 +129,11 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``taskDidComplete``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - task: The transfer.
+    ///   - error: Its error; `nil` if it succeeded.
     open func urlSession(
         _ session: any Transport, task: any TransferTask, didCompleteWithError error: (any Error)?
     ) {
@@ -105,6 +141,11 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``dataTaskDidReceiveResponse``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - dataTask: The transfer.
+    ///   - response: The head of the response.
     open func urlSession(
         _ session: any Transport, dataTask: any TransferTask, didReceive response: HTTPResponse
     ) {
@@ -112,6 +153,11 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``dataTaskDidReceiveData``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - dataTask: The transfer.
+    ///   - data: The received bytes.
     open func urlSession(
         _ session: any Transport, dataTask: any TransferTask, didReceive data: Data
     ) {
@@ -119,6 +165,11 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``dataTaskWillCacheResponse``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - dataTask: The transfer.
+    ///   - proposedResponse: The response to store.
     open func urlSession(
         _ session: any Transport, dataTask: any TransferTask,
         willCacheResponse proposedResponse: CachedResponse
@@ -127,6 +178,13 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``downloadTaskDidWriteData``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - downloadTask: The transfer.
+    ///   - bytesWritten: The number of bytes since the last call.
+    ///   - totalBytesWritten: The number of bytes received so far.
+    ///   - totalBytesExpectedToWrite: The length of the body in bytes; -1 if unknown.
     open func urlSession(
         _ session: any Transport, downloadTask: any TransferTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
@@ -136,6 +194,10 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``taskIsWaitingForConnectivity``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - task: The transfer.
     open func urlSession(
         _ session: any Transport, taskIsWaitingForConnectivity task: any TransferTask
     ) {
@@ -143,6 +205,12 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``downloadTaskDidResumeAtOffset``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - downloadTask: The transfer.
+    ///   - fileOffset: The number of bytes that the file had already.
+    ///   - expectedTotalBytes: The length of the body in bytes; -1 if unknown.
     open func urlSession(
         _ session: any Transport, downloadTask: any TransferTask,
         didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64
@@ -151,6 +219,11 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     }
 
     /// Calls ``downloadTaskDidFinishDownloadingToURL``.
+    ///
+    /// - Parameters:
+    ///   - session: The transport of the session.
+    ///   - downloadTask: The transfer.
+    ///   - location: The downloaded file.
     open func urlSession(
         _ session: any Transport, downloadTask: any TransferTask,
         didFinishDownloadingTo location: URL

@@ -117,26 +117,51 @@ public final class RequestNotifications: EventMonitor {
     }
 
     /// Posts ``Name/didResume``.
+    ///
+    /// - Parameter request: The request.
     public func requestDidResume(_ request: Request) { post(.didResume, request) }
     /// Posts ``Name/didSuspend``.
+    ///
+    /// - Parameter request: The request.
     public func requestDidSuspend(_ request: Request) { post(.didSuspend, request) }
     /// Posts ``Name/didCancel``.
+    ///
+    /// - Parameter request: The request.
     public func requestDidCancel(_ request: Request) { post(.didCancel, request) }
     /// Posts ``Name/didFinish``.
+    ///
+    /// - Parameter request: The request.
     public func requestDidFinish(_ request: Request) { post(.didFinish, request) }
     /// Posts ``Name/didResumeTask``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
     public func request(_ request: Request, didResumeTask task: any TransferTask) {
         post(.didResumeTask, request, task)
     }
     /// Posts ``Name/didSuspendTask``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
     public func request(_ request: Request, didSuspendTask task: any TransferTask) {
         post(.didSuspendTask, request, task)
     }
     /// Posts ``Name/didCancelTask``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
     public func request(_ request: Request, didCancelTask task: any TransferTask) {
         post(.didCancelTask, request, task)
     }
     /// Posts ``Name/didCompleteTask``.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
+    ///   - error: Its error; `nil` if it succeeded.
     public func request(
         _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?
     ) { post(.didCompleteTask, request, task) }

@@ -101,6 +101,10 @@ extension NetworkLoggerPlugin {
         }
 
         /// Prints each line to standard output.
+        ///
+        /// - Parameters:
+        ///   - target: The target of the request.
+        ///   - items: The entries, one per line.
         public static func defaultOutput(target: any TargetType, items: [String]) {
             for item in items { print(item, terminator: "\n") }
         }
@@ -178,6 +182,8 @@ extension NetworkLoggerPlugin.Configuration {
         }
 
         /// Returns the body as text if it is UTF-8, else its length in bytes.
+        ///
+        /// - Parameter data: The body.
         public static func defaultData(data: Data) -> String {
             String(data: data, encoding: .utf8) ?? "\(data.count) bytes that are not text"
         }

@@ -113,6 +113,8 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     open var inflightRequests: [Endpoint: [Completion]] { inflights.completions }
 
     /// Returns the endpoint of a target, by ``endpointClosure``.
+    ///
+    /// - Parameter target: The target.
     open func endpoint(_ target: Target) -> Endpoint { endpointClosure(target) }
 
     /// Sends a target's request.
@@ -227,6 +229,8 @@ extension Provider {
     ///
     /// Its URL is `URL.init(target:)`, its sample response is ``TargetType/sampleData`` with
     /// status 200.
+    ///
+    /// - Parameter target: The target.
     public final class func defaultEndpointMapping(for target: Target) -> Endpoint {
         Endpoint(of: target)
     }

@@ -78,6 +78,8 @@ open class Endpoint: @unchecked Sendable {
     }
 
     /// Returns a copy with another task.
+    ///
+    /// - Parameter task: The new task.
     open func replacing(task: HTTPTask) -> Endpoint {
         Endpoint(
             url: url, sampleResponseClosure: sampleResponseClosure, method: method, task: task,

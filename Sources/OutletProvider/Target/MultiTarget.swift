@@ -7,6 +7,8 @@ public enum MultiTarget: TargetType {
     case target(any TargetType)
 
     /// Wraps a target.
+    ///
+    /// - Parameter target: The target to wrap.
     public init(_ target: any TargetType) {
         self = .target(target)
     }

@@ -61,6 +61,8 @@ extension URL {
     ///
     /// Exactly one slash separates the two, whether they end or begin with one or not. A query of
     /// the base URL follows the path. An empty path leaves the base URL unchanged.
+    ///
+    /// - Parameter target: The target.
     public init<Target: TargetType>(target: Target) {
         self = Self.address(of: target)
     }

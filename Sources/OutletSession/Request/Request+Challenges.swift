@@ -5,6 +5,11 @@ public import OutletTransport
 extension Request {
     /// Records that a challenge was answered and the request is sent again with credentials.
     ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - head: The head of the response that was used.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///
     /// Thread: the transport's.
     public func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
@@ -24,6 +29,7 @@ extension Request {
 
     /// Rewinds the request's body stream.
     ///
+    /// - Parameter task: The transfer.
     /// - Throws: `TransferError` with `requestBodyStreamExhausted` when the stream cannot be
     ///   rewound.
     public func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError) {

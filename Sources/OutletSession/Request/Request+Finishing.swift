@@ -7,6 +7,11 @@ public import OutletTransport
 extension Request: TransferHandler {
     /// Follows a redirect, or evaluates the result of the attempt.
     ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - result: Its result.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///
     /// Thread: the transport's.
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn

@@ -71,6 +71,11 @@ extension Request {
 
     /// Reports the progress of a transfer to closures, sequences and monitors.
     ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - progress: The bytes sent and received so far.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///
     /// Thread: the transport's.
     public func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn

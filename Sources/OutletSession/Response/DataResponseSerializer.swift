@@ -98,6 +98,7 @@ extension ResponseSerializer {
 
     /// Whether the request's method allows an empty body.
     ///
+    /// - Parameter request: The last request; `nil` if none was made.
     /// - Returns: Whether ``emptyRequestMethods`` contains the method; `nil` without a request.
     public func requestAllowsEmptyResponseData(_ request: HTTPRequest?) -> Bool? {
         request.map { emptyRequestMethods.contains($0.method) }
@@ -105,12 +106,17 @@ extension ResponseSerializer {
 
     /// Whether the response's status code allows an empty body.
     ///
+    /// - Parameter response: The head of the response; `nil` without one.
     /// - Returns: Whether ``emptyResponseCodes`` contains the code; `nil` without a response.
     public func responseAllowsEmptyResponseData(_ response: HTTPResponse?) -> Bool? {
         response.map { emptyResponseCodes.contains($0.statusCode) }
     }
 
     /// Whether the request's method or the response's status code allows an empty body.
+    ///
+    /// - Parameters:
+    ///   - request: The last request; `nil` if none was made.
+    ///   - response: The head of the response; `nil` without one.
     public func emptyResponseAllowed(
         forRequest request: HTTPRequest?, response: HTTPResponse?
     ) -> Bool {

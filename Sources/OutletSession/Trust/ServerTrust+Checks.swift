@@ -4,6 +4,7 @@ public import OutletTransport
 extension ServerTrust {
     /// Checks the chain by the session's authorities.
     ///
+    /// - Parameter host: The host's name, or IP address, in the request's URL.
     /// - Throws: ``SessionError/ServerTrustFailureReason/defaultEvaluationFailed(output:)``.
     public func performDefaultValidation(forHost host: String) throws {
         guard let chainFault else { return }
@@ -13,6 +14,7 @@ extension ServerTrust {
 
     /// Checks that the server's certificate is for the host.
     ///
+    /// - Parameter host: The host's name, or IP address, in the request's URL.
     /// - Throws: ``SessionError/ServerTrustFailureReason/hostValidationFailed(output:)``.
     public func performValidation(forHost host: String) throws {
         guard let fault = hostFault(for: host) else { return }

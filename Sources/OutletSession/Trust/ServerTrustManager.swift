@@ -32,6 +32,7 @@ open class ServerTrustManager: ServerTrustDeciding, @unchecked Sendable {
 
     /// The evaluator for a host; `nil` to check it as usual.
     ///
+    /// - Parameter host: The host's name, or IP address, in the request's URL.
     /// - Throws: ``SessionError/ServerTrustFailureReason/noRequiredEvaluator(host:)``.
     ///
     /// Thread: any. Must not block. Asked for each transfer, and the evaluator for each connection.
@@ -44,6 +45,9 @@ open class ServerTrustManager: ServerTrustDeciding, @unchecked Sendable {
     /// The evaluator for a host at a port; unless there is one for just that port, that of the
     /// host.
     ///
+    /// - Parameters:
+    ///   - host: The host's name, or IP address, in the request's URL.
+    ///   - port: The port.
     /// - Throws: As ``serverTrustEvaluator(forHost:)``.
     open func serverTrustEvaluator(
         forHost host: String, port: Int

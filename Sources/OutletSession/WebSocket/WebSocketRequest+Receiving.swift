@@ -5,6 +5,11 @@ public import OutletTransport
 extension WebSocketRequest: WebSocketHandler {
     /// Passes a message to all handlers.
     ///
+    /// - Parameters:
+    ///   - connection: The connection.
+    ///   - message: The message.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///
     /// Thread: the transport's.
     public func webSocket(
         _ connection: any WebSocketConnection, didReceive message: WebSocketMessage,

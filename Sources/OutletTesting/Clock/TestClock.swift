@@ -21,11 +21,15 @@ public final class TestClock: Clock {
         }
 
         /// Returns the point in time that is later by a duration; earlier if that is negative.
+        ///
+        /// - Parameter duration: The duration; negative ones go back.
         public func advanced(by duration: Duration) -> Instant {
             Instant(offset: offset + duration)
         }
 
         /// Returns the time from this point to another; negative if the other is earlier.
+        ///
+        /// - Parameter other: The other instant.
         public func duration(to other: Instant) -> Duration { other.offset - offset }
 
         /// Whether the first point is earlier.

@@ -24,24 +24,47 @@ public struct RequestMatcher: Sendable {
     // MARK: Method and address
 
     /// Matches `GET` requests whose URL matches a pattern; see ``url(_:)``.
+    ///
+    /// - Parameter pattern: The pattern, as for ``url(_:)``.
     public static func get(_ pattern: String) -> RequestMatcher { request(.get, pattern) }
+
     /// Matches `HEAD` requests whose URL matches a pattern; see ``url(_:)``.
+    ///
+    /// - Parameter pattern: The pattern, as for ``url(_:)``.
     public static func head(_ pattern: String) -> RequestMatcher { request(.head, pattern) }
+
     /// Matches `POST` requests whose URL matches a pattern; see ``url(_:)``.
+    ///
+    /// - Parameter pattern: The pattern, as for ``url(_:)``.
     public static func post(_ pattern: String) -> RequestMatcher { request(.post, pattern) }
+
     /// Matches `PUT` requests whose URL matches a pattern; see ``url(_:)``.
+    ///
+    /// - Parameter pattern: The pattern, as for ``url(_:)``.
     public static func put(_ pattern: String) -> RequestMatcher { request(.put, pattern) }
+
     /// Matches `PATCH` requests whose URL matches a pattern; see ``url(_:)``.
+    ///
+    /// - Parameter pattern: The pattern, as for ``url(_:)``.
     public static func patch(_ pattern: String) -> RequestMatcher { request(.patch, pattern) }
+
     /// Matches `DELETE` requests whose URL matches a pattern; see ``url(_:)``.
+    ///
+    /// - Parameter pattern: The pattern, as for ``url(_:)``.
     public static func delete(_ pattern: String) -> RequestMatcher { request(.delete, pattern) }
 
     /// Matches requests of a method whose URL matches a pattern; see ``url(_:)``.
+    ///
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - pattern: The pattern, as for ``url(_:)``.
     public static func request(_ method: HTTPMethod, _ pattern: String) -> RequestMatcher {
         RequestMatcher().method(method).url(pattern)
     }
 
     /// Adds the condition that the request has a method.
+    ///
+    /// - Parameter method: The method.
     public func method(_ method: HTTPMethod) -> RequestMatcher {
         adding("method \(method)") { request, _ in
             request.method == method ? nil : "method is \(request.method)"
@@ -135,6 +158,8 @@ public struct RequestMatcher: Sendable {
     }
 
     /// Adds the condition that the request's body is a text, in UTF-8.
+    ///
+    /// - Parameter text: The body as text.
     public func body(_ text: String) -> RequestMatcher {
         body("body of \(text.utf8.count) bytes") { $0.elementsEqual(text.utf8) }
     }
@@ -142,6 +167,8 @@ public struct RequestMatcher: Sendable {
     /// Adds the condition that the request's body is a JSON value.
     ///
     /// The order of members and white space are ignored; the `Content-Type` is not checked.
+    ///
+    /// - Parameter value: The body as JSON.
     public func json(_ value: JSONValue) -> RequestMatcher {
         let wanted = value.text(JSONFormat(sortsMembers: true))
         return body("JSON body") {

@@ -116,6 +116,10 @@ public struct StubAnswer: Sendable {
     // MARK: Usual answers
 
     /// Returns an answer with a text as body, in UTF-8, of type `text/plain`.
+    ///
+    /// - Parameters:
+    ///   - text: The body.
+    ///   - statusCode: The status code.
     public static func text(_ text: String, statusCode: Int = 200) -> StubAnswer {
         StubAnswer(
             statusCode: statusCode, headers: ["Content-Type": "text/plain; charset=utf-8"],
@@ -134,6 +138,10 @@ public struct StubAnswer: Sendable {
     }
 
     /// Returns an answer without a body.
+    ///
+    /// - Parameters:
+    ///   - code: The status code.
+    ///   - headers: The header fields.
     public static func status(_ code: Int, headers: HTTPHeaders = HTTPHeaders()) -> StubAnswer {
         StubAnswer(statusCode: code, headers: headers)
     }
@@ -148,6 +156,8 @@ public struct StubAnswer: Sendable {
     }
 
     /// Returns a failure before any byte of a response.
+    ///
+    /// - Parameter error: The error of the transfer.
     public static func failure(_ error: TransferError) -> StubAnswer {
         var answer = StubAnswer(statusCode: nil)
         answer.error = error
@@ -226,6 +236,8 @@ public struct StubAnswer: Sendable {
     }
 
     /// Returns a copy with trailers (RFC 9110 §6.5).
+    ///
+    /// - Parameter trailers: The trailer fields.
     public func trailing(_ trailers: HTTPHeaders) -> StubAnswer {
         changed { $0.trailers = trailers }
     }

@@ -10,11 +10,15 @@ public final class AttemptMemory: Sendable {
     public init() {}
 
     /// Returns the value kept for a type; `nil` if there is none.
+    ///
+    /// - Parameter type: The type of the value.
     public func value<Value: Sendable>(of type: Value.Type) -> Value? {
         values.withLock { $0[ObjectIdentifier(type)] as? Value }
     }
 
     /// Keeps a value; replaces the former value of the same type.
+    ///
+    /// - Parameter value: The value.
     public func keep<Value: Sendable>(_ value: Value) {
         values.withLock { $0[ObjectIdentifier(Value.self)] = value }
     }

@@ -22,12 +22,18 @@ extension ForwardingTransferHandler {
     }
 
     /// Forwards the head to ``handler``.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - head: The head of the response that was used.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     public func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn) {
         handler.transfer(task, didUse: head, turn: turn)
     }
 
     /// Forwards the call to ``handler``.
     ///
+    /// - Parameter task: The transfer.
     /// - Throws: ``TransferError`` if the handler cannot rewind the stream.
     public func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError) {
         try handler.transferNeedsNewBody(task)
@@ -48,6 +54,11 @@ extension ForwardingTransferHandler {
     }
 
     /// Forwards the progress to ``handler``.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - progress: The bytes sent and received so far.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {
@@ -55,6 +66,11 @@ extension ForwardingTransferHandler {
     }
 
     /// Forwards the end to ``handler``.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - result: Its result.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {

@@ -23,6 +23,11 @@ public protocol TransferHandler: AnyObject, Sendable {
     ///
     /// The head is a challenge (401, 407) that was answered with a credential, or a 304 for a
     /// response in the cache.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - head: The head of the response that was used.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn)
 
@@ -30,6 +35,7 @@ public protocol TransferHandler: AnyObject, Sendable {
     ///
     /// Called only if the body is a stream.
     ///
+    /// - Parameter task: The transfer.
     /// - Throws: ``TransferError`` if the stream cannot be rewound; the transfer ends with it.
     ///
     /// Thread: a queue of a layer, where this may block; no other call is made meanwhile.
@@ -37,6 +43,10 @@ public protocol TransferHandler: AnyObject, Sendable {
 
     /// A head has arrived, an interim one (1xx) or the final one.
     ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - head: The head of the response.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     /// - Returns: Whether to continue, to wait for ``TransferTask/resume()``, to deliver the body
     ///   elsewhere, or to end as cancelled.
     func transfer(
@@ -56,10 +66,20 @@ public protocol TransferHandler: AnyObject, Sendable {
     ) -> TransferDecision
 
     /// Body bytes were sent or received; called if ``TransferJob/reportsProgress`` asks for it.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - progress: The bytes sent and received so far.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn)
 
     /// The transfer has ended; no call follows.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - result: Its result.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn)
 }
 
@@ -68,12 +88,18 @@ extension TransferHandler {
     public func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {}
 
     /// Does nothing.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - head: The head of the response that was used.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {}
 
     /// Rewinds the stream of ``TransferTask/currentRequest``, if its body is one.
     ///
+    /// - Parameter task: The transfer.
     /// - Throws: ``TransferError`` with ``TransferError/Code/requestBodyStreamExhausted`` if the
     ///   stream cannot be rewound.
     public func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError) {
@@ -92,6 +118,11 @@ extension TransferHandler {
     ) -> TransferDecision { .proceed }
 
     /// Does nothing.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - progress: The bytes sent and received so far.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {}

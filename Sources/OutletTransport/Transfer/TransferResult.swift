@@ -106,6 +106,8 @@ public final class TunnelRefusal: Sendable {
     public let head: HTTPResponse
 
     /// Wraps a head.
+    ///
+    /// - Parameter head: The head of the response.
     public init(head: HTTPResponse) {
         self.head = head
     }

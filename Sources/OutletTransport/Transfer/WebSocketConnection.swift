@@ -131,6 +131,10 @@ public protocol WebSocketConnection: TransferTask {
 public protocol WebSocketHandler: TransferHandler {
     /// A message has arrived.
     ///
+    /// - Parameters:
+    ///   - connection: The connection.
+    ///   - message: The message.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     /// - Returns: Whether to continue, to stop reading until ``TransferTask/resume()``, or to end
     ///   as cancelled.
     func webSocket(

@@ -190,6 +190,10 @@ public protocol TrustVerifier: Sendable {
     func verify(_ chain: [Certificate], anchors: [Certificate]?) -> ChainVerdict
 
     /// Whether a certificate is valid for a host, a name or an IP address.
+    ///
+    /// - Parameters:
+    ///   - certificate: The server's certificate.
+    ///   - host: The host's name, or IP address, in the request's URL.
     func isCertificate(_ certificate: Certificate, for host: String) -> Bool
 
     /// Checks whether certificates of a chain were revoked.
