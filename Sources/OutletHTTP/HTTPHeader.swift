@@ -33,21 +33,29 @@ extension HTTPHeader: CustomStringConvertible {
 
 extension HTTPHeader {
     /// An `Accept` field.
+    ///
+    /// - Parameter value: The value.
     public static func accept(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept", value: value)
     }
 
     /// An `Accept-Charset` field.
+    ///
+    /// - Parameter value: The value.
     public static func acceptCharset(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Charset", value: value)
     }
 
     /// An `Accept-Language` field.
+    ///
+    /// - Parameter value: The value.
     public static func acceptLanguage(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Language", value: value)
     }
 
     /// An `Accept-Encoding` field.
+    ///
+    /// - Parameter value: The value.
     public static func acceptEncoding(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Encoding", value: value)
     }
@@ -77,26 +85,36 @@ extension HTTPHeader {
     }
 
     /// A `Content-Disposition` field.
+    ///
+    /// - Parameter value: The value.
     public static func contentDisposition(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Disposition", value: value)
     }
 
     /// A `Content-Encoding` field.
+    ///
+    /// - Parameter value: The value.
     public static func contentEncoding(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Encoding", value: value)
     }
 
     /// A `Content-Type` field.
+    ///
+    /// - Parameter value: The value.
     public static func contentType(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Type", value: value)
     }
 
     /// A `User-Agent` field.
+    ///
+    /// - Parameter value: The value.
     public static func userAgent(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "User-Agent", value: value)
     }
 
     /// A `Sec-WebSocket-Protocol` field.
+    ///
+    /// - Parameter value: The value.
     public static func websocketProtocol(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Sec-WebSocket-Protocol", value: value)
     }

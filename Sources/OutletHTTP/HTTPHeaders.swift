@@ -23,6 +23,8 @@ public struct HTTPHeaders: Sendable {
     public init() {}
 
     /// Makes fields from a list; of equal names the last value wins, at the first one's position.
+    ///
+    /// - Parameter headers: The fields, in order.
     public init(_ headers: [HTTPHeader]) {
         self.init()
         for header in headers { update(header) }
@@ -51,6 +53,8 @@ public struct HTTPHeaders: Sendable {
     }
 
     /// Makes the fields of a received header section, unchanged.
+    ///
+    /// - Parameter block: The received section.
     public init(_ block: HeaderBlock) {
         received = block
         isWellFormed = false
@@ -145,6 +149,8 @@ public struct HTTPHeaders: Sendable {
     }
 
     /// Same as ``update(_:)``.
+    ///
+    /// - Parameter header: The field.
     public mutating func add(_ header: HTTPHeader) {
         update(header)
     }
@@ -317,6 +323,8 @@ public struct HTTPHeaders: Sendable {
     /// The value of a field, as ``value(for:)``; `nil` if there is none.
     ///
     /// Setting a value calls ``update(name:value:)``; setting `nil` calls ``remove(name:)``.
+    ///
+    /// - Parameter name: The name, compared case-insensitively.
     public subscript(_ name: String) -> String? {
         get { value(for: name) }
         set {

@@ -117,6 +117,11 @@ public final class OfflineRetrier: RequestInterceptor {
     public var answerTimeout: TimeInterval? { 0 }
 
     /// Returns the request unchanged.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - session: The session of the request.
+    ///   - completion: Receives the request, once.
     public func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -125,6 +130,12 @@ public final class OfflineRetrier: RequestInterceptor {
     /// Waits for a network if the error means, or may mean, that there was none.
     ///
     /// Any other error, and one after ``retryLimit`` retries, is not retried.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
+    ///   - completion: Receives the decision, once, on any thread.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void

@@ -36,6 +36,9 @@ public protocol ConfiguredPlugin: Plugin {
 extension ConfiguredPlugin {
     /// Decodes the configuration and calls ``init(host:settings:)``.
     ///
+    /// - Parameters:
+    ///   - host: The functions of the host; valid as long as the instance.
+    ///   - configuration: The configuration of the instance; readable until this returns.
     /// - Throws: ``PluginError`` that names the key when the configuration cannot be decoded, and
     ///   what ``init(host:settings:)`` throws.
     public init(host: Host, configuration: Configuration) throws {

@@ -38,8 +38,15 @@ public protocol RequestObserving: Plugin {
 
 extension RequestObserving {
     /// Does nothing.
+    ///
+    /// - Parameter request: The request as it is sent; readable until this returns.
     public func willSend(_ request: Request) {}
     /// Does nothing.
+    ///
+    /// - Parameters:
+    ///   - response: The response or failure; readable until this returns. Has no body for
+    ///     downloads and WebSockets, nor for streams unless a plugin is ``ResponseProcessing``.
+    ///   - request: The request; readable until this returns.
     public func didReceive(_ response: Response, for request: Request) {}
 }
 
@@ -168,6 +175,8 @@ public struct RequestEvent: Sendable {
         public let rawValue: UInt32
 
         /// Makes a kind from any number.
+        ///
+        /// - Parameter rawValue: The bits of the options.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// An attempt begins; `a` is its number, from 1, `text` the URL.

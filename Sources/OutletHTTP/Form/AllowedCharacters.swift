@@ -30,6 +30,8 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
         AllowedCharacters(charactersIn: "/?"))
 
     /// Adds the ASCII characters of a text; other characters are ignored.
+    ///
+    /// - Parameter text: The characters; those outside ASCII are ignored.
     public mutating func insert(charactersIn text: String) {
         for byte in text.utf8 where byte < 128 {
             if byte < 64 { bits.low |= 1 << byte } else { bits.high |= 1 << (byte - 64) }
@@ -37,6 +39,8 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
     }
 
     /// Removes the ASCII characters of a text; other characters are ignored.
+    ///
+    /// - Parameter text: The characters; those outside ASCII are ignored.
     public mutating func remove(charactersIn text: String) {
         for byte in text.utf8 where byte < 128 {
             if byte < 64 { bits.low &= ~(1 << byte) } else { bits.high &= ~(1 << (byte - 64)) }
@@ -44,6 +48,8 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
     }
 
     /// Returns the characters of both sets.
+    ///
+    /// - Parameter other: The other set.
     public func union(_ other: AllowedCharacters) -> AllowedCharacters {
         var union = self
         union.bits.low |= other.bits.low
@@ -52,6 +58,8 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
     }
 
     /// Whether a byte is kept; `false` for all bytes above 0x7F.
+    ///
+    /// - Parameter byte: The code of the character.
     public func contains(_ byte: UInt8) -> Bool {
         switch byte {
         case 0..<64: bits.low & (1 << byte) != 0

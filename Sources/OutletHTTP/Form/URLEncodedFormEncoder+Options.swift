@@ -70,6 +70,8 @@ extension URLEncodedFormEncoder {
         case custom(@Sendable (Date) throws -> String)
 
         /// Formats dates with a format style.
+        ///
+        /// - Parameter style: Formats each date.
         public static func formatted<Style: FormatStyle & Sendable>(_ style: Style) -> DateEncoding
         where Style.FormatInput == Date, Style.FormatOutput == String {
             .custom { style.format($0) }

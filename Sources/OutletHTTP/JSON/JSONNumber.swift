@@ -6,6 +6,8 @@ public struct JSONNumber: Sendable, Equatable, Hashable {
     public let text: String
 
     /// Makes a number from an integer of any size.
+    ///
+    /// - Parameter value: The number.
     public init(_ value: some BinaryInteger) { text = String(value) }
 
     /// Makes a number from a `Double`, with the fewest digits that give the same value again.

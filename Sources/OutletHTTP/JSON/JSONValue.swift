@@ -16,9 +16,13 @@ public enum JSONValue: Sendable, Equatable, Hashable {
 
 extension JSONValue {
     /// Makes a number from an integer.
+    ///
+    /// - Parameter value: The number.
     public static func int(_ value: Int64) -> JSONValue { .number(JSONNumber(value)) }
 
     /// Makes a number from a `Double`; ``null`` for infinities and NaN, which JSON does not have.
+    ///
+    /// - Parameter value: The number.
     public static func double(_ value: Double) -> JSONValue {
         JSONNumber(value).map(JSONValue.number) ?? .null
     }

@@ -9,6 +9,8 @@ extension Redaction {
     /// Parameters are those of the query, the fragment and the path segments. URLs inside of them
     /// are treated in the same way; a percent-encoded one is replaced as a whole if it contains a
     /// secret.
+    ///
+    /// - Parameter url: The URL.
     public func url(_ url: URL) -> String { address(url.absoluteString) }
 
     /// Returns a URL with its secrets replaced, as ``url(_:)``.

@@ -11,10 +11,10 @@ struct CURLCommand {
     let request: HTTPRequest
     /// The credentials, one `-u` option each.
     let credentials: [Credential]
-    /// Which parts are secrets.
+    /// Selects the secrets, which are replaced by a mark.
     let redaction: Redaction
 
-    /// The text for a request that does not exist or has no host.
+    /// The text for a request that is not made yet, has no host or is not valid HTTP.
     static let failure = "$ curl command could not be created"
 
     /// The command, one option per line.
@@ -36,7 +36,7 @@ struct CURLCommand {
         }
         if request.headers["Accept-Encoding"] != nil { lines.append("--compressed") }
         lines += body
-        // curl expands brackets and braces unless told not to.
+        // Without `--globoff`, curl expands brackets and braces in URLs.
         if address.utf8.contains(where: { "[]{}".utf8.contains($0) }) { lines.append("--globoff") }
         lines.append(Self.quoted(address, always: true))
         return lines.joined(separator: " \\\n\t")
@@ -45,7 +45,7 @@ struct CURLCommand {
     private var cookies: [String] {
         let fields = request.headers.filter(isCookie)
         let text = fields.map { redaction.value(of: $0) }.joined(separator: "; ")
-        // `-b` takes a text without `=`, or with a leading `@`, as the name of a file.
+        // `-b` reads a text without `=`, or with a leading `@`, as the name of a file.
         if text.containsByte("="), !text.startsWithBytes(of: "@") {
             return ["-b " + Self.quoted(text)]
         }
@@ -63,7 +63,7 @@ struct CURLCommand {
     }
 
     private var body: [String] {
-        // curl sends a `Content-Type` of its own unless it is removed.
+        // curl adds its own `Content-Type` unless the field is removed.
         let untold =
             request.headers["Content-Type"] == nil ? ["-H " + Self.quoted("Content-Type:")] : []
         switch request.body {
@@ -79,7 +79,7 @@ struct CURLCommand {
                 let encoded = shown.base64EncodedString()
                 return untold + ["--data-binary @<(echo \(encoded) | base64 -d)"]
             }
-            // `-d` takes a text with a leading `@` as the name of a file.
+            // `-d` reads a text with a leading `@` as the name of a file.
             let option = text.startsWithBytes(of: "@") ? "--data-raw " : "-d "
             return untold + [option + Self.quoted(text, always: true)]
         }

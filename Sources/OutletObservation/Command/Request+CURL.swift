@@ -11,7 +11,7 @@ extension Request {
     /// - Parameter redactingSecrets: Whether passwords, tokens and other secrets are replaced by a
     ///   mark (`Redaction.standard`). Such a command cannot authenticate.
     /// - Returns: The command for the last attempt; `$ curl command could not be created` before
-    ///   the request is made, and for one without a host.
+    ///   the request is made, and if it has no host or is not valid HTTP.
     public func cURLDescription(redactingSecrets: Bool = true) -> String {
         guard let request = wireRequest else { return CURLCommand.failure }
         return CURLCommand(
@@ -20,8 +20,8 @@ extension Request {
         ).text
     }
 
-    /// The credentials stored for basic authentication with the host as realm, else the request's
-    /// own.
+    /// The credentials stored for basic authentication with the host as realm; if there are none,
+    /// the request's own.
     private func credentials(for request: HTTPRequest) -> [Credential] {
         let own = [ownCredential].compactMap(\.self)
         guard let storage = sessionConfiguration.urlCredentialStorage, let url = request.url,
@@ -53,7 +53,7 @@ extension Request {
     /// be made.
     ///
     /// - Parameters:
-    ///   - queue: Where `handler` runs.
+    ///   - queue: The queue on which `handler` is called.
     ///   - redactingSecrets: Whether secrets are replaced by a mark.
     ///   - handler: Called once. Replaces a closure that was set before and not called yet.
     /// - Returns: The request itself.
@@ -70,7 +70,7 @@ extension Request {
     ///
     /// The sequence ends with the request. Iterating over it does not start the request.
     ///
-    /// - Parameter bufferingPolicy: How many commands are kept for a slow loop; all by default.
+    /// - Parameter bufferingPolicy: How many commands are buffered for a slow loop; all by default.
     public func cURLDescriptions(
         bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
     ) -> StreamOf<String> {
@@ -80,6 +80,8 @@ extension Request {
 
 extension HTTPRequest {
     /// Returns a request as a curl command line, secrets redacted.
+    ///
+    /// - Parameter request: The request; `nil` returns `$ curl command could not be created`.
     package static func cURLDescription(of request: HTTPRequest?) -> String {
         guard let request else { return CURLCommand.failure }
         return CURLCommand(request: request, credentials: [], redaction: .standard).text

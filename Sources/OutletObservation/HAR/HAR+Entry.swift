@@ -6,7 +6,7 @@ extension HAR {
     public struct Entry: Sendable, Equatable, Codable {
         /// When the transfer began (ISO 8601, UTC, with milliseconds).
         public var startedDateTime: String
-        /// How long the transfer took in all, in milliseconds.
+        /// The total duration of the transfer, in milliseconds.
         public var time: Double
         /// The request.
         public var request: Request
@@ -14,7 +14,7 @@ extension HAR {
         public var response: Response
         /// Always empty; the format requires it.
         public var cache = Cache()
-        /// How long each stage took.
+        /// The duration of each stage.
         public var timings: Timings
         /// The IP address of the server or proxy, without the port.
         public var serverIPAddress: String?
@@ -22,21 +22,21 @@ extension HAR {
         public var connection: String?
         /// A remark for readers.
         public var comment: String?
-        /// Why the transfer failed; `nil` if it succeeded.
+        /// The reason why the transfer failed; `nil` if it succeeded.
         public var error: Failure?
-        /// The id (a UUID) of the session's request to which the transfer belongs.
+        /// The id (a UUID) of the session's request that the transfer belongs to.
         public var requestID: String?
-        /// Which attempt of that request it was, from 1.
+        /// The number of the request's attempt, from 1.
         public var attempt: Int?
 
         /// Makes an entry.
         ///
         /// - Parameters:
         ///   - startedDateTime: When the transfer began (ISO 8601); not checked.
-        ///   - time: How long the transfer took in all, in milliseconds.
+        ///   - time: The total duration of the transfer, in milliseconds.
         ///   - request: The request.
-        ///   - response: The response; one with status 0 if none arrived.
-        ///   - timings: How long each stage took.
+        ///   - response: The response; its status is 0 if none arrived.
+        ///   - timings: The duration of each stage.
         public init(
             startedDateTime: String, time: Double, request: Request, response: Response,
             timings: Timings
@@ -214,8 +214,8 @@ extension HAR {
         /// Makes an interim response.
         ///
         /// - Parameters:
-        ///   - status: The status code.
-        ///   - headers: The fields, in order.
+        ///   - status: The status code, 100 to 199.
+        ///   - headers: The headers, in order.
         public init(status: Int, headers: [Pair]) {
             self.status = status
             self.headers = headers
@@ -250,7 +250,7 @@ extension HAR {
         }
     }
 
-    /// How long each stage took, in milliseconds; -1 for stages that did not occur.
+    /// The duration of each stage in milliseconds; -1 for stages that did not occur.
     public struct Timings: Sendable, Equatable, Codable {
         /// Waiting in the transport's queue for a connection.
         public var blocked: Double
@@ -295,7 +295,7 @@ extension HAR {
         }
     }
 
-    /// Why a transfer failed.
+    /// The reason why a transfer failed.
     public struct Failure: Sendable, Equatable, Codable {
         /// The raw value of `TransferError.Code`, such as `timedOut`.
         public var code: String
@@ -307,7 +307,7 @@ extension HAR {
         /// Makes a failure.
         ///
         /// - Parameters:
-        ///   - code: The raw value of `TransferError.Code`; an unknown one is replayed as
+        ///   - code: The raw value of `TransferError.Code`; a value that is not one is replayed as
         ///     `unknown`.
         ///   - stage: The raw value of `TransferError.Stage`.
         ///   - reason: The reason of the `TransferError`.

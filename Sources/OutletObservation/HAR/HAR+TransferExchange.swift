@@ -8,9 +8,9 @@ extension HAR.Entry {
     ///
     /// - Parameters:
     ///   - exchange: The transfer.
-    ///   - redaction: Which parts are secrets; a mark replaces them.
-    ///   - bodyLimit: The largest body that is recorded, in bytes; 0 records none. Of larger ones
-    ///     only the length is recorded.
+    ///   - redaction: Selects the secrets, which are replaced by a mark.
+    ///   - bodyLimit: The largest body that is recorded, in bytes; 0 records none. For a larger
+    ///     body only the length is recorded.
     public init(_ exchange: TransferExchange, redaction: Redaction = .standard, bodyLimit: Int) {
         let metrics = exchange.metrics
         let timings = HAR.Timings(metrics)
@@ -44,7 +44,7 @@ extension HAR.Entry {
 }
 
 extension HAR.Timings {
-    /// Converts the points in time of a transfer to durations of stages.
+    /// Converts the timestamps of a transfer to the durations of its stages.
     init(_ metrics: TransferMetrics) {
         func milliseconds(_ microseconds: Int64) -> Double { Double(microseconds) / 1000 }
         let connected = max(metrics.connect, metrics.secureConnect, metrics.nameLookup)
@@ -165,7 +165,7 @@ extension HAR {
         }
     }
 
-    /// Returns a body as text or in base64, or a comment why it is not recorded.
+    /// Returns a body as text or in base64, or a comment that explains why it is not recorded.
     static func text(
         of body: Data, _ contentType: String?, _ redaction: Redaction, _ limit: Int
     ) -> (text: String?, encoding: String?, comment: String?) {
@@ -183,7 +183,7 @@ extension HAR {
 
     /// Returns a key that identifies a body: its length and checksum (FNV-1a) after redaction.
     ///
-    /// Does not depend on the boundary of a multipart body, which is random.
+    /// The key does not depend on the boundary of a multipart body, because that is random.
     package static func bodyKey(
         of body: Data, contentType: String?, _ redaction: Redaction
     ) -> String {

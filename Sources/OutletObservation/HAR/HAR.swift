@@ -11,7 +11,7 @@ import OutletSession
 ///
 /// Thread: any; a value.
 public struct HAR: Sendable, Equatable, Codable {
-    /// The log, the only member of the file.
+    /// The log, which is the only member of the file.
     public var log: Log
 
     /// Makes an archive from a log.
@@ -31,7 +31,7 @@ public struct HAR: Sendable, Equatable, Codable {
         public var entries: [Entry]
         /// A remark about the archive, for readers.
         public var comment: String?
-        /// How many of the oldest entries were dropped to limit memory; `nil` for none.
+        /// The number of the oldest entries that were dropped to limit memory; `nil` for none.
         public var droppedEntries: Int?
 
         /// Makes a log.
@@ -62,8 +62,8 @@ public struct HAR: Sendable, Equatable, Codable {
         /// Makes a creator.
         ///
         /// - Parameters:
-        ///   - name: The program's name.
-        ///   - version: The program's version.
+        ///   - name: The name of the program.
+        ///   - version: The version of the program.
         public init(name: String, version: String) {
             self.name = name
             self.version = version
@@ -92,7 +92,7 @@ public struct HAR: Sendable, Equatable, Codable {
     }
 }
 
-/// Why an archive cannot be read or written.
+/// The reason why an archive cannot be read or written.
 public enum HARError: Error, Equatable, Sendable {
     /// The file cannot be read.
     case unreadable(path: String, reason: String)
@@ -123,7 +123,9 @@ extension HARError: CustomStringConvertible {
 extension HAR {
     /// Reads an archive from a file.
     ///
-    /// - Parameter url: A file URL. Blocks while the file is read into memory.
+    /// Blocks while the file is read into memory.
+    ///
+    /// - Parameter url: A file URL.
     /// - Throws: ``HARError/unreadable(path:reason:)`` when the file cannot be read,
     ///   ``HARError/malformed(path:reason:)`` when it is not an archive.
     public init(contentsOf url: URL) throws(HARError) {
@@ -144,10 +146,11 @@ extension HAR {
     /// Writes the archive as JSON, one member per line, sorted by name.
     ///
     /// Replaces an existing file atomically. Only the owner may read the new file, whatever the
-    /// permissions of the old one were.
+    /// permissions of the old one were. Blocks while the file is written.
     ///
-    /// - Parameter url: A file URL. Blocks while the file is written.
-    /// - Throws: ``HARError/unwritable(path:reason:)``.
+    /// - Parameter url: A file URL.
+    /// - Throws: ``HARError/unwritable(path:reason:)`` when the archive cannot be encoded or the
+    ///   file cannot be written.
     public func write(to url: URL) throws(HARError) {
         let path = url.path(percentEncoded: false)
         let data: Data

@@ -4,12 +4,12 @@ import Glibc
 import OutletFiles
 import OutletTransport
 
-/// An archive file that grows entry by entry, and is a valid archive after each of them.
+/// An archive file to which entries are appended; it is a valid archive after each entry.
 ///
-/// It is written beside its destination; the first ``finish()`` moves it there and replaces an
-/// older file.
+/// It is written as a draft next to its destination. The first ``finish()`` moves it there and
+/// replaces an older file.
 ///
-/// Thread: any; a queue of its own writes the file.
+/// Thread: any; the file is written on a private queue.
 package final class HARFile: Sendable {
     private struct State: Sendable {
         let draft: PrivateFile.Draft
@@ -25,9 +25,9 @@ package final class HARFile: Sendable {
     private let tail: Data
     private let queue = DispatchQueue(label: "outlet.har.file")
 
-    /// Creates an archive without entries beside its destination; only its owner may read it.
+    /// Creates an archive without entries next to its destination; only its owner may read it.
     ///
-    /// - Parameter url: The destination; an existing file stays until ``finish()``.
+    /// - Parameter url: The destination; an existing file is kept until ``finish()``.
     /// - Throws: ``HARError/unwritable(path:reason:)`` when it cannot be created.
     package init(creatingAt url: URL) throws(HARError) {
         let path = url.path(percentEncoded: false)
@@ -55,7 +55,9 @@ package final class HARFile: Sendable {
         if !isPublished { draft.discard() }
     }
 
-    /// Enqueues one more entry to be written.
+    /// Enqueues an entry; ``finish()`` throws the error if it cannot be written.
+    ///
+    /// - Parameter entry: The entry.
     package func append(_ entry: HAR.Entry) {
         queue.async { self.write(entry) }
     }
@@ -83,7 +85,7 @@ package final class HARFile: Sendable {
     /// Waits until all enqueued entries are written, and moves the archive to its destination.
     ///
     /// - Throws: ``HARError/unwritable(path:reason:)``, the first error of writing or moving; an
-    ///   older file then stays.
+    ///   older file is then kept.
     package func finish() async throws(HARError) {
         await withCheckedContinuation { continuation in
             queue.async {

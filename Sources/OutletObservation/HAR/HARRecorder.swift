@@ -7,23 +7,25 @@ public import OutletSession
 /// Records the transfers of a session as an HTTP archive: one entry per attempt and per redirect.
 ///
 /// Pass it to a session among its event monitors, or to a single request. Secrets are redacted.
-/// Beyond the limits the oldest entries are dropped, and the archive says how many.
+/// When a limit is exceeded, the oldest entries are dropped and counted in
+/// ``HAR/Log/droppedEntries``.
 ///
 /// Bodies of streams are recorded only if the recorder monitors the whole session; bodies of
 /// downloads are never recorded.
 ///
-/// Thread: any but ``queue``, on which the methods would wait for themselves.
+/// Thread: any except ``queue``, because ``archive`` and the methods that use it wait for that
+/// queue.
 public final class HARRecorder: EventMonitor {
-    /// How much is recorded.
+    /// The limits of what is recorded.
     public struct Limits: Sendable, Equatable {
-        /// The number of entries; the last one is always kept.
+        /// The maximum number of entries; the last entry is always kept.
         public var entries = 1000
         /// The largest body that is recorded, in bytes; 0 records none.
         ///
-        /// Of larger bodies only the length is recorded.
+        /// For a larger body only the length is recorded.
         public var body = 0
-        /// The approximate size of all recorded bodies, headers and URLs, in bytes; 64 MiB by
-        /// default.
+        /// The approximate maximum size of all recorded bodies, headers and URLs, in bytes; 64 MiB
+        /// by default.
         public var total = 64 << 20
 
         /// Makes limits of 1000 entries, without bodies.
@@ -56,8 +58,8 @@ public final class HARRecorder: EventMonitor {
     /// Makes a recorder without entries.
     ///
     /// - Parameters:
-    ///   - limits: How much is recorded; by default 1000 entries without bodies.
-    ///   - redaction: Which parts are secrets; a mark replaces them.
+    ///   - limits: The limits of what is recorded; by default 1000 entries without bodies.
+    ///   - redaction: Selects the secrets, which are replaced by a mark.
     public init(limits: Limits = Limits(), redaction: Redaction = .standard) {
         self.limits = limits
         self.redaction = redaction
@@ -65,8 +67,8 @@ public final class HARRecorder: EventMonitor {
 
     /// The archive of all transfers that ended before this call.
     ///
-    /// Blocks until ``queue`` has processed pending events. Must not be used on ``queue``: it would
-    /// wait for itself.
+    /// Blocks until ``queue`` has processed pending events. Must not be used on ``queue``, where it
+    /// would deadlock.
     public var archive: HAR {
         queue.sync {}
         let (entries, dropped) = state.withLock { ($0.entries.map(\.entry), $0.dropped) }
@@ -80,13 +82,16 @@ public final class HARRecorder: EventMonitor {
         return HAR(log: log)
     }
 
-    /// How many entries were dropped because of the limits; blocks as ``archive`` does.
+    /// The number of entries that were dropped because of the limits; blocks as ``archive`` does.
     public var droppedEntries: Int { archive.log.droppedEntries ?? 0 }
 
     /// Writes the ``archive`` to a file, which is replaced atomically.
     ///
-    /// - Parameter url: A file URL. Blocks while the file is written.
-    /// - Throws: ``HARError/unwritable(path:reason:)``.
+    /// Blocks as ``archive`` does, and while the file is written.
+    ///
+    /// - Parameter url: A file URL.
+    /// - Throws: ``HARError/unwritable(path:reason:)`` when the archive cannot be encoded or the
+    ///   file cannot be written.
     public func write(to url: URL) throws(HARError) {
         try archive.write(to: url)
     }
@@ -103,7 +108,9 @@ public final class HARRecorder: EventMonitor {
 
     // MARK: Events
 
-    /// Records the bytes of a stream, up to the limit plus one byte.
+    /// Records the bytes of a stream, up to the limit of a body plus one byte.
+    ///
+    /// The additional byte shows that the body is larger than the limit.
     ///
     /// - Parameters:
     ///   - session: The transport of the session.

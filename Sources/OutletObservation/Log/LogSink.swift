@@ -35,10 +35,11 @@ public struct LogSink: Sendable {
     func write(_ line: String) { body(line) }
 }
 
-/// Writes lines to a descriptor, and counts the dropped ones.
+/// Writes lines to a descriptor, and counts the lines that it drops.
 private final class DescriptorWriter: Sendable {
     private let descriptor: Int32
     private let dropped = Lock(0)
+    /// How long to wait for a non-blocking descriptor, in milliseconds.
     private static let patience: Int32 = 1000
 
     init(_ descriptor: Int32) {

@@ -6,21 +6,32 @@ public import OutletSession
 
 /// Logs events of requests, one line each, as JSON or as `key=value` pairs (logfmt).
 ///
-/// Secrets are always redacted. Events and their levels:
+/// Secrets are always redacted (see `Redaction`). Events and their levels:
 ///
 /// | event | level | when |
 /// |---|---|---|
 /// | `request` | `info`; `error` if it failed | a request has ended |
 /// | `retry` | `warning` | another attempt follows |
 /// | `transfer` | `debug` | a transfer has ended: each attempt and each redirect |
-/// | `start` | `debug` | the request of an attempt was made |
+/// | `start` | `debug` | the request of an attempt is ready to be sent |
 /// | `cancel`, `suspend`, `resume` | `debug` | a request was cancelled, suspended or resumed |
 ///
-/// The fields, if known: `time` (ISO 8601, UTC), `level`, `event`, `id` (of the request), `method`,
-/// `url`, `status`, `attempt` (from 1), `duration_ms` (of the transfer, or of the request's last
-/// attempt), `queued_ms`, `bytes_sent` and `bytes_received` (of bodies, on the wire), `reused`
-/// (whether the connection was), `protocol`, `remote`, `redirects`, `location` (of a redirect),
-/// `error`.
+/// The fields; those that are not known are left out:
+///
+/// - `time`: ISO 8601, UTC.
+/// - `level` and `event`: see above.
+/// - `id`, `method` and `url`: of the request.
+/// - `status`: of the response.
+/// - `attempt`: the number of the attempt, from 1.
+/// - `duration_ms`: the duration of the transfer, or of the request's last attempt.
+/// - `queued_ms`: how long it waited in the transport's queue.
+/// - `bytes_sent` and `bytes_received`: the lengths of the bodies on the wire.
+/// - `reused`: whether the connection was reused.
+/// - `protocol`: the HTTP version.
+/// - `remote`: the address of the server or proxy.
+/// - `redirects`: the number of redirects that were followed.
+/// - `location`: the destination of a redirect.
+/// - `error`: the reason of the failure.
 ///
 /// Thread: lines are written on ``queue``, one at a time.
 public final class RequestLogger: EventMonitor {
@@ -71,7 +82,7 @@ public final class RequestLogger: EventMonitor {
     ///   - level: The lowest level that is written; `info` by default.
     ///   - format: The format of the lines; JSON by default.
     ///   - names: Names, or parts of names, of headers, parameters and JSON members that are
-    ///     secrets in addition to `Redaction.standard`; in any case.
+    ///     secrets in addition to those of `Redaction.standard`; case-insensitive.
     public init(
         to sink: LogSink = .standardError, level: Level = .info, format: Format = .json,
         hiding names: Set<String> = []
@@ -88,7 +99,7 @@ public final class RequestLogger: EventMonitor {
 
     // MARK: Events
 
-    /// Logs `request`; once more if a retrier starts another attempt after a serializer failed.
+    /// Logs `request`, and again if a retrier starts another attempt after a serializer has failed.
     ///
     /// - Parameter request: The request.
     public func requestDidFinish(_ request: Request) {

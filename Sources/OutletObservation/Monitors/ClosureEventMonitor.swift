@@ -14,19 +14,19 @@ public import OutletSession
 open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unchecked Sendable {
     // because the closures are set before the monitor is passed on, and only read from then on.
 
-    /// Where the closures are called.
+    /// The queue on which the closures are called.
     public let queue: DispatchQueue
 
     /// Makes a monitor without closures.
     ///
-    /// - Parameter queue: Where the closures are called; serial. By default the callback queue of
-    ///   the session that uses the monitor.
+    /// - Parameter queue: The queue on which the closures are called; must be serial. By default
+    ///   the callback queue of the session that uses the monitor.
     public init(queue: DispatchQueue = .sessionCallbacks) {
         self.queue = queue
         super.init()
     }
 
-    /// The request was made, before any adapter.
+    /// The request was made; adapters have not changed it yet.
     open var requestDidCreateInitialURLRequest: (@Sendable (Request, HTTPRequest) -> Void)?
     /// The request could not be made.
     open var requestDidFailToCreateURLRequestWithError: (@Sendable (Request, SessionError) -> Void)?
@@ -36,7 +36,7 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     /// An adapter failed.
     open var requestDidFailToAdaptURLRequestWithError:
         (@Sendable (Request, HTTPRequest, SessionError) -> Void)?
-    /// The adapted request was made.
+    /// The request of an attempt is ready to be sent, with the changes of all adapters.
     open var requestDidCreateURLRequest: (@Sendable (Request, HTTPRequest) -> Void)?
     /// A transfer was made for the request.
     open var requestDidCreateTask: (@Sendable (Request, any TransferTask) -> Void)?
@@ -81,7 +81,7 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     /// A response was delivered without a serializer.
     open var requestDidParseResponse:
         (@Sendable (DataRequest, DataResponse<Data?, SessionError>) -> Void)?
-    /// A serializer returned a value, or failed.
+    /// A serializer returned a value or failed.
     open var requestDidParseSerializedResponse:
         (@Sendable (DataRequest, DataResponse<any Sendable, SessionError>) -> Void)?
     /// The body of an upload was created.
@@ -106,7 +106,7 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     /// A download was delivered without a serializer.
     open var requestDidParseDownloadResponse:
         (@Sendable (DownloadRequest, DownloadResponse<URL?, SessionError>) -> Void)?
-    /// A serializer returned a value for a download, or failed.
+    /// A serializer of a download returned a value or failed.
     open var requestDidParseSerializedDownloadResponse:
         (@Sendable (DownloadRequest, DownloadResponse<any Sendable, SessionError>) -> Void)?
     /// A validator accepted or refused the head of a stream: request, head and result.
@@ -115,7 +115,7 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
             @Sendable (DataStreamRequest, HTTPRequest?, HTTPResponse, Request.ValidationResult) ->
                 Void
         )?
-    /// A serializer returned a value for a chunk of a stream, or failed.
+    /// A serializer of a stream returned a value for a chunk or failed.
     open var requestDidParseStream:
         (@Sendable (DataStreamRequest, Result<any Sendable, SessionError>) -> Void)?
 

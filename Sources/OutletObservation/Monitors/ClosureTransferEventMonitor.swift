@@ -3,7 +3,7 @@ public import OutletHTTP
 public import OutletTransport
 public import OutletSession
 
-/// The events of ``ClosureEventMonitor`` that concern transfers, not requests.
+/// The events of ``ClosureEventMonitor`` that belong to transfers, not to requests.
 ///
 /// A monitor receives them only if it monitors the whole session, not a single request. The first
 /// argument of each closure is the session's transport.
@@ -15,11 +15,13 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     /// A server or a proxy requires authentication.
     open var taskDidReceiveChallenge:
         (@Sendable (any Transport, any TransferTask, AuthenticationChallenge) -> Void)?
-    /// Bytes of a request's body were sent: since the last call, in all, and expected (-1 if not
-    /// known).
+    /// Bytes of a request's body were sent.
+    ///
+    /// The numbers are the bytes since the last call, the total so far, and the expected total (-1
+    /// if not known).
     open var taskDidSendBodyData:
         (@Sendable (any Transport, any TransferTask, Int64, Int64, Int64) -> Void)?
-    /// A body stream is rewound, to be sent again.
+    /// A body stream is about to be rewound and sent again.
     open var taskNeedNewBodyStream: (@Sendable (any Transport, any TransferTask) -> Void)?
     /// A redirect is about to be followed: the redirect response, and the new request.
     open var taskWillPerformHTTPRedirection:
@@ -29,20 +31,22 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
         (@Sendable (any Transport, any TransferTask, TransferMetrics) -> Void)?
     /// A transfer ended and is not validated yet; the error is `nil` if it succeeded.
     open var taskDidComplete: (@Sendable (any Transport, any TransferTask, (any Error)?) -> Void)?
-    /// A transfer failed because there is no network; it is repeated when there is one.
+    /// A transfer failed because there is no network; it is retried when there is one.
     open var taskIsWaitingForConnectivity: (@Sendable (any Transport, any TransferTask) -> Void)?
     /// The head of a response arrived.
     open var dataTaskDidReceiveResponse:
         (@Sendable (any Transport, any TransferTask, HTTPResponse) -> Void)?
-    /// Bytes of a response's body arrived: the whole body if it is collected in memory, else a
+    /// Bytes of a response's body arrived: the whole body if it is collected in memory, otherwise a
     /// chunk.
     open var dataTaskDidReceiveData: (@Sendable (any Transport, any TransferTask, Data) -> Void)?
     /// A response is about to be stored in the session's cache; a `CachedResponseHandler` may still
     /// prevent it.
     open var dataTaskWillCacheResponse:
         (@Sendable (any Transport, any TransferTask, CachedResponse) -> Void)?
-    /// Bytes of a download were written: since the last call, in all, and expected (-1 if not
-    /// known).
+    /// Bytes of a download were written.
+    ///
+    /// The numbers are the bytes since the last call, the total so far, and the expected total (-1
+    /// if not known).
     open var downloadTaskDidWriteData:
         (@Sendable (any Transport, any TransferTask, Int64, Int64, Int64) -> Void)?
 

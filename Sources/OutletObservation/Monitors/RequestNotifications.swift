@@ -38,7 +38,7 @@ public final class RequestNotifications: EventMonitor {
         public let task: (any TransferTask)?
     }
 
-    /// An observer's registration, which ends when it is cancelled or released.
+    /// The registration of an observer; ends when it is cancelled or released.
     public final class Observation: Sendable {
         private let end: @Sendable () -> Void
 
@@ -60,21 +60,21 @@ public final class RequestNotifications: EventMonitor {
     }
     private let observers = Lock(Observers())
 
-    /// Where observers are called.
+    /// The queue on which observers are called.
     public let queue: DispatchQueue
 
     /// Makes a monitor without observers.
     ///
-    /// - Parameter queue: Where observers are called. By default the callback queue of the session
-    ///   that uses the monitor.
+    /// - Parameter queue: The queue on which observers are called; must be serial. By default the
+    ///   callback queue of the session that uses the monitor.
     public init(queue: DispatchQueue = .sessionCallbacks) {
         self.queue = queue
     }
 
-    /// Calls a closure for each notification with one of some names.
+    /// Adds an observer of the notifications with certain names.
     ///
     /// - Parameters:
-    ///   - names: The names; all by default.
+    ///   - names: The names of the notifications; all by default.
     ///   - observer: Called on ``queue``, one notification at a time.
     /// - Returns: The registration; keep it, because the observer is removed when it is released.
     public func observe(
@@ -92,13 +92,13 @@ public final class RequestNotifications: EventMonitor {
         }
     }
 
-    /// Returns the notifications with one of some names, from now on.
+    /// Returns a sequence of the notifications with certain names that are posted after this call.
     ///
     /// The sequence does not end by itself; leave the loop or cancel its task.
     ///
     /// - Parameters:
-    ///   - names: The names; all by default.
-    ///   - bufferingPolicy: How many notifications are kept for a slow loop; all by default.
+    ///   - names: The names of the notifications; all by default.
+    ///   - bufferingPolicy: How many notifications are buffered for a slow loop; all by default.
     public func notifications(
         _ names: Set<Name> = Set(Name.allCases),
         bufferingPolicy: AsyncStream<Notification>.Continuation.BufferingPolicy = .unbounded

@@ -21,10 +21,16 @@ public protocol PluginObserver: AnyObject, Sendable {
 
 extension PluginObserver {
     /// Does nothing.
+    ///
+    /// - Parameter activity: The call, its duration and its effects.
     public func pluginDidAct(_ activity: PluginActivity) {}
     /// Does nothing.
+    ///
+    /// - Parameter line: The line.
     public func pluginDidLog(_ line: PluginLogLine) {}
     /// Does nothing.
+    ///
+    /// - Parameter misbehaviour: The violation.
     public func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {}
 }
 

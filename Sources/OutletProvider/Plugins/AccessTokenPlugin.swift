@@ -56,6 +56,11 @@ public struct AccessTokenPlugin: PluginType {
     ///
     /// Returns the request unchanged if the target has no
     /// ``AccessTokenAuthorizable/authorizationType``. Never throws.
+    ///
+    /// - Parameters:
+    ///   - request: The request as the plugins before this one prepared it. Its context says which
+    ///     attempt (`RequestContext.attempt`) and which redirect hop (`RequestContext.hop`) it is.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     public func prepare(_ request: HTTPRequest, target: any TargetType) throws -> HTTPRequest {
         guard let kind = (target as? any AccessTokenAuthorizable)?.authorizationType else {
             return request

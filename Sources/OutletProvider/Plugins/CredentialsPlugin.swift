@@ -22,6 +22,10 @@ public final class CredentialsPlugin: PluginType {
     }
 
     /// Sets the credential that the closure returns for the target.
+    ///
+    /// - Parameters:
+    ///   - request: The prepared request; can be given a credential here.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     public func willSend(_ request: any RequestType, target: any TargetType) {
         guard let credential = credentialsClosure(target) else { return }
         request.authenticate(with: credential)

@@ -29,6 +29,10 @@ public final class NetworkActivityPlugin: PluginType {
     }
 
     /// Reports ``NetworkActivityChangeType/began`` for the first attempt.
+    ///
+    /// - Parameters:
+    ///   - request: The prepared request; can be given a credential here.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     public func willSend(_ request: any RequestType, target: any TargetType) {
         let context = request.request?.context ?? RequestContext()
         guard context.attempt == 1, context.hop == 0 else { return }
@@ -36,6 +40,10 @@ public final class NetworkActivityPlugin: PluginType {
     }
 
     /// Reports ``NetworkActivityChangeType/ended``.
+    ///
+    /// - Parameters:
+    ///   - result: The validated response, or the error.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     public func didReceive(_ result: Result<Response, ProviderError>, target: any TargetType) {
         networkActivityClosure(.ended, target)
     }

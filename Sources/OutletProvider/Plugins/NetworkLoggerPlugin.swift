@@ -35,6 +35,10 @@ public final class NetworkLoggerPlugin: PluginType {
     }
 
     /// Logs the request.
+    ///
+    /// - Parameters:
+    ///   - request: The prepared request; can be given a credential here.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     public func willSend(_ request: any RequestType, target: any TargetType) {
         let configuration = configuration
         guard configuration.logOptions.contains(.formatRequestAscURL) else {
@@ -47,6 +51,10 @@ public final class NetworkLoggerPlugin: PluginType {
     }
 
     /// Logs the response, or the error if there is none.
+    ///
+    /// - Parameters:
+    ///   - result: The validated response, or the error.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     public func didReceive(_ result: Result<Response, ProviderError>, target: any TargetType) {
         let configuration = configuration
         switch result {
@@ -138,6 +146,8 @@ extension NetworkLoggerPlugin.Configuration {
         public let rawValue: Int
 
         /// Makes options from bits; unknown bits have no effect.
+        ///
+        /// - Parameter rawValue: The bits of the options.
         public init(rawValue: Int) { self.rawValue = rawValue }
     }
 
@@ -175,6 +185,11 @@ extension NetworkLoggerPlugin.Configuration {
         }
 
         /// Returns `Outlet: [time] identifier: message`, the time in UTC (ISO 8601).
+        ///
+        /// - Parameters:
+        ///   - identifier: The kind of the entry, such as `Request`.
+        ///   - message: The text.
+        ///   - target: The target of the request.
         public static func defaultEntry(
             identifier: String, message: String, target: any TargetType
         ) -> String {

@@ -57,17 +57,34 @@ public protocol PluginType: Sendable {
 
 extension PluginType {
     /// Returns the request unchanged; never throws.
+    ///
+    /// - Parameters:
+    ///   - request: The request as the plugins before this one prepared it. Its context says which
+    ///     attempt (`RequestContext.attempt`) and which redirect hop (`RequestContext.hop`) it is.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     public func prepare(_ request: HTTPRequest, target: any TargetType) throws -> HTTPRequest {
         request
     }
 
     /// Does nothing.
+    ///
+    /// - Parameters:
+    ///   - request: The prepared request; can be given a credential here.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     public func willSend(_ request: any RequestType, target: any TargetType) {}
 
     /// Does nothing.
+    ///
+    /// - Parameters:
+    ///   - result: The validated response, or the error.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     public func didReceive(_ result: Result<Response, ProviderError>, target: any TargetType) {}
 
     /// Returns the result unchanged.
+    ///
+    /// - Parameters:
+    ///   - result: The result as the plugins before this one processed it.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     public func process(
         _ result: Result<Response, ProviderError>, target: any TargetType
     ) -> Result<Response, ProviderError> { result }

@@ -18,6 +18,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         public let rawValue: Int
 
         /// Makes options from a bit set.
+        ///
+        /// - Parameter rawValue: The bits of the options.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
         /// Creates missing directories of the destination.

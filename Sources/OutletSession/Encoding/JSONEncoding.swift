@@ -35,6 +35,8 @@ public struct JSONEncoding: ParameterEncoding {
         public static let withoutEscapingSlashes = WritingOptions(rawValue: 1 << 3)
 
         /// Makes options from a bit set.
+        ///
+        /// - Parameter rawValue: The bits of the options.
         public init(rawValue: UInt) { self.rawValue = rawValue }
     }
 

@@ -53,6 +53,9 @@ open class JSONParameterEncoder: ParameterEncoder, @unchecked Sendable {
 
     /// Returns the request with the value as its body; unchanged if the value is `nil`.
     ///
+    /// - Parameters:
+    ///   - parameters: The value to encode; `nil` should leave the request unchanged.
+    ///   - request: The request before encoding, changed by the request modifier if there is one.
     /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `jsonEncodingFailed` when
     ///   ``encoder`` throws.
     open func encode<Parameters: Encodable & Sendable>(

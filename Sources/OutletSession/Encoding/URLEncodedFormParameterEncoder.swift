@@ -38,6 +38,9 @@ open class URLEncodedFormParameterEncoder: ParameterEncoder, @unchecked Sendable
 
     /// Returns the request with the value in its query or body; unchanged if the value is `nil`.
     ///
+    /// - Parameters:
+    ///   - parameters: The value to encode; `nil` should leave the request unchanged.
+    ///   - request: The request before encoding, changed by the request modifier if there is one.
     /// - Throws: ``SessionError/parameterEncoderFailed(reason:)`` with `missingRequiredComponent`
     ///   when the request has no URL or an empty method, or with `encoderFailed` when ``encoder``
     ///   throws.

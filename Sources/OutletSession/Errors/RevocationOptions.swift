@@ -17,6 +17,8 @@ public struct RevocationOptions: OptionSet, Sendable {
     public let rawValue: UInt
 
     /// Makes options from a bit set.
+    ///
+    /// - Parameter rawValue: The bits of the options.
     public init(rawValue: UInt) {
         self.rawValue = rawValue
     }

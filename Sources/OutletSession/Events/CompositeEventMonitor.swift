@@ -31,6 +31,10 @@ public final class CompositeEventMonitor: EventMonitor {
     }
 
     /// Enqueues the event on each monitor's queue; does not wait.
+    ///
+    /// - Parameters:
+    ///   - event: The event; the request may have changed since it occurred.
+    ///   - request: The request of the event; `nil` for the end of a session.
     public func observe(_ event: Event, of request: Request?) {
         for (monitor, queue) in monitors {
             queue.async { monitor.observe(event, of: request) }

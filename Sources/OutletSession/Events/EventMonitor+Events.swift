@@ -2,6 +2,10 @@ import OutletTransport
 
 extension EventMonitor {
     /// Calls the method for the event.
+    ///
+    /// - Parameters:
+    ///   - event: The event; the request may have changed since it occurred.
+    ///   - request: The request of the event; `nil` for the end of a session.
     public func observe(_ event: Event, of request: Request?) {
         guard let request else {
             if case .sessionDidBecomeInvalid(let transport, let error) = event {

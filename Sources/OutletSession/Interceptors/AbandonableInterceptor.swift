@@ -5,8 +5,8 @@ package import OutletHTTP
 package protocol AbandonableAdapter: RequestAdapter {
     /// Same as `adapt(_:using:completion:)`.
     ///
-    /// - Returns: A closure to call once when the answer is no longer needed, on any thread; it must
-    ///   not block. `nil` if there is nothing to cancel.
+    /// - Returns: A closure to call once when the answer is no longer needed, on any thread; it
+    ///   must not block. `nil` if there is nothing to cancel.
     func beginAdapting(
         _ request: HTTPRequest, using state: RequestAdapterState,
         _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void

@@ -3,39 +3,43 @@ import OutletCompression
 public import OutletHTTP
 import OutletTransport
 
-/// Compresses bodies in memory with `deflate`, and says so in `Content-Encoding`.
+/// Compresses bodies in memory with `deflate`, and sets `Content-Encoding`.
 ///
-/// Servers need not understand it: use it with those that are known to. Bodies that are files or
-/// streams go out as they are.
+/// HTTP does not require servers to support it: use it only for servers that do. Bodies that are
+/// files or streams are sent unchanged.
 public struct DeflateRequestCompressor: RequestInterceptor {
-    /// What happens to a request that has a `Content-Encoding` already.
+    /// How to treat a request that already has a `Content-Encoding`.
     public enum DuplicateHeaderBehavior: Sendable {
-        /// It fails with ``DuplicateHeaderError``.
+        /// The request fails with ``DuplicateHeaderError``.
         case error
-        /// It is compressed, and the field replaced.
+        /// The body is compressed, and the field is replaced.
         case replace
-        /// It is sent as it is.
+        /// The request is sent unchanged.
         case skip
     }
 
-    /// A request had a `Content-Encoding` already.
+    /// The error of a request that already has a `Content-Encoding`.
     public struct DuplicateHeaderError: Error, CustomStringConvertible {
-        /// What was found, and what to do.
+        /// The reason, and what to do.
         public var description: String {
             "the request has a Content-Encoding already: remove it, or let the compressor replace or skip"
         }
     }
 
-    /// What happens to a request that has a `Content-Encoding` already.
+    /// How to treat a request that already has a `Content-Encoding`.
     public let duplicateHeaderBehavior: DuplicateHeaderBehavior
-    /// Whether a body is worth compressing.
+    /// Returns whether to compress a body.
+    ///
+    /// Thread: as for ``RequestAdapter/adapt(_:for:completion:)``.
     public let shouldCompressBodyData: @Sendable (_ bodyData: Data) -> Bool
 
     /// Makes a compressor.
     ///
     /// - Parameters:
-    ///   - duplicateHeaderBehavior: What happens to a request that has a `Content-Encoding`.
-    ///   - shouldCompressBodyData: Whether a body is worth compressing; all are by default.
+    ///   - duplicateHeaderBehavior: How to treat a request that already has a `Content-Encoding`;
+    ///     it fails by default.
+    ///   - shouldCompressBodyData: Returns whether to compress a body; all bodies by default. Called
+    ///     on the thread of ``adapt(_:for:completion:)``.
     public init(
         duplicateHeaderBehavior: DuplicateHeaderBehavior = .error,
         shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
@@ -44,7 +48,12 @@ public struct DeflateRequestCompressor: RequestInterceptor {
         self.shouldCompressBodyData = shouldCompressBodyData
     }
 
-    /// Answers with the compressed request.
+    /// Passes the request with a compressed body to `completion`, before it returns.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - session: The session of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     public func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -64,17 +73,22 @@ public struct DeflateRequestCompressor: RequestInterceptor {
         var compressed = request
         compressed.httpBody = try Deflate.zlib(body)
         compressed.headers.update(.contentEncoding("deflate"))
-        // It named the length of what was there before.
+        // It is the length of the uncompressed body.
         compressed.headers.remove(name: "Content-Length")
         return compressed
     }
 }
 
 extension RequestInterceptor where Self == DeflateRequestCompressor {
-    /// Compresses all bodies; a request with a `Content-Encoding` fails.
+    /// A compressor for all bodies; a request that already has a `Content-Encoding` fails.
     public static var deflateCompressor: DeflateRequestCompressor { DeflateRequestCompressor() }
 
-    /// Compresses those bodies that are worth it.
+    /// Makes a compressor.
+    ///
+    /// - Parameters:
+    ///   - duplicateHeaderBehavior: How to treat a request that already has a `Content-Encoding`;
+    ///     it fails by default.
+    ///   - shouldCompressBodyData: Returns whether to compress a body; all bodies by default.
     public static func deflateCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
         shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }

@@ -16,9 +16,11 @@ extension InterceptorTiming {
 
 /// An adapter, a retrier, a redirect handler or an authenticator did not answer in time.
 ///
-/// It is inside ``SessionError/requestAdaptationFailed(error:)`` for an adapter, as the retry error of
-/// ``SessionError/requestRetryFailed(retryError:originalError:)`` for a retrier, inside
-/// ``SessionError/sessionTaskFailed(error:)`` for a redirect handler.
+/// For an adapter it is inside ``SessionError/requestAdaptationFailed(error:)``, for a redirect
+/// handler inside ``SessionError/sessionTaskFailed(error:)``. For a retrier it is the retry error
+/// of ``SessionError/requestRetryFailed(retryError:originalError:)``. For an authenticator it is the
+/// error of the refresh: requests that wait to be sent fail as for an adapter, requests that wait
+/// for a retry as for a retrier.
 public struct InterceptorTimeoutError: Error, Sendable, Equatable {
     /// The kind of answer that was waited for.
     public enum Role: String, Sendable {

@@ -32,8 +32,9 @@ public protocol Middleware: Sendable {
     ///
     /// If validators refused it, ``CallResponse/failure`` is their error.
     ///
-    /// - Throws: ``SessionError`` if there is no response: the transfer or an adapter has failed, or
-    ///   the call was cancelled.
+    /// - Throws: ``SessionError`` if there is no response: the transfer or an adapter has failed,
+    ///   or the call was cancelled. Also if it is called while another call of it is running, or
+    ///   after the middleware has returned.
     typealias Next = @Sendable (_ request: HTTPRequest) async throws -> CallResponse
 
     /// Returns the response of a call.
@@ -43,8 +44,8 @@ public protocol Middleware: Sendable {
     ///   - next: Runs the rest of the call.
     /// - Returns: The response of the call; usually what `next` returned.
     /// - Throws: The error of the call: a ``SessionError`` as it is; other errors inside
-    ///   ``SessionError/requestAdaptationFailed(error:)`` if `next` was not called, else as a custom
-    ///   validation failure.
+    ///   ``SessionError/requestAdaptationFailed(error:)`` if no response has arrived, for example
+    ///   because `next` was not called, else as a custom validation failure.
     ///
     /// Thread: a task of its own.
     func intercept(_ request: HTTPRequest, next: @escaping Next) async throws -> CallResponse
@@ -57,7 +58,8 @@ public protocol Middleware: Sendable {
 }
 
 extension Middleware {
-    /// `false`: ``CallResponse/body`` is `nil` for streams.
+    /// `false`: ``CallResponse/body`` is `nil` for streams, unless other middleware of the session
+    /// needs their bodies.
     public var needsStreamedBodies: Bool { false }
 }
 
@@ -81,8 +83,9 @@ public struct CallResponse: Sendable {
     }
     /// The body, if the call collects it.
     ///
-    /// `nil` if there is none, and for downloads, streams and WebSockets, where setting it has no
-    /// effect.
+    /// `nil` if there is none, and for downloads, WebSockets and streams that are not collected
+    /// (see ``Middleware/needsStreamedBodies``). There, setting it has no effect, except for a stream
+    /// that middleware answers without calling `next`.
     public var body: Data? {
         get { parts.value.body }
         set { parts.value.body = newValue }
@@ -128,7 +131,7 @@ package protocol CallbackMiddleware: Middleware {
     ///   - next: Runs the rest of the call; may call back before it returns.
     ///   - completion: To be called exactly once.
     /// - Returns: A closure to call once if the answer is no longer needed, on any thread; it must
-    ///   not block.
+    ///   not block. `nil` if there is nothing to cancel.
     ///
     /// Thread: any thread of the call; must not block.
     func intercept(

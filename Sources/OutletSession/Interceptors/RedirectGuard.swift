@@ -18,7 +18,7 @@ extension HTTPRequest {
         return request
     }
 
-    /// Sets id and attempt of the context, unless they are set already.
+    /// Sets the id and attempt of the context, unless they have these values already.
     mutating func describe(as id: UUID, attempt: Int = 1) {
         guard !hasContext || context.id != id || context.attempt != attempt else { return }
         context.describe(as: id, attempt: attempt)

@@ -46,7 +46,8 @@ public protocol RequestAdapter: InterceptorTiming {
     ///   - completion: To be called exactly once, on any thread; further calls are ignored. An
     ///     error fails the request with `SessionError.requestAdaptationFailed(error:)`.
     ///
-    /// Thread: the session's request queue. Nothing else of this request runs at the same time.
+    /// Thread: the session's request queue; after an adapter that answers later, the thread on
+    /// which that adapter calls its completion. Nothing else of this request runs at the same time.
     func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void)
@@ -89,7 +90,8 @@ public protocol SynchronousRequestAdapter: RequestAdapter {
     ///   - state: The context of the request.
     /// - Throws: Any error; the request fails with `SessionError.requestAdaptationFailed(error:)`.
     ///
-    /// Thread: the one that starts the request, or the session's request queue.
+    /// Thread: the one that starts the request, or as for
+    /// ``RequestAdapter/adapt(_:for:completion:)``.
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) throws -> HTTPRequest
 }
 
@@ -98,6 +100,11 @@ extension SynchronousRequestAdapter {
     public var synchronous: (any SynchronousRequestAdapter)? { self }
 
     /// Passes the result of the synchronous form to `completion`, before it returns.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - state: The context of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     public func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -113,11 +120,20 @@ extension RequestAdapter {
     public var synchronous: (any SynchronousRequestAdapter)? { nil }
 
     /// Returns the request unchanged.
+    ///
+    /// - Parameters:
+    ///   - request: The request, as changed by the adapters before.
+    ///   - state: The context of the request.
     public func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState
     ) async throws -> HTTPRequest { request }
 
     /// Forwards to ``adapt(_:for:completion:)``.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - state: The context of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     public func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -128,6 +144,11 @@ extension RequestAdapter {
     }
 
     /// Calls the `async` form in a new task.
+    ///
+    /// - Parameters:
+    ///   - request: The request to adapt.
+    ///   - session: The session of the request.
+    ///   - completion: Receives the adapted request or the error, once.
     public func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -194,7 +215,8 @@ public protocol RequestRetrier: InterceptorTiming {
     ///   - completion: To be called exactly once, on any thread; further calls are ignored.
     ///
     /// Thread: the session's root queue; with inline delivery, the thread that finishes the
-    /// request. Nothing else of this request runs at the same time.
+    /// request; after another retrier, the thread on which that retrier calls its completion.
+    /// Nothing else of this request runs at the same time.
     func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void)
@@ -213,11 +235,22 @@ public protocol RequestRetrier: InterceptorTiming {
 
 extension RequestRetrier {
     /// Does not retry.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request; see its `response`, `error` and `retryCount`.
+    ///   - session: The request's session.
+    ///   - error: The error of the transfer, of a validator or of a serializer.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error
     ) async -> RetryResult { .doNotRetry }
 
     /// Calls the `async` form in a new task.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the transfer, of a validator or of a serializer.
+    ///   - completion: Receives the decision, once.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void

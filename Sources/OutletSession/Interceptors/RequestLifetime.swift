@@ -10,7 +10,7 @@ package final class RequestLifetime: Sendable {
     package enum Key: RequestContextKey { package typealias Value = RequestLifetime }
 
     private struct State {
-        /// A list, because there are few.
+        /// An array instead of a dictionary, because there are few.
         var objects: [(keeper: ObjectIdentifier, object: any AnyObject & Sendable)] = []
         var ends: [@Sendable () -> Void] = []
         var isOver = false

@@ -8,7 +8,7 @@ public import OutletTransport
 public protocol SessionPlugins: Sendable {
     /// Interceptors of all requests, called after the session's own interceptor.
     var interceptors: [any RequestInterceptor] { get }
-    /// Layers for every hop on the wire, after the session's own layers.
+    /// Layers for every hop on the wire, inside the session's own layers.
     var layers: [@Sendable (_ next: any Transport) -> any Transport] { get }
     /// Called for redirects that the request's own handler would follow.
     var redirectDeciders: [any RedirectDecider] { get }

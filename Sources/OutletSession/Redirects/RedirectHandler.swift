@@ -54,6 +54,14 @@ public struct Redirector: RedirectHandler {
     }
 
     /// Calls `completion` according to ``behavior``, before this returns.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer that was redirected.
+    ///   - request: The request that would be sent: method, body and credentials are already
+    ///     adapted.
+    ///   - response: The redirect response.
+    ///   - completion: Receives the request to send next, or `nil` to use the redirect as the
+    ///     response. Call it exactly once, on any thread; later calls are ignored.
     public func task(
         _ task: any TransferTask, willBeRedirectedTo request: HTTPRequest,
         for response: HTTPResponse, completion: @escaping @Sendable (HTTPRequest?) -> Void

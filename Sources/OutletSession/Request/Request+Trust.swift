@@ -4,6 +4,10 @@ public import OutletTransport
 extension Request {
     /// Sets the refusal of a trust policy as the request's error.
     ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - refusal: The error that the evaluator has thrown.
+    ///
     /// Thread: the transport's.
     public func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         let refusal = refusal.asSessionError {

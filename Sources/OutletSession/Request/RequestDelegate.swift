@@ -48,18 +48,28 @@ extension Session: RequestDelegate {
     public var startImmediately: Bool { startRequestsImmediately }
 
     /// Makes a request ready without starting it, on ``rootQueue``.
+    ///
+    /// - Parameter request: A request of this session; one of another session is ignored.
     public func readyToPerform(request: Request) {
         guard request.core === core else { return }
         core.rootQueue.async { request.setUpAhead() }
     }
 
     /// Removes a request from the active requests; ignores one of another session.
+    ///
+    /// - Parameter request: A request of this session; one of another session is ignored.
     public func cleanup(after request: Request) {
         guard request.core === core else { return }
         if core.unregister(request) { core.endDraining() }
     }
 
     /// Asks the retriers, on ``rootQueue``.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - error: Why it failed.
+    ///   - completion: Called once with the first answer other than ``RetryResult/doNotRetry``,
+    ///     else with that. The request is not retried by this call.
     public func retryResult(
         for request: Request, dueTo error: SessionError,
         completion: @escaping @Sendable (RetryResult) -> Void
@@ -71,6 +81,10 @@ extension Session: RequestDelegate {
     }
 
     /// Retries a request whose retriers are being asked; ignores one of another session.
+    ///
+    /// - Parameters:
+    ///   - request: The failed request; one of another session is ignored.
+    ///   - timeDelay: The delay in seconds; none if `nil`.
     public func retryRequest(_ request: Request, withDelay timeDelay: TimeInterval?) {
         guard request.core === core else { return }
         let wait = request.mutable.withLock { $0.wait as? Wait<RetryVerdict> }

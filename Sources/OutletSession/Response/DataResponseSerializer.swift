@@ -44,6 +44,8 @@ public struct PassthroughPreprocessor: DataPreprocessor {
     public init() {}
 
     /// Returns `data`; never throws.
+    ///
+    /// - Parameter data: The body as received, not empty; in a stream, one piece of it.
     public func preprocess(_ data: Data) throws -> Data { data }
 }
 
@@ -53,6 +55,8 @@ public struct GoogleXSSIPreprocessor: DataPreprocessor {
     public init() {}
 
     /// Returns `data` without the prefix, or unchanged if it has none; never throws.
+    ///
+    /// - Parameter data: The body as received, not empty; in a stream, one piece of it.
     public func preprocess(_ data: Data) throws -> Data {
         let prefix = Data(")]}',\n".utf8)
         return data.starts(with: prefix) ? data.dropFirst(prefix.count) : data
@@ -176,6 +180,11 @@ public final class DataResponseSerializer: ResponseSerializer {
 
     /// Returns the body; empty data if the body is empty and may be.
     ///
+    /// - Parameters:
+    ///   - request: The last request, as adapted; `nil` when none could be made.
+    ///   - response: The head of the response, if one arrived.
+    ///   - data: The body; `nil` when no byte arrived.
+    ///   - error: Why the request has failed; throw it again first. `nil` if it has not.
     /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
     ///   with `inputDataNilOrZeroLength` when the body is empty and may not be; what the
     ///   preprocessor throws.
@@ -220,6 +229,11 @@ public final class StringResponseSerializer: ResponseSerializer {
 
     /// Returns the text; an empty string if the body is empty and may be.
     ///
+    /// - Parameters:
+    ///   - request: The last request, as adapted; `nil` when none could be made.
+    ///   - response: The head of the response, if one arrived.
+    ///   - data: The body; `nil` when no byte arrived.
+    ///   - error: Why the request has failed; throw it again first. `nil` if it has not.
     /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
     ///   with `inputDataNilOrZeroLength` when the body is empty and may not be, or with
     ///   `stringSerializationFailed` when it is not text in the charset; what the preprocessor

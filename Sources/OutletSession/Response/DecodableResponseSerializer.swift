@@ -69,6 +69,11 @@ public final class DecodableResponseSerializer<T: Decodable & Sendable>: Respons
 
     /// Returns the decoded value.
     ///
+    /// - Parameters:
+    ///   - request: The last request, as adapted; `nil` when none could be made.
+    ///   - response: The head of the response, if one arrived.
+    ///   - data: The body; `nil` when no byte arrived.
+    ///   - error: Why the request has failed; throw it again first. `nil` if it has not.
     /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
     ///   with `inputDataNilOrZeroLength` when the body is empty and may not be, with
     ///   `invalidEmptyResponse` when it may be but `T` has no value for it, or with

@@ -29,6 +29,11 @@ public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
 extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerProtocol {
     /// Reads the whole file into memory, and serializes its content.
     ///
+    /// - Parameters:
+    ///   - request: The last request, as adapted; `nil` when none could be made.
+    ///   - response: The head of the response, if one arrived.
+    ///   - fileURL: The downloaded file; `nil` when there is none.
+    ///   - error: Why the request has failed; throw it again first. `nil` if it has not.
     /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
     ///   with `inputFileNil` or `inputFileReadFailed`; what
     ///   ``DataResponseSerializerProtocol/serialize(request:response:data:error:)`` throws.
@@ -57,6 +62,11 @@ public struct URLResponseSerializer: DownloadResponseSerializerProtocol {
 
     /// Returns the file's URL.
     ///
+    /// - Parameters:
+    ///   - request: The last request, as adapted; `nil` when none could be made.
+    ///   - response: The head of the response, if one arrived.
+    ///   - fileURL: The downloaded file; `nil` when there is none.
+    ///   - error: Why the request has failed; throw it again first. `nil` if it has not.
     /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
     ///   with `inputFileNil` when there is no file.
     public func serializeDownload(

@@ -64,6 +64,11 @@ public final class ErrorBodyResponseSerializer<
 
     /// Returns the decoded value.
     ///
+    /// - Parameters:
+    ///   - request: The last request, as adapted; `nil` when none could be made.
+    ///   - response: The head of the response, if one arrived.
+    ///   - data: The body; `nil` when no byte arrived.
+    ///   - error: Why the request has failed; throw it again first. `nil` if it has not.
     /// - Throws: ``SessionError/responseSerializationFailed(reason:)`` with
     ///   `customSerializationFailed` and an ``ErrorBody`` inside;
     ///   ``SessionError/responseValidationFailed(reason:)`` with `unacceptableStatusCode` when the

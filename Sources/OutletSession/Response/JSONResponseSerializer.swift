@@ -16,6 +16,8 @@ public final class JSONResponseSerializer: ResponseSerializer {
         public static let allowFragments = fragmentsAllowed
 
         /// Makes options from a bit set.
+        ///
+        /// - Parameter rawValue: The bits of the options.
         public init(rawValue: UInt) { self.rawValue = rawValue }
     }
 
@@ -57,6 +59,11 @@ public final class JSONResponseSerializer: ResponseSerializer {
 
     /// Returns the parsed body; `null` if the body is empty and may be.
     ///
+    /// - Parameters:
+    ///   - request: The last request, as adapted; `nil` when none could be made.
+    ///   - response: The head of the response, if one arrived.
+    ///   - data: The body; `nil` when no byte arrived.
+    ///   - error: Why the request has failed; throw it again first. `nil` if it has not.
     /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
     ///   with `inputDataNilOrZeroLength` when the body is empty and may not be, or with
     ///   `jsonSerializationFailed` when it is not JSON or a ``FragmentError`` applies; what the

@@ -40,6 +40,7 @@ public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSeri
 
     /// Returns the decoded value.
     ///
+    /// - Parameter data: The bytes that arrived at once; their boundaries depend on the network.
     /// - Throws: ``SessionError/responseSerializationFailed(reason:)`` with `decodingFailed`; what
     ///   the preprocessor throws.
     public func serialize(_ data: Data) throws -> T {
@@ -58,6 +59,8 @@ public struct PassthroughStreamSerializer: DataStreamSerializer {
     public init() {}
 
     /// Returns `data`; never throws.
+    ///
+    /// - Parameter data: The bytes that arrived at once; their boundaries depend on the network.
     public func serialize(_ data: Data) throws -> Data { data }
 }
 
@@ -70,6 +73,8 @@ public struct StringStreamSerializer: DataStreamSerializer {
     public init() {}
 
     /// Returns the text; never throws.
+    ///
+    /// - Parameter data: The bytes that arrived at once; their boundaries depend on the network.
     public func serialize(_ data: Data) throws -> String { String(decoding: data, as: UTF8.self) }
 }
 

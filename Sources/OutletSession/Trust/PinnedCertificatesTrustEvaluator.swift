@@ -29,6 +29,9 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating, Equatable
 
     /// Checks the chain and the host, then compares the certificates.
     ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     /// - Throws: `SessionError.serverTrustEvaluationFailed(reason:)` for the first fault.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !certificates.isEmpty else {
@@ -51,6 +54,10 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating, Equatable
     }
 
     /// Whether the server's certificate matches the host, or is pinned itself.
+    ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
         trust.hostFault(for: host) == nil
             || trust.sentCertificates.first.map(certificates.contains) == true
@@ -65,6 +72,15 @@ extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
 
     /// Trusts servers whose chain contains one of several certificates; see
     /// ``PinnedCertificatesTrustEvaluator``.
+    ///
+    /// - Parameters:
+    ///   - certificates: Certificates of the server or of authorities. Include a second certificate
+    ///     that is not in use yet, so that the server can change to it. Certificates are not
+    ///     searched for in a bundle: an empty list refuses every server.
+    ///   - acceptSelfSignedCertificates: Whether `certificates` replace the trusted authorities, so
+    ///     that a self-signed certificate among them is valid.
+    ///   - performDefaultValidation: Whether the chain has to be valid, too.
+    ///   - validateHost: Whether the certificate has to match the host, too.
     public static func pinnedCertificates(
         certificates: [Certificate] = [], acceptSelfSignedCertificates: Bool = false,
         performDefaultValidation: Bool = true, validateHost: Bool = true

@@ -39,6 +39,9 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
 
     /// Checks the chain and the host, then compares the keys.
     ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     /// - Throws: `SessionError.serverTrustEvaluationFailed(reason:)` for the first fault.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !keys.isEmpty else {
@@ -54,6 +57,10 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
     }
 
     /// Whether the server's certificate matches the host, or its own key is pinned.
+    ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
         trust.hostFault(for: host) == nil
             || (trust.sentCertificates.first?.publicKey).map(keys.contains) == true
@@ -66,6 +73,13 @@ extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
 
     /// Trusts servers whose chain contains one of several public keys; see
     /// ``PublicKeysTrustEvaluator/init(keys:performDefaultValidation:validateHost:)``.
+    ///
+    /// - Parameters:
+    ///   - keys: Keys of the server or of authorities. Include the key of a backup certificate, so
+    ///     that a lost key does not lock clients out. Keys are not searched for in a bundle: an
+    ///     empty list refuses every server.
+    ///   - performDefaultValidation: Whether the chain has to be valid, too.
+    ///   - validateHost: Whether the certificate has to match the host, too.
     public static func publicKeys(
         keys: [PublicKey] = [], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) -> PublicKeysTrustEvaluator {
@@ -77,6 +91,10 @@ extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
     /// Trusts servers whose chain contains a public key with one of several hashes; see
     /// ``PublicKeysTrustEvaluator/init(pins:performDefaultValidation:validateHost:)``.
     ///
+    /// - Parameters:
+    ///   - pins: The hashes, in the form of `PublicKey.init(pin:)`; include that of a backup key.
+    ///   - performDefaultValidation: Whether the chain has to be valid, too.
+    ///   - validateHost: Whether the certificate has to match the host, too.
     /// - Throws: `PublicKey.InvalidPin` with the first invalid hash.
     public static func publicKeys(
         pins: [String], performDefaultValidation: Bool = true, validateHost: Bool = true

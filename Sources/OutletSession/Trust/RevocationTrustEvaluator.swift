@@ -42,6 +42,9 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating, Equatable {
 
     /// Checks the chain and the host, then the lists, then the stapled response.
     ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     /// - Throws: `SessionError.serverTrustEvaluationFailed(reason:)` for the first fault.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         if performDefaultValidation { try trust.performDefaultValidation(forHost: host) }
@@ -79,6 +82,13 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
     public static var revocationChecking: RevocationTrustEvaluator { RevocationTrustEvaluator() }
 
     /// Checks revocation; see ``RevocationTrustEvaluator``.
+    ///
+    /// - Parameters:
+    ///   - performDefaultValidation: Whether the chain has to be valid, too.
+    ///   - validateHost: Whether the certificate has to match the host, too.
+    ///   - options: The sources to check.
+    ///   - revocationLists: The lists to check for each connection; each is read once, and again
+    ///     when its file changes.
     public static func revocationChecking(
         performDefaultValidation: Bool = true, validateHost: Bool = true,
         options: RevocationTrustEvaluator.Options = .any, revocationLists: [RevocationList] = []

@@ -13,6 +13,9 @@ public struct DefaultTrustEvaluator: ServerTrustEvaluating, Equatable {
 
     /// Checks the host, then the chain.
     ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     /// - Throws: `SessionError.serverTrustEvaluationFailed(reason:)` for the first fault.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         if validateHost { try trust.performValidation(forHost: host) }
@@ -41,6 +44,9 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating, Equatable {
 
     /// Calls the evaluators in their order.
     ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     /// - Throws: The error of the first evaluator that refuses;
     ///   `SessionError.serverTrustEvaluationFailed(reason:)` if there is none.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
@@ -52,6 +58,10 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating, Equatable {
     }
 
     /// Whether one of the evaluators verifies the server.
+    ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
         evaluators.contains { $0.verifies(trust, forHost: host) }
     }
@@ -60,6 +70,9 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating, Equatable {
 extension [any ServerTrustEvaluating] {
     /// Calls all evaluators in their order; an empty list trusts every server.
     ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     /// - Throws: The error of the first evaluator that refuses.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         for evaluator in self { try evaluator.evaluate(trust, forHost: host) }
@@ -87,8 +100,16 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating, Equatable {
     public init() {}
 
     /// Accepts the server.
+    ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {}
 
     /// Returns `false`.
+    ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool { false }
 }

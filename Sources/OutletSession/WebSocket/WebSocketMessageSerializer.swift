@@ -53,6 +53,7 @@ public struct DecodableWebSocketMessageDecoder<Value: Decodable & Sendable>:
 
     /// Returns the decoded value of a message.
     ///
+    /// - Parameter message: The message that has arrived.
     /// - Throws: ``Error/decoding(_:)`` when ``decoder`` throws.
     public func decode(_ message: WebSocketMessage) throws -> Value {
         let data: Data

@@ -45,6 +45,12 @@ extension WebSocketRequest: WebSocketHandler {
 
     /// Passes the end of the connection to all handlers; called when both ends have closed it.
     ///
+    /// - Parameters:
+    ///   - connection: The WebSocket.
+    ///   - code: The peer's close code; the local one if the peer has sent no close frame.
+    ///   - reason: The reason in the same close frame; `nil` if it had none.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
+    ///
     /// Thread: the transport's.
     public func webSocket(
         _ connection: any WebSocketConnection, didCloseWith code: WebSocketCloseCode,

@@ -50,6 +50,10 @@ public final class RecordingTransport: Transport {
     /// Begins one transfer on the other transport, and returns at once.
     ///
     /// The entry is recorded before `handler` receives the end of the transfer.
+    ///
+    /// - Parameters:
+    ///   - job: The request and how to deliver its response.
+    ///   - handler: Receives the events of the transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         let recorder = TransferRecorder(job, handler: handler, bodyLimit: bodyLimit) {
             [file, redaction, bodyLimit] exchange in
@@ -65,6 +69,8 @@ public final class RecordingTransport: Transport {
     public func shutDown() { inner.shutDown() }
 
     /// Shuts down the other transport; transfers that are cut off are still recorded.
+    ///
+    /// - Parameter deadline: How long transfers may take to end by themselves.
     public func shutDown(deadline: Duration) async -> ShutdownReport {
         await inner.shutDown(deadline: deadline)
     }
@@ -73,6 +79,8 @@ public final class RecordingTransport: Transport {
     public func reloadCertificates() { inner.reloadCertificates() }
 
     /// Returns the statistics of the other transport.
+    ///
+    /// - Parameter perOrigin: Whether to count for each origin, too.
     public func statistics(perOrigin: Bool) -> TransportStatistics {
         inner.statistics(perOrigin: perOrigin)
     }

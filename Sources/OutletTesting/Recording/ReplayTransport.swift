@@ -91,6 +91,10 @@ public final class ReplayTransport: Transport {
     /// Begins to play the recorded answer, and returns at once.
     ///
     /// Thread of `handler`: the transport's own queue.
+    ///
+    /// - Parameters:
+    ///   - job: The request and how to deliver its response.
+    ///   - handler: Receives the events of the transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         stub.start(job, handler: handler)
     }

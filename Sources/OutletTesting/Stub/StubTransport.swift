@@ -139,6 +139,10 @@ public final class StubTransport: Transport {
     /// Records a job, begins to play its answer, and returns at once.
     ///
     /// Thread of `handler`: the transport's own serial queue.
+    ///
+    /// - Parameters:
+    ///   - job: The request and how to deliver its response.
+    ///   - handler: Receives the events of the transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         let script = StubScript(job, clock: clock)
         let task = PlayedTransfer(script, for: job, on: queue, handler: handler)
@@ -170,6 +174,10 @@ public final class StubTransport: Transport {
     /// After status 101 ``StubAnswer/script`` runs; any other status ends the connection.
     ///
     /// Thread of `handler`: the transport's own serial queue.
+    ///
+    /// - Parameters:
+    ///   - job: The request of the handshake.
+    ///   - handler: Receives the events of the connection.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {

@@ -46,6 +46,11 @@ public struct ResponseCacher: CachedResponseHandler {
     }
 
     /// Calls `completion` according to ``behavior``, before this returns.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer of the response.
+    ///   - response: What would be stored.
+    ///   - completion: Must be called exactly once; a second call is ignored.
     public func dataTask(
         _ task: any TransferTask, willCacheResponse response: CachedResponse,
         completion: @escaping @Sendable (CachedResponse?) -> Void

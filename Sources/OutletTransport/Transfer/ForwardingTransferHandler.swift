@@ -17,6 +17,10 @@ public protocol ForwardingTransferHandler: TransferHandler {
 
 extension ForwardingTransferHandler {
     /// Forwards the refusal to ``handler``.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - refusal: The error that the evaluator has thrown.
     public func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         handler.transfer(task, didRefuseServer: refusal)
     }
@@ -40,6 +44,11 @@ extension ForwardingTransferHandler {
     }
 
     /// Forwards the head to ``handler`` and returns its decision.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - head: The head of the response.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
@@ -47,6 +56,11 @@ extension ForwardingTransferHandler {
     }
 
     /// Forwards the chunk to ``handler`` and returns its decision.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - chunk: The decoded bytes, valid until this returns.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {

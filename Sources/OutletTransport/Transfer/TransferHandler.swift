@@ -85,6 +85,10 @@ public protocol TransferHandler: AnyObject, Sendable {
 
 extension TransferHandler {
     /// Does nothing.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - refusal: The error that the evaluator has thrown.
     public func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {}
 
     /// Does nothing.
@@ -108,11 +112,21 @@ extension TransferHandler {
     }
 
     /// Returns ``TransferDecision/proceed``.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - head: The head of the response.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision { .proceed }
 
     /// Ignores the chunk and returns ``TransferDecision/proceed``.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - chunk: The decoded bytes, valid until this returns.
+    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision { .proceed }

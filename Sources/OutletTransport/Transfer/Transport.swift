@@ -82,6 +82,10 @@ extension Transport {
     public var taskExecutor: (any TaskExecutor)? { nil }
 
     /// Calls ``shutDown()`` and returns an empty report without waiting.
+    ///
+    /// - Parameter deadline: How long to wait. Transfers that are left then end with
+    ///   ``TransferError/Code/transportClosed``, as they do at once when ``shutDown()`` is called
+    ///   meanwhile.
     @discardableResult
     public func shutDown(deadline: Duration) async -> ShutdownReport {
         shutDown()
@@ -92,6 +96,8 @@ extension Transport {
     public func reloadCertificates() {}
 
     /// Returns zeros.
+    ///
+    /// - Parameter perOrigin: Whether ``TransportStatistics/origins`` is filled in as well.
     public func statistics(perOrigin: Bool) -> TransportStatistics { TransportStatistics() }
 
     /// The current numbers of connections and requests, without those of each origin.

@@ -15,6 +15,8 @@ public struct WebSocketCloseCode: RawRepresentable, Sendable, Equatable, Hashabl
     public let rawValue: Int
 
     /// Makes a code from any number; it is not checked.
+    ///
+    /// - Parameter rawValue: The code, as in the close frame.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// No code: the connection is still open.
@@ -157,6 +159,10 @@ public protocol WebSocketHandler: TransferHandler {
 extension Transport {
     /// Fails the connection with ``TransferError/Code/unsupportedURL``, on the caller's thread,
     /// because this transport does not support WebSockets.
+    ///
+    /// - Parameters:
+    ///   - job: The handshake to send.
+    ///   - handler: Receives the connection's events; kept as in ``start(_:handler:)``.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {

@@ -33,6 +33,10 @@ public protocol ServerTrustEvaluating: Sendable {
 extension ServerTrustEvaluating {
     /// Whether the chain leads to an authority of the session and the certificate is valid for the
     /// host.
+    ///
+    /// - Parameters:
+    ///   - trust: The certificates and other data that the server has sent.
+    ///   - host: The host of the request, in lower case.
     public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
         trust.chainFault == nil && trust.hostFault(for: host) == nil
     }

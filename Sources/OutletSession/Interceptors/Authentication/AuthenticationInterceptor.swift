@@ -44,7 +44,8 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     private let refreshTimeout: TimeInterval
     private let machine: Lock<Machine>
     private let queue = DispatchQueue(label: "outlet.authentication.inspector")
-    /// Not those of a session, because the interceptor may outlive the session that began a refresh.
+    /// Not those of a session, because the interceptor may outlive the session whose request began
+    /// a refresh.
     private let deadlines = Deadlines()
 
     /// Makes an interceptor.
@@ -71,7 +72,8 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
     /// The current credential.
     ///
-    /// Setting it ends a failure of refreshing, and the wait of all requests.
+    /// Setting it resets a failed refresh and resumes all waiting requests. The result of a refresh
+    /// in progress is then ignored.
     public var credential: Credential? {
         get { machine.withLock { $0.credential } }
         set {

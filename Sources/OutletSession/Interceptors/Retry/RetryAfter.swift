@@ -1,12 +1,17 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// What `Retry-After` says (RFC 9110 §10.2.3).
+/// Parses the header field `Retry-After` (RFC 9110 §10.2.3).
 enum RetryAfter {
-    /// The wait that a response asks for, in seconds, never negative; `nil` without a valid one.
+    /// Returns the delay before a retry, in seconds, at least 0; `nil` without a valid field.
     ///
-    /// A date is compared with the server's own `Date`, so that a wrong clock here or there
-    /// does not matter, and with `now` only where the server sends none.
+    /// A date is compared with the `Date` of the response, so that a wrong clock of the client or
+    /// the server does not matter. It is compared with `now` only if the response has no valid
+    /// `Date`.
+    ///
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - now: The current time of the client.
     static func delay(in response: HTTPResponse, now: Date) -> TimeInterval? {
         guard let field = response.headers.values(for: "Retry-After").first else { return nil }
         let value = field.trimmingBlanks

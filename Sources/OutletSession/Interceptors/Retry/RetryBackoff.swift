@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// How the wait before a retry grows, as a value.
+/// Computes the delay before each retry, which grows exponentially.
 public struct RetryBackoff: Sendable, Equatable {
     /// The random part of the delay, so that clients do not all retry at the same time.
     public enum Jitter: Sendable, Equatable {
