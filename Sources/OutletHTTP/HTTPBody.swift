@@ -99,7 +99,6 @@ public protocol BodyStream: AnyObject, Sendable {
 extension BodyStream {
     /// Returns `false`: ``read(into:)`` can always be called.
     ///
-    /// - Parameter ready: To be called once, from any thread, as soon as ``read(into:)`` can return
-    ///   bytes, return 0 or throw.
+    /// - Parameter ready: Ignored; never called.
     public func mustWait(ready: @escaping @Sendable () -> Void) -> Bool { false }
 }

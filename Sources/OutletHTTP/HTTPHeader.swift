@@ -10,8 +10,8 @@ public struct HTTPHeader: Equatable, Hashable, Sendable {
     /// Makes a field from any text; ``HTTPRequest/checkSyntax()`` refuses what HTTP cannot send.
     ///
     /// - Parameters:
-    ///   - name: The name, sent in this case.
-    ///   - value: The value.
+    ///   - name: The field's name; must be a token (RFC 9110 §5.1) to be sent.
+    ///   - value: The field's value; must not have control characters other than HTAB to be sent.
     public init(name: String, value: String) {
         self.name = name
         self.value = value
@@ -34,28 +34,28 @@ extension HTTPHeader: CustomStringConvertible {
 extension HTTPHeader {
     /// An `Accept` field.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The media types, such as `application/json, */*;q=0.5`.
     public static func accept(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept", value: value)
     }
 
     /// An `Accept-Charset` field.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The character sets, such as `utf-8`.
     public static func acceptCharset(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Charset", value: value)
     }
 
     /// An `Accept-Language` field.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The language ranges, such as `de, en;q=0.5`.
     public static func acceptLanguage(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Language", value: value)
     }
 
     /// An `Accept-Encoding` field.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The content codings, such as `gzip, br`.
     public static func acceptEncoding(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Encoding", value: value)
     }
@@ -86,35 +86,36 @@ extension HTTPHeader {
 
     /// A `Content-Disposition` field.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The disposition, such as `form-data; name="file"`.
     public static func contentDisposition(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Disposition", value: value)
     }
 
     /// A `Content-Encoding` field.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The content codings in the order in which they were applied, such as
+    ///   `gzip`.
     public static func contentEncoding(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Encoding", value: value)
     }
 
     /// A `Content-Type` field.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The media type, such as `text/html; charset=utf-8`.
     public static func contentType(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Type", value: value)
     }
 
     /// A `User-Agent` field.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The products and comments, such as `Example/1.0`.
     public static func userAgent(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "User-Agent", value: value)
     }
 
     /// A `Sec-WebSocket-Protocol` field.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The subprotocols, separated by commas, such as `chat, superchat`.
     public static func websocketProtocol(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Sec-WebSocket-Protocol", value: value)
     }

@@ -54,7 +54,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Makes the fields of a received header section, unchanged.
     ///
-    /// - Parameter block: The received section.
+    /// - Parameter block: The parsed section; its bytes are decoded when they are read.
     public init(_ block: HeaderBlock) {
         received = block
         isWellFormed = false
@@ -150,7 +150,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Same as ``update(_:)``.
     ///
-    /// - Parameter header: The field.
+    /// - Parameter header: The field to set.
     public mutating func add(_ header: HTTPHeader) {
         update(header)
     }
@@ -166,7 +166,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Sets a field: replaces the first one of that name and removes the rest, or appends it.
     ///
-    /// - Parameter header: The field; its name is compared case-insensitively, and sent as given.
+    /// - Parameter header: The field; its name is compared case-insensitively and sent as given.
     public mutating func update(_ header: HTTPHeader) {
         if let longer = received?.adding(header) {
             received = longer
@@ -193,7 +193,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Appends the fields of `defaults` whose names do not exist here; repeated ones included.
     ///
-    /// - Parameter defaults: The fields to append.
+    /// - Parameter defaults: The fields to append; those whose names exist here are skipped.
     public mutating func addMissing(from defaults: HTTPHeaders) {
         if isWellFormed { isWellFormed = defaults.isWellFormed }
         mutate { fields in
@@ -217,14 +217,14 @@ public struct HTTPHeaders: Sendable {
     ///
     /// - Parameters:
     ///   - name: The field's name, sent as given.
-    ///   - value: The value.
+    ///   - value: The field's value.
     public mutating func append(name: String, value: String) {
         append(HTTPHeader(name: name, value: value))
     }
 
     /// Appends a field, even if one with the same name exists.
     ///
-    /// - Parameter header: The field.
+    /// - Parameter header: The field to append.
     public mutating func append(_ header: HTTPHeader) {
         if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { $0.append(header) }
@@ -395,12 +395,16 @@ extension HTTPHeader {
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
     /// Makes fields in the order written; of equal names the last value wins.
+    ///
+    /// - Parameter elements: The names and values, in order.
     public init(dictionaryLiteral elements: (String, String)...) {
         self.init()
         for (name, value) in elements { update(name: name, value: value) }
     }
 
     /// Makes fields in the order written; of equal names the last value wins.
+    ///
+    /// - Parameter elements: The fields, in order.
     public init(arrayLiteral elements: HTTPHeader...) {
         self.init(elements)
     }
@@ -414,6 +418,8 @@ extension HTTPHeaders: RandomAccessCollection {
     public var endIndex: Int { received?.count ?? own.count }
 
     /// The field at a position.
+    ///
+    /// - Parameter position: The index of the field, from 0; a trap if it is out of range.
     public subscript(position: Int) -> HTTPHeader {
         guard let received else { return own[position] }
         let field = received.fields[position]

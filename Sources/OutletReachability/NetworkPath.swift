@@ -37,8 +37,8 @@ public struct NetworkPath: Sendable, Equatable {
         ///
         /// - Parameters:
         ///   - name: The name, such as `eth0`.
-        ///   - index: The kernel's index.
-        ///   - type: The kind of the interface.
+        ///   - index: The kernel's index of the interface.
+        ///   - type: The type.
         public init(name: String, index: Int32, type: InterfaceType) {
             self.name = name
             self.index = index

@@ -120,8 +120,8 @@ public final class OfflineRetrier: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - session: The session of the request.
-    ///   - completion: Receives the request, once.
+    ///   - session: Not used.
+    ///   - completion: Called once with `request`, before this returns.
     public func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -132,10 +132,12 @@ public final class OfflineRetrier: RequestInterceptor {
     /// Any other error, and one after ``retryLimit`` retries, is not retried.
     ///
     /// - Parameters:
-    ///   - request: The failed request.
-    ///   - session: The session of the request.
-    ///   - error: The error of the request.
-    ///   - completion: Receives the decision, once, on any thread.
+    ///   - request: The failed request; its `retryCount` is compared with ``retryLimit``.
+    ///   - session: Not used.
+    ///   - error: Why the attempt failed.
+    ///   - completion: Called once: with `doNotRetry` before this returns if the request is not to
+    ///     wait, otherwise on the retrier's queue, when there is a network or `maximumWait` has
+    ///     passed.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void

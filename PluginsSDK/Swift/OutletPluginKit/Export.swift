@@ -96,6 +96,8 @@ public struct Export: Sendable {
     }
 
     /// Returns a copy of a text argument; bytes that are not UTF-8 are replaced by U+FFFD.
+    ///
+    /// - Parameter view: An argument of a ``TextFunction``; valid until that function returns.
     public static func text(_ view: outlet_view) -> String { view.string }
 
     /// Writes the result of a ``TextFunction``.

@@ -39,14 +39,13 @@ public protocol RequestObserving: Plugin {
 extension RequestObserving {
     /// Does nothing.
     ///
-    /// - Parameter request: The request as it is sent; readable until this returns.
+    /// - Parameter request: Ignored.
     public func willSend(_ request: Request) {}
     /// Does nothing.
     ///
     /// - Parameters:
-    ///   - response: The response or failure; readable until this returns. Has no body for
-    ///     downloads and WebSockets, nor for streams unless a plugin is ``ResponseProcessing``.
-    ///   - request: The request; readable until this returns.
+    ///   - response: Ignored.
+    ///   - request: Ignored.
     public func didReceive(_ response: Response, for request: Request) {}
 }
 
@@ -176,7 +175,7 @@ public struct RequestEvent: Sendable {
 
         /// Makes a kind from any number.
         ///
-        /// - Parameter rawValue: The bits of the options.
+        /// - Parameter rawValue: The number in `outlet/events.h`.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// An attempt begins; `a` is its number, from 1, `text` the URL.

@@ -23,7 +23,8 @@ public struct PluginModule: @unchecked Sendable {
     ///
     /// Allocates memory that is never freed: make one per type and process.
     ///
-    /// - Parameter type: The type of the plugin.
+    /// - Parameter type: The plugin; its tables have only the hooks of the protocols to which it
+    ///   conforms.
     public init<P: Plugin>(_ type: P.Type) {
         let info = type.info
         var descriptor = outlet_descriptor()

@@ -112,7 +112,7 @@ public final class FakeHost: @unchecked Sendable {
 
     /// Returns the status with which a plugin answered a request; `nil` if it did not.
     ///
-    /// - Parameter request: The request, after the hook was called.
+    /// - Parameter request: A request of this fake host, after a hook of the plugin has run.
     public func answer(to request: MutableRequest) -> Int? {
         status(outlet_fake_answer(fake, request.current.handle.id))
     }
@@ -120,7 +120,7 @@ public final class FakeHost: @unchecked Sendable {
     /// Returns the status of the response with which a plugin replaced another; `nil` if it did
     /// not.
     ///
-    /// - Parameter response: The response, after the hook was called.
+    /// - Parameter response: A response of this fake host, after a hook of the plugin has run.
     public func replacement(of response: MutableResponse) -> Int? {
         status(outlet_fake_answer(fake, response.current.handle.id))
     }

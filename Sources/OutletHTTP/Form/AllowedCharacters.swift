@@ -10,7 +10,7 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
 
     /// Makes the set of the ASCII characters of a text; other characters are ignored.
     ///
-    /// - Parameter text: The characters; those outside ASCII are ignored.
+    /// - Parameter text: The characters to keep; those outside ASCII are ignored.
     public init(charactersIn text: String) {
         insert(charactersIn: text)
     }
@@ -31,7 +31,7 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
 
     /// Adds the ASCII characters of a text; other characters are ignored.
     ///
-    /// - Parameter text: The characters; those outside ASCII are ignored.
+    /// - Parameter text: The characters to keep from now on, in any order.
     public mutating func insert(charactersIn text: String) {
         for byte in text.utf8 where byte < 128 {
             if byte < 64 { bits.low |= 1 << byte } else { bits.high |= 1 << (byte - 64) }
@@ -40,7 +40,7 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
 
     /// Removes the ASCII characters of a text; other characters are ignored.
     ///
-    /// - Parameter text: The characters; those outside ASCII are ignored.
+    /// - Parameter text: The characters to encode from now on, in any order.
     public mutating func remove(charactersIn text: String) {
         for byte in text.utf8 where byte < 128 {
             if byte < 64 { bits.low &= ~(1 << byte) } else { bits.high &= ~(1 << (byte - 64)) }
@@ -49,7 +49,7 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
 
     /// Returns the characters of both sets.
     ///
-    /// - Parameter other: The other set.
+    /// - Parameter other: The set whose characters are added.
     public func union(_ other: AllowedCharacters) -> AllowedCharacters {
         var union = self
         union.bits.low |= other.bits.low
@@ -59,7 +59,7 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
 
     /// Whether a byte is kept; `false` for all bytes above 0x7F.
     ///
-    /// - Parameter byte: The code of the character.
+    /// - Parameter byte: The ASCII code of a character, or a byte of its UTF-8.
     public func contains(_ byte: UInt8) -> Bool {
         switch byte {
         case 0..<64: bits.low & (1 << byte) != 0

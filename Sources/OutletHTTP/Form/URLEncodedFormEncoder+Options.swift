@@ -71,7 +71,8 @@ extension URLEncodedFormEncoder {
 
         /// Formats dates with a format style.
         ///
-        /// - Parameter style: Formats each date.
+        /// - Parameter style: Called for each date, on the thread that encodes; must return the
+        ///   whole text.
         public static func formatted<Style: FormatStyle & Sendable>(_ style: Style) -> DateEncoding
         where Style.FormatInput == Date, Style.FormatOutput == String {
             .custom { style.format($0) }

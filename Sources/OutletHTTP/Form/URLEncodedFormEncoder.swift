@@ -35,6 +35,22 @@ public final class URLEncodedFormEncoder: Sendable {
     public let allowedCharacters: AllowedCharacters
 
     /// Makes an encoder; each option is described at the property of the same name.
+    ///
+    /// - Parameters:
+    ///   - alphabetizeKeyValuePairs: Whether the pairs of each object are sorted as text; true by
+    ///     default.
+    ///   - arrayEncoding: How the keys of array elements are written; `key[]` by default.
+    ///   - boolEncoding: How `Bool` is written; `1` and `0` by default.
+    ///   - dataEncoding: How `Data` is written; Base64 by default.
+    ///   - dateEncoding: How `Date` is written; by default as seconds since 2001, as `Date` encodes
+    ///     itself.
+    ///   - keyEncoding: How each key is changed; not at all by default.
+    ///   - keyPathEncoding: How the key of a nested member is appended to its parent's key;
+    ///     `parent[child]` by default.
+    ///   - nilEncoding: How `nil` is written; by default the pair is left out.
+    ///   - spaceEncoding: How a space is written; `%20` by default.
+    ///   - allowedCharacters: The characters that are not percent-encoded; by default
+    ///     ``AllowedCharacters/urlQueryComponentAllowed``.
     public init(
         alphabetizeKeyValuePairs: Bool = true,
         arrayEncoding: ArrayEncoding = .brackets,

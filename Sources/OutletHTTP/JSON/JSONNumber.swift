@@ -7,7 +7,7 @@ public struct JSONNumber: Sendable, Equatable, Hashable {
 
     /// Makes a number from an integer of any size.
     ///
-    /// - Parameter value: The number.
+    /// - Parameter value: The integer; written in decimal digits.
     public init(_ value: some BinaryInteger) { text = String(value) }
 
     /// Makes a number from a `Double`, with the fewest digits that give the same value again.

@@ -13,8 +13,8 @@ public struct JSONObject: Sendable, Equatable, Hashable {
         /// Makes a member.
         ///
         /// - Parameters:
-        ///   - name: The name.
-        ///   - value: The value.
+        ///   - name: The member's name.
+        ///   - value: The member's value.
         public init(name: String, value: JSONValue) {
             self.name = name
             self.value = value
@@ -43,7 +43,7 @@ public struct JSONObject: Sendable, Equatable, Hashable {
     /// Setting a value replaces the value of an existing member, or appends a member. Setting `nil`
     /// removes all members with that name.
     ///
-    /// - Parameter name: The name of the member.
+    /// - Parameter name: The member's name, case-sensitive.
     public subscript(name: String) -> JSONValue? {
         get { members.last { $0.name == name }?.value }
         set {
@@ -78,11 +78,15 @@ extension JSONObject: RandomAccessCollection {
     /// The position after the last member.
     public var endIndex: Int { members.endIndex }
     /// The member at a position.
+    ///
+    /// - Parameter position: The index of the member, from 0; a trap if it is out of range.
     public subscript(position: Int) -> Member { members[position] }
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
     /// Makes an object with members in the order written; of equal names the last value wins.
+    ///
+    /// - Parameter elements: The names and values, in order.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self.init(elements)
     }

@@ -17,12 +17,13 @@ public enum JSONValue: Sendable, Equatable, Hashable {
 extension JSONValue {
     /// Makes a number from an integer.
     ///
-    /// - Parameter value: The number.
+    /// - Parameter value: The integer.
     public static func int(_ value: Int64) -> JSONValue { .number(JSONNumber(value)) }
 
     /// Makes a number from a `Double`; ``null`` for infinities and NaN, which JSON does not have.
     ///
-    /// - Parameter value: The number.
+    /// - Parameter value: The number; written with the fewest digits that give the same value
+    ///   again.
     public static func double(_ value: Double) -> JSONValue {
         JSONNumber(value).map(JSONValue.number) ?? .null
     }
@@ -69,10 +70,13 @@ extension JSONValue {
 
     /// The value of an object's member; `nil` if there is none, or this is not an object.
     ///
-    /// - Parameter name: The name of the member.
+    /// - Parameter name: The member's name, case-sensitive; of a repeated name the last value is
+    ///   found.
     public subscript(name: String) -> JSONValue? { objectValue?[name] }
 
     /// The element of an array; `nil` if the position is out of range, or this is not an array.
+    ///
+    /// - Parameter position: The index of the element, from 0.
     public subscript(position: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(position) else {
             return nil
@@ -86,18 +90,32 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
     /// `null`.
+    ///
+    /// - Parameter nilLiteral: Ignored.
     public init(nilLiteral: ()) { self = .null }
     /// `true` or `false`.
+    ///
+    /// - Parameter value: The literal's value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
     /// An integer.
+    ///
+    /// - Parameter value: The literal's value.
     public init(integerLiteral value: Int64) { self = .int(value) }
     /// A floating-point number.
+    ///
+    /// - Parameter value: The literal's value; written with the fewest digits that give it again.
     public init(floatLiteral value: Double) { self = .double(value) }
     /// A string.
+    ///
+    /// - Parameter value: The string, not escaped.
     public init(stringLiteral value: String) { self = .string(value) }
     /// An array.
+    ///
+    /// - Parameter elements: The elements, in order.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
     /// An object; of equal names the last value wins.
+    ///
+    /// - Parameter elements: The names and values, in order.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(JSONObject(elements))
     }

@@ -31,7 +31,7 @@ public struct JSONFormat: Sendable, Equatable {
 extension JSONValue {
     /// Returns the value as JSON in UTF-8, without a line break at its end.
     ///
-    /// - Parameter format: The format; compact by default.
+    /// - Parameter format: The layout; one line without spaces by default.
     public func serialized(_ format: JSONFormat = .compact) -> Data {
         var writer = JSONWriter(format: format)
         writer.write(self, level: 0)
@@ -40,7 +40,7 @@ extension JSONValue {
 
     /// Returns the value as JSON, without a line break at its end.
     ///
-    /// - Parameter format: The format; compact by default.
+    /// - Parameter format: The layout; one line without spaces by default.
     public func text(_ format: JSONFormat = .compact) -> String {
         var writer = JSONWriter(format: format)
         writer.write(self, level: 0)

@@ -10,7 +10,7 @@ extension Redaction {
     /// are treated in the same way; a percent-encoded one is replaced as a whole if it contains a
     /// secret.
     ///
-    /// - Parameter url: The URL.
+    /// - Parameter url: The URL, absolute or relative; not changed itself.
     public func url(_ url: URL) -> String { address(url.absoluteString) }
 
     /// Returns a URL with its secrets replaced, as ``url(_:)``.

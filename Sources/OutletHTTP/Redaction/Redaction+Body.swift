@@ -34,7 +34,8 @@ extension Redaction {
 
     /// Returns a JSON value with the values of secret members replaced, at every depth.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The value; secrets inside of its strings, such as in URLs, are replaced
+    ///   as well.
     public func json(_ value: JSONValue) -> JSONValue {
         switch value {
         case .array(let elements): .array(elements.map { json($0) })

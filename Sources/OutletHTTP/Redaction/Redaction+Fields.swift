@@ -4,7 +4,7 @@ extension Redaction {
     /// Keeps the scheme of a credential, the names and attributes of cookies, the parameters of a
     /// challenge except nonces, and the parts of URLs that are not secrets.
     ///
-    /// - Parameter header: The field.
+    /// - Parameter header: The field; its name decides how the value is treated.
     public func value(of header: HTTPHeader) -> String {
         guard !showsEverything else { return header.value }
         let shown = value(Array(header.value.utf8)[...], named: Array(header.name.utf8)[...])
@@ -13,7 +13,7 @@ extension Redaction {
 
     /// Returns the fields with secrets replaced, in the same order, repeated ones included.
     ///
-    /// - Parameter headers: The fields.
+    /// - Parameter headers: The fields of a request or response.
     public func headers(_ headers: HTTPHeaders) -> HTTPHeaders {
         guard !showsEverything else { return headers }
         var shown = HTTPHeaders()

@@ -2,7 +2,7 @@ extension Redaction {
     /// Returns a text, such as an error message, with secrets replaced in the URLs and parameters
     /// that it contains.
     ///
-    /// - Parameter text: The text, such as a log line or a message.
+    /// - Parameter text: Any text; need not contain a URL.
     public func text(_ text: String) -> String {
         guard !showsEverything else { return text }
         return String(decoding: self.text(Array(text.utf8)[...]), as: UTF8.self)

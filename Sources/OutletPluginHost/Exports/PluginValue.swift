@@ -69,12 +69,20 @@ extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral
 {
     /// Creates a ``text(_:)``.
+    ///
+    /// - Parameter value: The literal's value.
     public init(stringLiteral value: String) { self = .text(value) }
     /// Creates an ``int(_:)``.
+    ///
+    /// - Parameter value: The literal's value.
     public init(integerLiteral value: Int64) { self = .int(value) }
     /// Creates a ``double(_:)``.
+    ///
+    /// - Parameter value: The literal's value.
     public init(floatLiteral value: Double) { self = .double(value) }
     /// Creates a ``bool(_:)``.
+    ///
+    /// - Parameter value: The literal's value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
 
     /// The kind of the value in words, for error messages.

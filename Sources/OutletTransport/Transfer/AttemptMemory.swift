@@ -11,14 +11,14 @@ public final class AttemptMemory: Sendable {
 
     /// Returns the value kept for a type; `nil` if there is none.
     ///
-    /// - Parameter type: The type of the value.
+    /// - Parameter type: The type with which ``keep(_:)`` was called; a subclass does not match.
     public func value<Value: Sendable>(of type: Value.Type) -> Value? {
         values.withLock { $0[ObjectIdentifier(type)] as? Value }
     }
 
     /// Keeps a value; replaces the former value of the same type.
     ///
-    /// - Parameter value: The value.
+    /// - Parameter value: The value; kept by its static type.
     public func keep<Value: Sendable>(_ value: Value) {
         values.withLock { $0[ObjectIdentifier(Value.self)] = value }
     }

@@ -50,7 +50,8 @@ public struct ResponseCacher: CachedResponseHandler {
     /// - Parameters:
     ///   - task: The transfer of the response.
     ///   - response: What would be stored.
-    ///   - completion: Must be called exactly once; a second call is ignored.
+    ///   - completion: Called once, on the calling thread, with the response to store or with
+    ///     `nil`.
     public func dataTask(
         _ task: any TransferTask, willCacheResponse response: CachedResponse,
         completion: @escaping @Sendable (CachedResponse?) -> Void

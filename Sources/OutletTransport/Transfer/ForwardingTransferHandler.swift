@@ -29,8 +29,8 @@ extension ForwardingTransferHandler {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - head: The head of the response that was used.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - head: The head that was handled: a challenge (401, 407) or a 304.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     public func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn) {
         handler.transfer(task, didUse: head, turn: turn)
     }
@@ -47,8 +47,8 @@ extension ForwardingTransferHandler {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - head: The head of the response.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - head: The head: an interim one (1xx), or the final one.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
@@ -60,7 +60,7 @@ extension ForwardingTransferHandler {
     /// - Parameters:
     ///   - task: The transfer.
     ///   - chunk: The decoded bytes, valid until this returns.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
@@ -71,8 +71,8 @@ extension ForwardingTransferHandler {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - progress: The bytes sent and received so far.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - progress: The bytes sent and received so far, and the totals.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {
@@ -83,8 +83,9 @@ extension ForwardingTransferHandler {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - result: Its result.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - result: The head, the body if it was collected, the error if there is one, and the
+    ///     metrics.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {

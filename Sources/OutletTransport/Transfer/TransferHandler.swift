@@ -26,8 +26,8 @@ public protocol TransferHandler: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - head: The head of the response that was used.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - head: The head that was handled: a challenge (401, 407) or a 304.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn)
 
@@ -45,8 +45,8 @@ public protocol TransferHandler: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - head: The head of the response.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - head: The head: an interim one (1xx), or the final one.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     /// - Returns: Whether to continue, to wait for ``TransferTask/resume()``, to deliver the body
     ///   elsewhere, or to end as cancelled.
     func transfer(
@@ -69,8 +69,8 @@ public protocol TransferHandler: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - progress: The bytes sent and received so far.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - progress: The bytes sent and received so far, and the totals.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn)
 
@@ -78,8 +78,9 @@ public protocol TransferHandler: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - result: Its result.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - result: The head, the body if it was collected, the error if there is one, and the
+    ///     metrics.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn)
 }
 
@@ -95,8 +96,8 @@ extension TransferHandler {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - head: The head of the response that was used.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - head: The head that was handled: a challenge (401, 407) or a 304.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {}
@@ -115,8 +116,8 @@ extension TransferHandler {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - head: The head of the response.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - head: The head: an interim one (1xx), or the final one.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision { .proceed }
@@ -126,7 +127,7 @@ extension TransferHandler {
     /// - Parameters:
     ///   - task: The transfer.
     ///   - chunk: The decoded bytes, valid until this returns.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision { .proceed }
@@ -135,8 +136,8 @@ extension TransferHandler {
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - progress: The bytes sent and received so far.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - progress: The bytes sent and received so far, and the totals.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     public func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {}

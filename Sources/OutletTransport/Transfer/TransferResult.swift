@@ -107,7 +107,7 @@ public final class TunnelRefusal: Sendable {
 
     /// Wraps a head.
     ///
-    /// - Parameter head: The head of the response.
+    /// - Parameter head: The head of the proxy's answer to `CONNECT`.
     public init(head: HTTPResponse) {
         self.head = head
     }

@@ -83,9 +83,7 @@ extension Transport {
 
     /// Calls ``shutDown()`` and returns an empty report without waiting.
     ///
-    /// - Parameter deadline: How long to wait. Transfers that are left then end with
-    ///   ``TransferError/Code/transportClosed``, as they do at once when ``shutDown()`` is called
-    ///   meanwhile.
+    /// - Parameter deadline: Ignored: the transfers end at once.
     @discardableResult
     public func shutDown(deadline: Duration) async -> ShutdownReport {
         shutDown()
@@ -97,7 +95,7 @@ extension Transport {
 
     /// Returns zeros.
     ///
-    /// - Parameter perOrigin: Whether ``TransportStatistics/origins`` is filled in as well.
+    /// - Parameter perOrigin: Ignored.
     public func statistics(perOrigin: Bool) -> TransportStatistics { TransportStatistics() }
 
     /// The current numbers of connections and requests, without those of each origin.

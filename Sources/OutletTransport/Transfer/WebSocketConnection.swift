@@ -16,7 +16,7 @@ public struct WebSocketCloseCode: RawRepresentable, Sendable, Equatable, Hashabl
 
     /// Makes a code from any number; it is not checked.
     ///
-    /// - Parameter rawValue: The code, as in the close frame.
+    /// - Parameter rawValue: The code (RFC 6455 §7.4); 0 for no code.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// No code: the connection is still open.
@@ -134,9 +134,9 @@ public protocol WebSocketHandler: TransferHandler {
     /// A message has arrived.
     ///
     /// - Parameters:
-    ///   - connection: The connection.
-    ///   - message: The message.
-    ///   - turn: Collects work for dispatch queues until the turn ends; do not keep it.
+    ///   - connection: The WebSocket.
+    ///   - message: The complete message.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     /// - Returns: Whether to continue, to stop reading until ``TransferTask/resume()``, or to end
     ///   as cancelled.
     func webSocket(
@@ -161,8 +161,10 @@ extension Transport {
     /// because this transport does not support WebSockets.
     ///
     /// - Parameters:
-    ///   - job: The handshake to send.
-    ///   - handler: Receives the connection's events; kept as in ``start(_:handler:)``.
+    ///   - job: Ignored: nothing is sent.
+    ///   - handler: Receives only the end, before this returns; not kept.
+    /// - Returns: A connection that has ended; messages and pings sent on it fail with the same
+    ///   error.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {

@@ -23,6 +23,16 @@ public struct Certificate: Sendable, Hashable {
     /// Makes a certificate from its parsed fields, which are not checked.
     ///
     /// `OutletCurl` adds an initialiser and a function that parse DER and PEM.
+    ///
+    /// - Parameters:
+    ///   - der: The certificate as DER.
+    ///   - publicKey: The public key.
+    ///   - subject: The subject, such as `CN=example.org,O=Example` (RFC 2253).
+    ///   - issuer: The issuer, in the form of `subject`.
+    ///   - subjectAlternativeNames: The subject's hosts: DNS names as in the certificate, and IP
+    ///     addresses in text form.
+    ///   - notBefore: The first second of its validity, in seconds since 1970.
+    ///   - notAfter: The last second of its validity, in seconds since 1970.
     public init(
         der: Data, publicKey: PublicKey, subject: String, issuer: String,
         subjectAlternativeNames: [String], notBefore: Int64, notAfter: Int64

@@ -192,8 +192,8 @@ public protocol TrustVerifier: Sendable {
     /// Whether a certificate is valid for a host, a name or an IP address.
     ///
     /// - Parameters:
-    ///   - certificate: The server's certificate.
-    ///   - host: The host's name, or IP address, in the request's URL.
+    ///   - certificate: The server's own certificate; its chain is not verified.
+    ///   - host: A DNS name, or an IP address without brackets.
     func isCertificate(_ certificate: Certificate, for host: String) -> Bool
 
     /// Checks whether certificates of a chain were revoked.
