@@ -5,7 +5,11 @@ public struct HTTPHeader: Equatable, Hashable, Sendable {
     /// The field's name; its case is kept, but ignored in look-ups.
     public let name: String
     /// The field's value; a received value has no blanks at its ends.
+    ///
+    /// Bytes that are not valid UTF-8 are decoded as Latin-1.
     public let value: String
+    /// Whether the bytes of the value are Latin-1; otherwise they are UTF-8.
+    package let isLatin1: Bool
 
     /// Makes a field from any text; ``HTTPRequest/checkSyntax()`` refuses what HTTP cannot send.
     ///
@@ -15,6 +19,57 @@ public struct HTTPHeader: Equatable, Hashable, Sendable {
     public init(name: String, value: String) {
         self.name = name
         self.value = value
+        isLatin1 = false
+    }
+
+    /// Makes a field from the bytes of its value, which are sent unchanged.
+    ///
+    /// RFC 9110 §5.5 allows bytes above 0x7F in values, without an encoding.
+    ///
+    /// - Parameters:
+    ///   - name: The field's name; must be a token (RFC 9110 §5.1) to be sent.
+    ///   - valueBytes: The value; must not have control characters other than HTAB to be sent.
+    public init(name: String, valueBytes: some Sequence<UInt8>) {
+        let text =
+            valueBytes.withContiguousStorageIfAvailable(FieldText.init)
+            ?? Array(valueBytes).withUnsafeBufferPointer(FieldText.init)
+        self.init(name: name, decoding: text)
+    }
+
+    init(name: String, decoding text: FieldText) {
+        self.name = name
+        value = text.value
+        isLatin1 = text.isLatin1
+    }
+
+    /// The bytes of the value, as sent or received.
+    public var valueBytes: [UInt8] { isLatin1 ? value.latin1Bytes : Array(value.utf8) }
+}
+
+/// The text of a field's value, decoded as UTF-8, or as Latin-1 if the bytes are not valid UTF-8.
+struct FieldText {
+    let value: String
+    var isLatin1 = false
+
+    init(_ bytes: UnsafeBufferPointer<UInt8>) {
+        // The ASCII test first: validating UTF-8 takes ten times as long.
+        if bytes.allSatisfy({ $0 < 0x80 }) {
+            value = String(decoding: bytes, as: UTF8.self)
+        } else if let text = String(validating: bytes, as: UTF8.self) {
+            value = text
+        } else {
+            var text = String.UnicodeScalarView()
+            for byte in bytes { text.append(Unicode.Scalar(byte)) }
+            value = String(text)
+            isLatin1 = true
+        }
+    }
+}
+
+extension String {
+    /// The bytes of a text that was decoded as Latin-1.
+    package var latin1Bytes: [UInt8] {
+        unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
     }
 }
 
@@ -23,6 +78,7 @@ extension HTTPHeader {
     /// equivalent texts as equal.
     public static func == (a: HTTPHeader, b: HTTPHeader) -> Bool {
         a.name.hasSameBytes(as: b.name) && a.value.hasSameBytes(as: b.value)
+            && a.isLatin1 == b.isLatin1
     }
 }
 

@@ -3,7 +3,8 @@
 /// ``add(name:value:)`` and ``update(name:value:)`` keep one field per name, as Alamofire does.
 /// ``append(name:value:)`` adds a field even if the name exists, which HTTP allows
 /// (RFC 9110 §5.3). Fields received from a server keep their bytes; a value is decoded when it is
-/// read, as UTF-8, or as Latin-1 if the bytes are not valid UTF-8.
+/// read, as UTF-8, or as Latin-1 if the bytes are not valid UTF-8. ``HTTPHeader/valueBytes`` are
+/// the bytes.
 public struct HTTPHeaders: Sendable {
     // Two properties instead of an enum: an enum stores its tag in spare bits of the reference, and
     // leak checkers do not recognise such a reference and report the memory as lost.
@@ -63,23 +64,27 @@ public struct HTTPHeaders: Sendable {
     /// The fields in order, as strings.
     private var fields: [HTTPHeader] {
         guard let received else { return own }
-        return received.fields.map {
-            HTTPHeader(name: received.name(of: $0), value: received.value(of: $0))
-        }
+        return received.fields.map(received.header)
     }
 
     /// Calls `body` with each field in order until it returns `false`.
     ///
     /// The transport uses it to send the fields: unlike iteration, it retains no strings of fields
     /// that were set by the caller.
-    package func forEachField(_ body: (_ name: String, _ value: String) -> Bool) {
+    package func forEachField(
+        _ body: (_ name: String, _ value: String, _ isLatin1: Bool) -> Bool
+    ) {
         guard received == nil else {
-            for header in self { guard body(header.name, header.value) else { return } }
+            for header in self {
+                guard body(header.name, header.value, header.isLatin1) else { return }
+            }
             return
         }
         own.withUnsafeBufferPointer { fields in
             for index in fields.indices {
-                guard body(fields[index].name, fields[index].value) else { return }
+                guard body(fields[index].name, fields[index].value, fields[index].isLatin1) else {
+                    return
+                }
             }
         }
     }
@@ -107,6 +112,7 @@ public struct HTTPHeaders: Sendable {
                     $0.name.utf8.count == name.utf8.count
                         && $0.value.utf8.count == value.utf8.count
                         && $0.name.hasSameBytes(as: name) && $0.value.hasSameBytes(as: value)
+                        && !$0.isLatin1
                 }
             }
         }
@@ -238,14 +244,12 @@ public struct HTTPHeaders: Sendable {
         return received.indices(named: name).map { received.value(of: received.fields[$0]) }
     }
 
-    /// Returns the nth field with a name: its position among all fields, and its value.
+    /// Returns the position of the nth field with a name.
     ///
     /// - Parameters:
     ///   - name: The bytes of the name, compared case-insensitively; need not be UTF-8.
     ///   - nth: The index among the fields with that name, from 0.
-    package func field(
-        named name: UnsafeBufferPointer<UInt8>, _ nth: Int
-    ) -> (position: Int, value: String)? {
+    package func position(named name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> Int? {
         var left = nth
         if let received {
             var found: Int?
@@ -254,15 +258,31 @@ public struct HTTPHeaders: Sendable {
                 if left < 0 { found = index }
                 return left >= 0
             }
-            return found.map { ($0, received.value(of: received.fields[$0])) }
+            return found
         }
         return own.withUnsafeBufferPointer { fields in
             for index in fields.indices where fields[index].isNamed(name) {
                 left -= 1
-                if left < 0 { return (index, fields[index].value) }
+                if left < 0 { return index }
             }
             return nil
         }
+    }
+
+    /// Calls `body` with the bytes of the value at a position, as sent or received.
+    ///
+    /// - Parameters:
+    ///   - position: The index of the field, from 0; a trap if it is out of range.
+    ///   - body: Receives the bytes, which are valid until it returns.
+    package func withValue<Result>(
+        at position: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
+        if let received { return received.withValue(of: received.fields[position], body) }
+        guard !own[position].isLatin1 else {
+            return own[position].value.latin1Bytes.withUnsafeBufferPointer(body)
+        }
+        var value = own[position].value
+        return value.withUTF8(body)
     }
 
     /// Returns the value of the first field with a name as a URI reference (RFC 3986 §4.1).
@@ -422,8 +442,7 @@ extension HTTPHeaders: RandomAccessCollection {
     /// - Parameter position: The index of the field, from 0; a trap if it is out of range.
     public subscript(position: Int) -> HTTPHeader {
         guard let received else { return own[position] }
-        let field = received.fields[position]
-        return HTTPHeader(name: received.name(of: field), value: received.value(of: field))
+        return received.header(of: received.fields[position])
     }
 }
 

@@ -125,7 +125,7 @@ public struct HeaderBlock: @unchecked Sendable {
     ///   same name and value.
     func adding(_ header: HTTPHeader) -> HeaderBlock? {
         let name = Array(header.name.utf8)
-        let value = Array(header.value.utf8)
+        let value = header.valueBytes
         guard let first = name.first, isToken(header.name), isFieldValue(header.value),
             value.first?.isBlank != true, value.last?.isBlank != true,
             byteCount + name.count + value.count + 4 < Int(UInt32.max),
@@ -159,11 +159,21 @@ public struct HeaderBlock: @unchecked Sendable {
     }
 
     /// Returns a field's value on one line, decoded as UTF-8, or as Latin-1 if it is not UTF-8.
-    func value(of field: Field) -> String {
+    func value(of field: Field) -> String { withValue(of: field) { FieldText($0).value } }
+
+    /// Returns a field with its value on one line.
+    func header(of field: Field) -> HTTPHeader {
+        HTTPHeader(name: name(of: field), decoding: withValue(of: field, FieldText.init))
+    }
+
+    /// Calls `body` with the bytes of a field's value on one line.
+    func withValue<Result>(
+        of field: Field, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
         section.withBytes { block in
             let bytes = UnsafeBufferPointer(rebasing: block[field.value])
-            guard field.isFolded || Self.hasForbiddenByte(bytes) else { return Self.text(bytes) }
-            return Self.line(bytes).withUnsafeBufferPointer { Self.text($0) }
+            guard field.isFolded || Self.hasForbiddenByte(bytes) else { return body(bytes) }
+            return Self.line(bytes).withUnsafeBufferPointer(body)
         }
     }
 
@@ -186,15 +196,6 @@ public struct HeaderBlock: @unchecked Sendable {
             let bytes = Self.line(UnsafeBufferPointer(rebasing: block[field.value]))
             return String(validating: bytes, as: UTF8.self) ?? bytes.percentEncodingNonASCII
         }
-    }
-
-    private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
-        // The ASCII test first: validating UTF-8 takes ten times as long.
-        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
-        if let text = String(validating: bytes, as: UTF8.self) { return text }
-        var text = String.UnicodeScalarView()
-        for byte in bytes { text.append(Unicode.Scalar(byte)) }
-        return String(text)
     }
 
     /// Whether a value contains CR or NUL, which become spaces (RFC 9110 §5.5).

@@ -181,6 +181,11 @@ import OutletTransport
             WebSocketHandshake.accept("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     }
 
+    @Test func `it sends the bytes of values that are not UTF-8`() throws {
+        let head = try handshake([HTTPHeader(name: "X", valueBytes: [0xE9])]).head
+        #expect(head.suffix(8) == [0x58, 0x3A, 0x20, 0xE9, 0x0D, 0x0A, 0x0D, 0x0A])
+    }
+
     @Test func `fields of the user's do not break it`() throws {
         let head = String(
             decoding: try handshake(

@@ -29,6 +29,36 @@ import Testing
         #expect(all.map(\.count) == [1, 1, 1, 1, 1])
     }
 
+    @Test(arguments: [
+        (Array("café".utf8), "café"), (Array("caf".utf8) + [0xE9], "café"), ([], ""),
+        (Array("caf".utf8) + [0xC3, 0xA9, 0xFF], "cafÃ©ÿ"),
+    ])
+    func `a value keeps its bytes, whether they are UTF-8 or not`(bytes: [UInt8], text: String) {
+        let field = HTTPHeader(name: "Location", valueBytes: bytes)
+        let came = received(bytes)
+        #expect(field.value == text)
+        #expect(field.valueBytes == bytes)
+        #expect(came[0] == field)
+        #expect(came[0].valueBytes == bytes)
+        var changed = came
+        changed.update(HTTPHeader(name: "Y", valueBytes: bytes))
+        changed.append(field)
+        changed.remove(name: "X")
+        #expect(changed.map(\.valueBytes) == [bytes, bytes, bytes])
+        for position in changed.indices {
+            #expect(changed.withValue(at: position) { Array($0) } == bytes)
+        }
+        #expect(came.withValue(at: 0) { Array($0) } == bytes)
+    }
+
+    @Test func `values with the same text and other bytes differ`() {
+        let latin1 = HTTPHeader(name: "A", valueBytes: [0xE9])
+        let utf8 = HTTPHeader(name: "A", value: "\u{E9}")
+        #expect(latin1.value == utf8.value)
+        #expect(latin1 != utf8)
+        #expect(!HTTPHeaders([latin1]).haveSameBytes(as: ["A": "\u{E9}"]))
+    }
+
     /// One received field, whose value is these bytes.
     private func received(_ value: [UInt8]) -> HTTPHeaders {
         let start = Array("HTTP/1.1 200 OK\r\nLocation: ".utf8)

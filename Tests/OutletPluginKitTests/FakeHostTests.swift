@@ -23,6 +23,18 @@ import Testing
         #expect(fake.answer(to: request) == nil)
     }
 
+    @Test func `headers are bytes, and text where a plugin wants text`() throws {
+        let request = fake.request("https://test.example/")
+        try request.setHeader("X", bytes: [0x63, 0xE9])
+        #expect(request.current.headerBytes("x") == [0x63, 0xE9])
+        #expect(request.current.header("x") == "c\u{E9}")
+        #expect(request.current.headers.map(\.value) == ["c\u{E9}"])
+        let response = fake.response(headers: [("Y", "\u{E9}")])
+        #expect(response.current.headerBytes("y") == [0xC3, 0xA9])
+        #expect(response.current.header("y") == "\u{E9}")
+        #expect(response.current.headerBytes("x") == nil)
+    }
+
     @Test func `what a plugin refuses in its configuration is thrown`() {
         #expect(throws: PluginError.self) { try fake.make(Stamp.self) }
         #expect(throws: PluginError.self) {

@@ -21,17 +21,30 @@ public struct Request: Sendable {
     /// The body in memory, empty without one; `nil` if it is a file or a stream, which
     /// ``readBody(at:into:)`` reads.
     public var body: [UInt8]? { view(host.table.pointee.request_body)?.bytes }
-    /// All headers, in order.
+    /// All headers, in order; values that are not UTF-8 are decoded as Latin-1.
     public var headers: [(name: String, value: String)] {
         readFields { host.table.pointee.request_headers(host.table, handle, $0, $1, $2) }
     }
 
     /// Returns the first value of a header; `nil` if there is none.
     ///
+    /// A value that is not UTF-8 is decoded as Latin-1; ``headerBytes(_:)`` returns its bytes.
+    ///
     /// - Parameter name: The name, in any case.
     public func header(_ name: String) -> String? {
+        headerView(name) { $0.fieldText }
+    }
+
+    /// Returns the bytes of the first value of a header; `nil` if there is none.
+    ///
+    /// - Parameter name: The name, in any case.
+    public func headerBytes(_ name: String) -> [UInt8]? {
+        headerView(name) { $0.bytes }
+    }
+
+    private func headerView<Value>(_ name: String, _ body: (outlet_view) -> Value) -> Value? {
         withView(name) { name in
-            view { host.table.pointee.request_header($0, $1, name, 0, $2) }?.string
+            view { host.table.pointee.request_header($0, $1, name, 0, $2) }.map(body)
         }
     }
 
@@ -120,8 +133,18 @@ public struct MutableRequest: Sendable {
     /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` when the header is malformed
     ///   or there are more than 2,000, `OUTLET_E_DENIED` for `Content-Length`, which the host sets.
     public func setHeader(_ name: String, _ value: String) throws(PluginError) {
+        try setHeader(name, bytes: Array(value.utf8))
+    }
+
+    /// Sets a header to bytes that need not be UTF-8, and replaces all of the same name.
+    ///
+    /// - Parameters:
+    ///   - name: The name, a token; existing ones are found in any case.
+    ///   - bytes: The value, at most 64 KiB, without control characters other than HTAB.
+    /// - Throws: ``PluginError`` as ``setHeader(_:_:)``.
+    public func setHeader(_ name: String, bytes: [UInt8]) throws(PluginError) {
         let status = withView(name) { name in
-            withView(value) { table.pointee.request_set_header(table, handle, name, $0) }
+            withView(bytes) { table.pointee.request_set_header(table, handle, name, $0) }
         }
         try PluginError.check(status, "header \(name)")
     }

@@ -31,7 +31,7 @@ public struct Response: Sendable {
         return (code.string, message.string)
     }
 
-    /// All headers, in order.
+    /// All headers, in order; values that are not UTF-8 are decoded as Latin-1.
     public var headers: [(name: String, value: String)] {
         readFields { host.table.pointee.response_headers(host.table, handle, $0, $1, $2) }
     }
@@ -68,15 +68,28 @@ public struct Response: Sendable {
 
     /// Returns the first value of a header; `nil` if there is none.
     ///
+    /// A value that is not UTF-8 is decoded as Latin-1; ``headerBytes(_:)`` returns its bytes.
+    ///
     /// - Parameter name: The name, in any case.
     public func header(_ name: String) -> String? {
+        headerView(name) { $0.fieldText }
+    }
+
+    /// Returns the bytes of the first value of a header; `nil` if there is none.
+    ///
+    /// - Parameter name: The name, in any case.
+    public func headerBytes(_ name: String) -> [UInt8]? {
+        headerView(name) { $0.bytes }
+    }
+
+    private func headerView<Value>(_ name: String, _ body: (outlet_view) -> Value) -> Value? {
         withView(name) { name in
             var value = outlet_view()
             guard
                 host.table.pointee.response_header(host.table, handle, name, 0, &value)
                     == OUTLET_OK
             else { return nil }
-            return value.string
+            return body(value)
         }
     }
 }

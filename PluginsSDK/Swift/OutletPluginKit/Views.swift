@@ -9,6 +9,14 @@ extension outlet_view {
     /// A copy as text; bytes that are not UTF-8 are replaced by U+FFFD.
     var string: String { String(decoding: buffer, as: UTF8.self) }
 
+    /// A copy of a header's value as text: UTF-8, or Latin-1 if the bytes are not UTF-8.
+    var fieldText: String {
+        if let text = String(validating: buffer, as: UTF8.self) { return text }
+        var scalars = String.UnicodeScalarView()
+        for byte in buffer { scalars.append(Unicode.Scalar(byte)) }
+        return String(scalars)
+    }
+
     /// A copy of the bytes.
     var bytes: [UInt8] { Array(buffer) }
 
@@ -85,7 +93,7 @@ func readFields(
         guard let base = fields.baseAddress, read(base, UInt64(capacity), &count) == OUTLET_OK
         else { return [] }
         return fields.prefix(min(capacity, Int(clamping: count))).map {
-            (name: $0.name.string, value: $0.value.string)
+            (name: $0.name.string, value: $0.value.fieldText)
         }
     }
 }

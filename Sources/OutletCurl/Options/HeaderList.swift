@@ -64,8 +64,8 @@ struct HeaderList: ~Copyable {
         count = 0
         guard reserveNodes(headers.count + 3) else { return nil }
         var isFine = true
-        headers.forEachField { name, value in
-            isFine = add(name, value)
+        headers.forEachField { name, value, isLatin1 in
+            isFine = isLatin1 ? add(name, value.latin1Bytes) : add(name, value.utf8)
             Self.look(name, value, &facts)
             return isFine
         }
@@ -106,9 +106,9 @@ struct HeaderList: ~Copyable {
     /// Adds `Name: value`, or `Name;` for a field without a value, which libcurl sends as `Name:`.
     ///
     /// - Returns: False if memory cannot be allocated.
-    private mutating func add(_ name: String, _ value: String) -> Bool {
+    private mutating func add(_ name: String, _ value: some Sequence<UInt8>) -> Bool {
         name.utf8.withContiguousStorageIfAvailable { name in
-            value.utf8.withContiguousStorageIfAvailable { value in
+            value.withContiguousStorageIfAvailable { value in
                 guard reserveTexts(used + name.count + value.count + 3), let texts,
                     let nameText = name.baseAddress
                 else { return false }

@@ -53,10 +53,11 @@ struct WebSocketHandshake {
         {
             lines.append("Authorization: \(value)")
         }
+        var head = Array((lines.joined(separator: "\r\n") + "\r\n").utf8)
         for field in request.headers where !Self.ownFields.contains(field.name.lowercasedASCII) {
-            lines.append("\(field.name): \(field.value)")
+            head += Array("\(field.name): ".utf8) + field.valueBytes + [0x0D, 0x0A]
         }
-        head = Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+        self.head = head + [0x0D, 0x0A]
         offered = request.headers.values(for: "Sec-WebSocket-Protocol").flatMap(Self.tokens)
         self.key = key
         self.host = host

@@ -15,6 +15,7 @@ enum CacheFile {
         var url: URL?
         var status: Int
         var version: String
+        /// For each field its name and its value; third the value in Base64 if it is not UTF-8.
         var fields: [[String]]
         var requestTime: Double
         var responseTime: Double
@@ -26,7 +27,10 @@ enum CacheFile {
         let head = Head(
             key: key, url: entry.response.url?.withoutUserInfo, status: entry.response.statusCode,
             version: entry.response.httpVersion,
-            fields: entry.response.headers.map { [$0.name, $0.value] },
+            fields: entry.response.headers.map {
+                [$0.name, $0.value]
+                    + ($0.isLatin1 ? [Data($0.valueBytes).base64EncodedString()] : [])
+            },
             requestTime: entry.requestTime.timeIntervalSince1970,
             responseTime: entry.responseTime.timeIntervalSince1970, selectors: entry.selectors,
             userInfo: entry.userInfo)
@@ -52,8 +56,11 @@ enum CacheFile {
             let head = try? JSONDecoder().decode(Head.self, from: Data(json)), head.key == key
         else { return nil }
         var headers = HTTPHeaders()
-        for field in head.fields where field.count == 2 {
-            headers.append(name: field[0], value: field[1])
+        for field in head.fields where field.count >= 2 {
+            let bytes = field.count > 2 ? Data(base64Encoded: field[2]) : nil
+            headers.append(
+                bytes.map { HTTPHeader(name: field[0], valueBytes: $0) }
+                    ?? HTTPHeader(name: field[0], value: field[1]))
         }
         return CacheEntry(
             response: HTTPResponse(

@@ -37,9 +37,15 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
         for (index, field) in headers.enumerated() {
             list.initializeElement(
                 at: index,
-                to: outlet_field(name: copy(field.name).view, value: copy(field.value).view))
+                to: outlet_field(
+                    name: copy(field.name).view, value: copy(valueAt: index, of: headers).view))
         }
         return CopiedFields(first: list.baseAddress.map { UnsafePointer($0) }, count: count)
+    }
+
+    /// Copies the value of a header field; the copy is valid as long as the arena exists.
+    mutating func copy(valueAt position: Int, of headers: HTTPHeaders) -> CopiedBytes {
+        headers.withValue(at: position) { copy($0) }
     }
 
     /// Copies a text into memory that is never freed.
@@ -97,12 +103,12 @@ struct MessageCopies: ~Copyable, Sendable {
     }
 
     /// Returns the copy of a field's value; makes it at the first call.
-    mutating func copy(valueAt position: Int, _ value: String) -> CopiedBytes {
+    mutating func copy(valueAt position: Int, of headers: HTTPHeaders) -> CopiedBytes {
         if position < values.count, let kept = values[position] { return kept }
         if position >= values.count {
             values.append(contentsOf: repeatElement(nil, count: position + 1 - values.count))
         }
-        let bytes = arena.copy(value)
+        let bytes = arena.copy(valueAt: position, of: headers)
         values[position] = bytes
         return bytes
     }

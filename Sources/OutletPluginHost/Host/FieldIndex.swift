@@ -44,22 +44,21 @@ struct FieldIndex {
         invalidate()
     }
 
-    /// Returns the position and the value of a field.
+    /// Returns the position of a field.
     ///
     /// - Parameters:
     ///   - name: The name; the bytes need not be UTF-8.
     ///   - nth: The index among the fields with this name, from 0.
     ///   - headers: The list.
     /// - Returns: `nil` if there is no such field.
-    mutating func field(
-        named name: UnsafeBufferPointer<UInt8>, _ nth: Int, in headers: HTTPHeaders
-    ) -> (position: Int, value: String)? {
-        guard isBuilt(for: headers) else { return headers.field(named: name, nth) }
+    mutating func position(
+        of name: UnsafeBufferPointer<UInt8>, _ nth: Int, in headers: HTTPHeaders
+    ) -> Int? {
+        guard isBuilt(for: headers) else { return headers.position(named: name, nth) }
         guard let place = places?[String(decoding: name, as: UTF8.self).lowercasedASCII],
             nth < place.count
         else { return nil }
-        return nth == 0
-            ? (place.first, headers[place.first].value) : headers.field(named: name, nth)
+        return nth == 0 ? place.first : headers.position(named: name, nth)
     }
 
     private mutating func append(

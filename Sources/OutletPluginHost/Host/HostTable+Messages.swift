@@ -1,4 +1,5 @@
 import COutletPlugin
+import OutletHTTP
 
 /// The host functions that read and change requests and responses.
 extension HostTable {
@@ -21,12 +22,10 @@ extension HostTable {
 
     static func write(
         _ host: Table, _ request: outlet_request, _ name: outlet_view, _ value: outlet_view,
-        _ body: (RequestHandle, String, String) -> outlet_status
+        _ body: (RequestHandle, HTTPHeader) -> outlet_status
     ) -> outlet_status {
-        guard let name = name.text(.name), let value = value.text(.value) else {
-            return OUTLET_E_ARGUMENT
-        }
-        return with(host, request.id, RequestHandle.self) { request in body(request, name, value) }
+        guard let field = HTTPHeader(name, value) else { return OUTLET_E_ARGUMENT }
+        return with(host, request.id, RequestHandle.self) { request in body(request, field) }
     }
 
     // MARK: Requests
@@ -119,6 +118,17 @@ extension HostTable {
         guard let key = key.text(.name) else { return OUTLET_E_ARGUMENT }
         return with(host, request.id, RequestHandle.self) { request in
             store(request.attribute(key), at: out)
+        }
+    }
+
+    static func requestSetAttribute(
+        _ host: Table, _ request: outlet_request, _ key: outlet_view, _ value: outlet_view
+    ) -> outlet_status {
+        guard let key = key.text(.name), let value = value.text(.value) else {
+            return OUTLET_E_ARGUMENT
+        }
+        return with(host, request.id, RequestHandle.self) { request in
+            request.set(attribute: key, value: value)
         }
     }
 

@@ -39,18 +39,16 @@ enum HostTable {
                 HostTable.write(host, request, url) { $0.set(url: $1) }
             },
             request_set_header: { host, request, name, value in
-                HostTable.write(host, request, name, value) { $0.set(header: $1, value: $2) }
+                HostTable.write(host, request, name, value) { $0.set($1) }
             },
             request_add_header: { host, request, name, value in
-                HostTable.write(host, request, name, value) { $0.add(header: $1, value: $2) }
+                HostTable.write(host, request, name, value) { $0.add($1) }
             },
             request_remove_header: { host, request, name in
                 HostTable.write(host, request, name) { $0.remove(header: $1) }
             },
             request_set_body: { HostTable.requestSetBody($0, $1, $2) },
-            request_set_attr: { host, request, key, value in
-                HostTable.write(host, request, key, value) { $0.set(attribute: $1, value: $2) }
-            },
+            request_set_attr: { HostTable.requestSetAttribute($0, $1, $2, $3) },
             request_slot: { HostTable.requestSlot($0, $1, $2) },
             request_set_slot: { HostTable.requestSetSlot($0, $1, $2) },
             request_answer: { HostTable.requestAnswer($0, $1, $2, $3, $4, $5) },

@@ -189,10 +189,10 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> CopiedBytes? {
         state.withLock { state in
             state.showWire()
-            guard let field = state.index.field(named: name, nth, in: state.request.headers) else {
-                return nil
+            let headers = state.request.headers
+            return state.index.position(of: name, nth, in: headers).map {
+                state.copies.copy(valueAt: $0, of: headers)
             }
-            return state.copies.copy(valueAt: field.position, field.value)
         }
     }
 
@@ -275,14 +275,12 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         }
     }
 
-    func set(header name: String, value: String) -> outlet_status {
-        let field = HTTPHeader(name: name, value: value)
-        return change(field) { $0.update(field, in: &$1) }
+    func set(_ field: HTTPHeader) -> outlet_status {
+        change(field) { $0.update(field, in: &$1) }
     }
 
-    func add(header name: String, value: String) -> outlet_status {
-        let field = HTTPHeader(name: name, value: value)
-        return change(field) { $0.append(field, to: &$1) }
+    func add(_ field: HTTPHeader) -> outlet_status {
+        change(field) { $0.append(field, to: &$1) }
     }
 
     func remove(header name: String) -> outlet_status {
@@ -425,6 +423,16 @@ extension RequestHandle.Answer {
     }
 }
 
+extension HTTPHeader {
+    /// Copies a header field of a plugin; the bytes of the value need not be UTF-8.
+    ///
+    /// - Returns: `nil` if the name is not UTF-8, or one of the two is too long.
+    init?(_ name: outlet_view, _ value: outlet_view) {
+        guard let name = name.text(.name), let bytes = value.foreign(.value) else { return nil }
+        self.init(name: name, valueBytes: bytes)
+    }
+}
+
 extension HTTPHeaders {
     /// Copies and checks header fields of a plugin.
     ///
@@ -436,10 +444,9 @@ extension HTTPHeaders {
         guard count <= UInt64(OUTLET_MAX_FIELDS), count == 0 || fields != nil else { return nil }
         self.init()
         for index in 0..<Int(count) {
-            guard let name = fields?[index].name.text(.name),
-                let value = fields?[index].value.text(.value)
+            guard let field = fields?[index], let header = HTTPHeader(field.name, field.value)
             else { return nil }
-            append(name: name, value: value)
+            append(header)
         }
         guard (try? checkSyntax()) != nil else { return nil }
     }

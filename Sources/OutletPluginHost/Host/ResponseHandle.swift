@@ -128,10 +128,10 @@ final class ResponseHandle: Sendable, SettledSubject {
     /// - Returns: `nil` if there is no such field.
     func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> CopiedBytes? {
         state.withLock { state in
-            guard let field = state.outcome.response?.headers.field(named: name, nth) else {
-                return nil
-            }
-            return state.copies.copy(valueAt: field.position, field.value)
+            guard let headers = state.outcome.response?.headers,
+                let position = headers.position(named: name, nth)
+            else { return nil }
+            return state.copies.copy(valueAt: position, of: headers)
         }
     }
 

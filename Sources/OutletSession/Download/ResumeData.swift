@@ -9,6 +9,19 @@ struct ResumeData: Sendable, Codable, Equatable {
     struct Field: Codable, Equatable {
         let name: String
         let value: String
+        /// The bytes of the value if they are not UTF-8.
+        var bytes: Data?
+
+        init(_ header: HTTPHeader) {
+            name = header.name
+            value = header.value
+            bytes = header.isLatin1 ? Data(header.valueBytes) : nil
+        }
+
+        var header: HTTPHeader {
+            bytes.map { HTTPHeader(name: name, valueBytes: $0) }
+                ?? HTTPHeader(name: name, value: value)
+        }
     }
 
     /// The version of the format.
@@ -38,7 +51,7 @@ struct ResumeData: Sendable, Codable, Equatable {
             let validator = response.rangeValidator
         else { return nil }
         self.url = url
-        self.headers = request.headers.map { Field(name: $0.name, value: $0.value) }
+        self.headers = request.headers.map(Field.init)
         self.validator = validator
         self.bytesReceived = bytesReceived
         self.totalBytes = totalBytes
@@ -73,7 +86,7 @@ struct ResumeData: Sendable, Codable, Equatable {
     /// The request that started the download.
     var request: HTTPRequest {
         var request = HTTPRequest(url: url)
-        for field in headers { request.headers.append(name: field.name, value: field.value) }
+        for field in headers { request.headers.append(field.header) }
         return request
     }
 }

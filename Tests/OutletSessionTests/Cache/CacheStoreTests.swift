@@ -347,6 +347,14 @@ import Testing
         #expect(CacheFile.decode(data, key: "http://b.test/") == nil)
     }
 
+    @Test func `a file keeps the bytes of values that are not UTF-8`() throws {
+        var stored = entry("http://a.test/")
+        stored.response.headers = [HTTPHeader(name: "X", valueBytes: [0xE9]), .accept("é")]
+        let data = try #require(CacheFile.encode(stored, key: "a"))
+        let read = try #require(CacheFile.decode(data, key: "a"))
+        #expect(read.response.headers == stored.response.headers)
+    }
+
     @Test func `no file holds a password of an address`() throws {
         let data = try #require(
             CacheFile.encode(entry("http://ada:geheim@a.test/"), key: "http://a.test/"))

@@ -44,6 +44,12 @@ import Testing
         #expect(data(HTTPHeaders(["Accept-Ranges": "none"]).merging(tag)) == nil)
     }
 
+    @Test func `the fields that are sent again keep their bytes`() throws {
+        let fields: HTTPHeaders = [HTTPHeader(name: "X", valueBytes: [0xE9]), .accept("é")]
+        let encoded = try #require(data(tag, headers: fields)?.encoded)
+        #expect(try ResumeData(encoded).request.headers == fields)
+    }
+
     @Test func `data of another version are refused`() throws {
         let encoded = try #require(data(tag)?.encoded)
         #expect(try ResumeData(encoded) == data(tag))

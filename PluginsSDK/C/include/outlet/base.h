@@ -103,7 +103,11 @@ typedef struct outlet_view {
     uint64_t len; /* in bytes */
 } outlet_view;
 
-/* One header field. */
+/* One header field.
+ *
+ * The value is bytes, not text: HTAB, SP, 0x21 to 0x7E and 0x80 to 0xFF (RFC 9110 5.5), without an
+ * encoding. The host passes on what it receives and what plugins set without changing a byte, but
+ * for line breaks, CR and NUL of received values: it replaces these by a space. */
 typedef struct outlet_field {
     outlet_view name;
     outlet_view value;

@@ -156,9 +156,9 @@ struct outlet_host {
     /* Sets the URL. Returns OUTLET_E_ARGUMENT if it is not an absolute http or https URL. */
     outlet_status (*request_set_url)(const outlet_host *host, outlet_request request,
                                      outlet_view url);
-    /* Sets a header, and removes all others of the same name. Returns OUTLET_E_ARGUMENT if name
-     * or value are not valid in HTTP, OUTLET_E_DENIED for Content-Length, which the host sets
-     * itself. */
+    /* Sets a header, and removes all others of the same name. The value need not be UTF-8, see
+     * outlet_field. Returns OUTLET_E_ARGUMENT if name or value are not valid in HTTP,
+     * OUTLET_E_DENIED for Content-Length, which the host sets itself. */
     outlet_status (*request_set_header)(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value);
     /* Adds a header at the end. Returns OUTLET_E_ARGUMENT if name or value are not valid in
