@@ -53,8 +53,9 @@ docs: setup ## Build the documentation of each library (.build/docs/NAME); broke
 	@$(STEP) "build, debug" swift build $(SWIFT_FLAGS)
 	@$(STEP) "documentation" .ci/docs
 
-headers: ## Compile the plugin headers with gcc and clang in every standard of C and C++
+headers: ## Check the plugin headers with gcc and clang in every standard, and the layout of the ABI
 	@$(STEP) "plugin headers, every compiler and standard" .ci/check-headers
+	@$(STEP) "layout of the plugin ABI" .ci/abi check
 
 fixtures: ## Build the faulty plugins that tests load, which `swift build` does not
 	@$(STEP) "faulty plugins, by cc alone" $(MAKE) -s -C Tests/FaultyPlugins BUILD=$(CURDIR)/.build/fixtures
