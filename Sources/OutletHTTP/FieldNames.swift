@@ -15,6 +15,21 @@ package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
         }
     }
 
+    /// Whether the set has a name, compared case-insensitively.
+    func contains(_ name: String) -> Bool {
+        guard let first = name.utf8.first,
+            marks & Self.mark(first: first, count: name.utf8.count) != 0
+        else { return false }
+        var name = name
+        return name.withUTF8 { bytes in
+            names.contains { other in
+                asciiEqualsIgnoringCase(
+                    bytes,
+                    UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount))
+            }
+        }
+    }
+
     /// The bit of a name with this first letter and length.
     static func mark(first: UInt8, count: Int) -> UInt64 {
         1 << ((UInt64(count) ^ UInt64(first | 0x20)) & 63)

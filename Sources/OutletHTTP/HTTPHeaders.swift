@@ -312,10 +312,42 @@ public struct HTTPHeaders: Sendable {
 
     /// Whether a field with one of these names exists; cheaper than reading values.
     package func containsAny(of wanted: FieldNames) -> Bool {
-        guard let received else {
-            return own.contains { field in wanted.names.contains { field.isNamed($0) } }
+        var isFound = false
+        forEachValue(of: wanted) { _ in
+            isFound = true
+            return false
         }
-        return received.containsAny(of: wanted)
+        return isFound
+    }
+
+    /// Whether a field with one of these names may exist; false for most received sections without
+    /// one, and cheaper than ``containsAny(of:)``.
+    package func mayContain(_ wanted: FieldNames) -> Bool {
+        guard let received else { return true }
+        return received.mayContain(wanted)
+    }
+
+    /// Calls `body` with the bytes of the value of each field with one of these names, in order,
+    /// until it returns `false`.
+    ///
+    /// The bytes are as received; ``text(ofReceived:)`` decodes them. Does not parse the section.
+    package func forEachValue(
+        of wanted: FieldNames, _ body: (UnsafeBufferPointer<UInt8>) -> Bool
+    ) {
+        if let received { return received.forEachValue(of: wanted, body) }
+        own.withUnsafeBufferPointer { fields in
+            for index in fields.indices where wanted.contains(fields[index].name) {
+                var value = fields[index].value
+                guard value.withUTF8(body) else { return }
+            }
+        }
+    }
+
+    /// Decodes a value as ``value(for:)`` does.
+    ///
+    /// - Parameter bytes: The value, as ``forEachValue(of:_:)`` passes it.
+    package static func text(ofReceived bytes: UnsafeBufferPointer<UInt8>) -> String {
+        HeaderBlock.decode(bytes, isFolded: bytes.contains(0x0A))
     }
 
     /// Returns the value of a field; values of repeated fields are joined with `", "`
@@ -400,16 +432,6 @@ extension HTTPHeader {
         guard name.utf8.count == other.count else { return false }
         var name = name
         return name.withUTF8 { asciiEqualsIgnoringCase($0, other) }
-    }
-
-    func isNamed(_ other: StaticString) -> Bool {
-        guard name.utf8.count == other.utf8CodeUnitCount else { return false }
-        var name = name
-        return name.withUTF8 { bytes in
-            asciiEqualsIgnoringCase(
-                bytes,
-                UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount))
-        }
     }
 }
 

@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 
 /// A received header section: its raw bytes, and a table of where each name and value is.
@@ -37,40 +38,53 @@ public struct HeaderBlock: @unchecked Sendable {
     /// A single allocation, because every response needs one: the first word is the reference to
     /// the table, the bytes follow.
     private final class Section: ManagedBuffer<Prefix, UInt64> {
-        private typealias Reference = AtomicLazyReference<Table>
+        /// A retained ``Table``, or `nil` until it is made.
+        ///
+        /// Unlike `AtomicLazyReference`, it needs no generic metadata for each access.
+        private typealias Reference = Atomic<UnsafeRawPointer?>
 
-        /// Makes a section from another one and a further line, with the table of both.
-        static func make(_ section: Section, adding line: [UInt8], marks: UInt64, _ fields: [Field])
-            -> Section
-        {
-            let bytes = section.withBytes { Array($0) } + line
-            let longer = bytes.withUnsafeBytes { make($0, section.marks | marks) }
-            longer.withUnsafeMutablePointerToElements { words in
-                let reference = UnsafeMutableRawPointer(words)
-                    .assumingMemoryBound(to: Reference.self)
-                _ = reference.pointee.storeIfNil(Table(fields))
-            }
-            return longer
-        }
-
-        static func make(_ bytes: UnsafeRawBufferPointer, _ marks: UInt64) -> Section {
-            let words = 1 + (bytes.count + 7) / 8
+        /// Makes a section.
+        ///
+        /// - Parameters:
+        ///   - count: The number of bytes.
+        ///   - marks: The bit set of the field names.
+        ///   - table: The table, if it is known.
+        ///   - fill: Writes the bytes.
+        static func make(
+            _ count: Int, _ marks: UInt64, _ table: Table? = nil,
+            _ fill: (UnsafeMutableRawBufferPointer) -> Void
+        ) -> Section {
+            let words = 1 + (count + 7) / 8
             let section = create(minimumCapacity: words) { _ in
-                Prefix(count: bytes.count, marks: marks)
+                Prefix(count: count, marks: marks)
             }
             section.withUnsafeMutablePointerToElements { words in
                 let memory = UnsafeMutableRawPointer(words)
-                memory.initializeMemory(as: Reference.self, to: Reference())
-                guard let start = bytes.baseAddress else { return }
-                (memory + 8).copyMemory(from: start, byteCount: bytes.count)
+                let retained = table.map { UnsafeRawPointer(Unmanaged.passRetained($0).toOpaque()) }
+                memory.initializeMemory(as: Reference.self, to: Reference(retained))
+                fill(UnsafeMutableRawBufferPointer(start: memory + 8, count: count))
             }
             return unsafeDowncast(section, to: Section.self)
         }
 
+        static func make(_ bytes: UnsafeRawBufferPointer, _ marks: UInt64) -> Section {
+            make(bytes.count, marks) { $0.copyMemory(from: bytes) }
+        }
+
         deinit {
+            withReference { reference in
+                if let table = reference.pointee.load(ordering: .acquiring) {
+                    Unmanaged<Table>.fromOpaque(table).release()
+                }
+                reference.deinitialize(count: 1)
+            }
+        }
+
+        private func withReference<Result>(
+            _ body: (UnsafeMutablePointer<Reference>) -> Result
+        ) -> Result {
             withUnsafeMutablePointerToElements { words in
-                _ = UnsafeMutableRawPointer(words).assumingMemoryBound(to: Reference.self)
-                    .deinitialize(count: 1)
+                body(UnsafeMutableRawPointer(words).assumingMemoryBound(to: Reference.self))
             }
         }
 
@@ -86,12 +100,18 @@ public struct HeaderBlock: @unchecked Sendable {
         }
 
         var fields: [Field] {
-            withUnsafeMutablePointerToElements { words in
-                let reference = UnsafeMutableRawPointer(words)
-                    .assumingMemoryBound(to: Reference.self)
-                if let table = reference.pointee.load() { return table.fields }
-                let found = Table(withBytes(HeaderBlock.index))
-                return reference.pointee.storeIfNil(found).fields
+            withReference { reference in
+                if let table = reference.pointee.load(ordering: .acquiring) {
+                    return Unmanaged<Table>.fromOpaque(table).takeUnretainedValue().fields
+                }
+                let new = Unmanaged.passRetained(Table(withBytes(HeaderBlock.index)))
+                let other = reference.pointee.compareExchange(
+                    expected: nil, desired: UnsafeRawPointer(new.toOpaque()),
+                    ordering: .acquiringAndReleasing
+                ).original
+                guard let other else { return new.takeUnretainedValue().fields }
+                new.release()
+                return Unmanaged<Table>.fromOpaque(other).takeUnretainedValue().fields
             }
         }
     }
@@ -124,24 +144,36 @@ public struct HeaderBlock: @unchecked Sendable {
     /// - Returns: `nil` if there is a field of that name already, or if the line would not have the
     ///   same name and value.
     func adding(_ header: HTTPHeader) -> HeaderBlock? {
-        let name = Array(header.name.utf8)
-        let value = header.valueBytes
-        guard let first = name.first, isToken(header.name), isFieldValue(header.value),
-            value.first?.isBlank != true, value.last?.isBlank != true,
-            byteCount + name.count + value.count + 4 < Int(UInt32.max),
-            section.withBytes({ $0.last == 0x0A }),
-            indices(named: header.name).isEmpty
+        var (name, value) = (header.name, header.value)
+        let (nameCount, valueCount) = (name.utf8.count, value.utf8.count)
+        let (start, end) = (byteCount, byteCount + nameCount + valueCount + 4)
+        guard !header.isLatin1, let first = name.utf8.first, isToken(name), isFieldValue(value),
+            value.utf8.first?.isBlank != true, value.utf8.last?.isBlank != true,
+            end < Int(UInt32.max), section.withBytes({ $0.last == 0x0A }), !hasField(named: name)
         else { return nil }
-        let start = byteCount
         let field = Field(
-            nameStart: UInt32(start), nameEnd: UInt32(start + name.count),
-            valueStart: UInt32(start + name.count + 2),
-            valueEnd: UInt32(start + name.count + 2 + value.count))
-        let line = name + [0x3A, 0x20] + value + [0x0D, 0x0A]
-        return HeaderBlock(
-            Section.make(
-                section, adding: line, marks: FieldNames.mark(first: first, count: name.count),
-                fields + [field]))
+            nameStart: UInt32(start), nameEnd: UInt32(start + nameCount),
+            valueStart: UInt32(start + nameCount + 2), valueEnd: UInt32(end - 2))
+        let marks = section.marks | FieldNames.mark(first: first, count: nameCount)
+        let longer = Section.make(end, marks, Table(fields + [field])) { memory in
+            section.withBytes { memory.copyMemory(from: UnsafeRawBufferPointer($0)) }
+            name.withUTF8 { memory[start...].copyBytes(from: $0) }
+            memory[start + nameCount] = UInt8(ascii: ":")
+            memory[start + nameCount + 1] = UInt8(ascii: " ")
+            value.withUTF8 { memory[(start + nameCount + 2)...].copyBytes(from: $0) }
+            memory[end - 2] = UInt8(ascii: "\r")
+            memory[end - 1] = UInt8(ascii: "\n")
+        }
+        return HeaderBlock(longer)
+    }
+
+    private func hasField(named name: String) -> Bool {
+        var isFound = false
+        forEachIndex(named: name) { _ in
+            isFound = true
+            return false
+        }
+        return isFound
     }
 
     /// The length of the section in bytes.
@@ -171,10 +203,23 @@ public struct HeaderBlock: @unchecked Sendable {
         of field: Field, _ body: (UnsafeBufferPointer<UInt8>) -> Result
     ) -> Result {
         section.withBytes { block in
-            let bytes = UnsafeBufferPointer(rebasing: block[field.value])
-            guard field.isFolded || Self.hasForbiddenByte(bytes) else { return body(bytes) }
-            return Self.line(bytes).withUnsafeBufferPointer(body)
+            Self.withLine(
+                UnsafeBufferPointer(rebasing: block[field.value]), isFolded: field.isFolded, body)
         }
+    }
+
+    /// Returns a received value on one line, decoded as UTF-8, or as Latin-1 if it is not UTF-8.
+    static func decode(_ bytes: UnsafeBufferPointer<UInt8>, isFolded: Bool) -> String {
+        withLine(bytes, isFolded: isFolded) { FieldText($0).value }
+    }
+
+    /// Calls `body` with the bytes of a received value on one line.
+    private static func withLine<Result>(
+        _ bytes: UnsafeBufferPointer<UInt8>, isFolded: Bool,
+        _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
+        guard isFolded || hasForbiddenByte(bytes) else { return body(bytes) }
+        return line(bytes).withUnsafeBufferPointer(body)
     }
 
     /// Whether a field's value has no CR or NUL other than in its line breaks.
@@ -247,18 +292,45 @@ public struct HeaderBlock: @unchecked Sendable {
         }
     }
 
-    /// Whether a field with one of these names exists; does not parse the section.
-    func containsAny(of wanted: FieldNames) -> Bool {
-        guard section.marks & wanted.marks != 0 else { return false }
-        return section.withBytes { block in
-            guard let base = block.baseAddress else { return false }
+    /// Whether the section may have a field with one of these names; looks at its marks only.
+    func mayContain(_ wanted: FieldNames) -> Bool { section.marks & wanted.marks != 0 }
+
+    /// Calls `body` with the value of each field with one of these names until it returns `false`.
+    ///
+    /// The value has the bytes received, line breaks included, without blanks at its ends. Does not
+    /// parse the section.
+    func forEachValue(
+        of wanted: FieldNames, _ body: (UnsafeBufferPointer<UInt8>) -> Bool
+    ) {
+        guard mayContain(wanted) else { return }
+        let names = wanted.names
+        section.withBytes { block in
+            guard let base = block.baseAddress else { return }
             var start = 0
             while start < block.count {
-                for name in wanted.names where Self.isField(name, block, start) { return true }
-                start = Self.find(0x0A, base, from: start, to: block.count) &+ 1
+                var next = Self.find(0x0A, base, from: start, to: block.count) &+ 1
+                for name in names where Self.isField(name, block, start) {
+                    while next < block.count, block[next].isBlank {
+                        next = Self.find(0x0A, base, from: next, to: block.count) &+ 1
+                    }
+                    let value = Self.trimmed(
+                        block, from: start &+ name.utf8CodeUnitCount &+ 1, to: next &- 1)
+                    guard body(value) else { return }
+                }
+                start = next
             }
-            return false
         }
+    }
+
+    /// Returns the bytes without a CR at the end and without blanks at both ends.
+    private static func trimmed(
+        _ block: UnsafeBufferPointer<UInt8>, from start: Int, to end: Int
+    ) -> UnsafeBufferPointer<UInt8> {
+        var (start, end) = (start, end)
+        if end > start, block[end - 1] == UInt8(ascii: "\r") { end -= 1 }
+        end = trimmedEnd(block, from: start, to: end)
+        while start < end, block[start].isBlank { start += 1 }
+        return UnsafeBufferPointer(rebasing: block[start..<end])
     }
 
     /// Whether the line at `start` begins with a name and a colon.
@@ -308,24 +380,11 @@ public struct HeaderBlock: @unchecked Sendable {
     }
 
     /// Returns the first index of a byte, or `end` if there is none.
-    ///
-    /// Tests eight bytes at a time, because all received header bytes pass here: the exclusive or
-    /// with the byte in all positions is zero where it occurs.
     private static func find(
         _ byte: UInt8, _ base: UnsafePointer<UInt8>, from start: Int, to end: Int
     ) -> Int {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let wanted = ones &* UInt64(byte)
-        var index = start
-        while index &+ 8 <= end {
-            let word = UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self).littleEndian
-            let difference = word ^ wanted
-            let zeros = (difference &- ones) & ~difference & (ones &* 0x80)
-            if zeros != 0 { return index &+ zeros.trailingZeroBitCount / 8 }
-            index &+= 8
-        }
-        while index < end, base[index] != byte { index &+= 1 }
-        return index
+        guard let found = memchr(base + start, Int32(byte), end - start) else { return end }
+        return UnsafeRawPointer(found) - UnsafeRawPointer(base)
     }
 
     /// Whether a line with a colon is a status line, whose reason phrase may contain one.

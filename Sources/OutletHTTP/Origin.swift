@@ -225,13 +225,21 @@ extension URL {
 private func userInfoRange(of text: String) -> Range<String.Index>? {
     let bytes = text.utf8
     // Most URLs have none, and one search is faster than the three below.
-    guard bytes.contains(UInt8(ascii: "@")), let start = endOfSlashes(bytes) else { return nil }
+    let mayHaveOne = bytes.withContiguousStorageIfAvailable { $0.contains(UInt8(ascii: "@")) }
+    guard mayHaveOne != false, let start = endOfSlashes(bytes) else { return nil }
     let end = bytes[start...].firstIndex(where: endsAuthority) ?? bytes.endIndex
     guard let at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@")) else { return nil }
     return start..<bytes.index(after: at)
 }
 
 extension String {
+    /// Scheme and authority of a URL; `nil` if it has no `://`, or may have a user name or a
+    /// password.
+    package var server: Substring? {
+        guard let start = endOfSlashes(utf8), !utf8.contains(UInt8(ascii: "@")) else { return nil }
+        return self[..<(utf8[start...].firstIndex(where: endsAuthority) ?? endIndex)]
+    }
+
     /// Path, query and fragment of a URL; all of the text if it has no `://`.
     var behindAuthority: Substring {
         guard let start = endOfSlashes(utf8) else { return self[...] }
