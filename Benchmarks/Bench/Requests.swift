@@ -10,6 +10,13 @@ let requestFields: HTTPHeaders = [
     "X-Request-ID": "6f1c2e34-9a4b-4c56-8f77-0123456789ab",
 ]
 
+/// The same fields, with the cookie that the benchmark server sets.
+let cookieFields: HTTPHeaders = {
+    var fields = requestFields
+    fields.add(name: "Cookie", value: "session=0123456789abcdef")
+    return fields
+}()
+
 /// Requests with a single response.
 extension Unit {
     /// A transfer without a session.
@@ -42,9 +49,11 @@ extension Unit {
     }
 
     /// A request with a completion handler.
-    static func request(of session: Session, _ setting: Setting) -> Unit {
+    static func request(
+        of session: Session, fields: HTTPHeaders = requestFields, _ setting: Setting
+    ) -> Unit {
         .ending { done in
-            session.request(setting.url, headers: requestFields).responseData { response in
+            session.request(setting.url, headers: fields).responseData { response in
                 done(response.error == nil)
             }
         }

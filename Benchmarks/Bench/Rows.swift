@@ -41,6 +41,9 @@ let rows: [String: Row] = [
     "plugin-call": Row { .call(try PluginHost.one($0)) },
     "decodable": Row { .decodable(of: Session(), $0) },
     "cookie": Row { .request(of: Session(), $0) },
+    // Without a storage: the requests have the field Cookie from the start.
+    "session-cookie": Row { .request(of: .withoutCookies, fields: cookieFields, $0) },
+    "hsts": Row { .request(of: .withHSTSHost, $0) },
     "stored": Row { .request(of: .caching, $0) },
     "gzip": Row { .request(of: Session(), $0) },
     // Uploads.
@@ -108,6 +111,22 @@ extension Session {
         var configuration = SessionConfiguration.default
         configuration.certificateAuthorities = .file(path: setting.argument)
         return Session(configuration: configuration, delivery: delivery)
+    }
+
+    static var withoutCookies: Session {
+        var configuration = SessionConfiguration.default
+        configuration.httpCookieStorage = nil
+        return Session(configuration: configuration)
+    }
+
+    /// With an HSTS host, to which none of the requests goes.
+    static var withHSTSHost: Session {
+        let storage = HSTSStorage.memory
+        storage.setPolicy(
+            HSTSStorage.Policy(host: "hsts.test", expiresDate: .distantFuture))
+        var configuration = SessionConfiguration.default
+        configuration.hsts = storage
+        return Session(configuration: configuration)
     }
 
     static var caching: Session {

@@ -12,6 +12,10 @@ struct CookieJar: Sendable {
 
     private var domains: [String: [Cookie]] = [:]
     private(set) var count = 0
+    /// The number of changes after which other cookies may be sent, or fields have other effects.
+    ///
+    /// A later end of a cookie that has not ended does not count.
+    private(set) var changes = 0
 
     var isEmpty: Bool { count == 0 }
 
@@ -22,25 +26,33 @@ struct CookieJar: Sendable {
 
     /// Returns the cookies to send: longer paths first, then older cookies (RFC 6265 §5.4).
     func cookies(host: String, path: String, isSecure: Bool, now: Date) -> [Cookie] {
-        var found: [Cookie] = []
-        var domain = host[...]
-        // An IP address has no parent domains.
-        let isAddress = Origin.isAddress(host)
-        while !domain.isEmpty {
-            for cookie in domains[String(domain)] ?? []
-            where cookie.isFor(host: host) && cookie.isFor(path: path)
-                && (!cookie.isSecure || isSecure) && !cookie.hasEnded(now)
-            {
-                found.append(cookie)
-            }
-            guard !isAddress, let parent = domain.cut(at: ".")?.tail else { break }
-            domain = parent
+        let found = candidates(host: host).filter { cookie in
+            cookie.isFor(path: path) && (!cookie.isSecure || isSecure) && !cookie.hasEnded(now)
         }
         return found.count < 2
             ? found
             : found.sorted {
                 ($1.path.utf8.count, $0.creationDate) < ($0.path.utf8.count, $1.creationDate)
             }
+    }
+
+    /// Whether a host's cookies are sent only to some of its paths.
+    func dependsOnPath(host: String) -> Bool {
+        candidates(host: host).contains { !$0.path.hasSameBytes(as: "/") }
+    }
+
+    /// The cookies that are sent to a host, or to some paths of it.
+    private func candidates(host: String) -> [Cookie] {
+        var found: [Cookie] = []
+        var domain = host[...]
+        // An IP address has no parent domains.
+        let isAddress = Origin.isAddress(host)
+        while !domain.isEmpty {
+            found += (domains[String(domain)] ?? []).filter { $0.isFor(host: host) }
+            guard !isAddress, let parent = domain.cut(at: ".")?.tail else { break }
+            domain = parent
+        }
+        return found
     }
 
     /// Stores a cookie; replaces the former one with the same name, domain and path.
@@ -62,10 +74,12 @@ struct CookieJar: Sendable {
             }
             if cookie.isSame(as: old) { return }
             cookie.creationDate = old.creationDate
+            if !cookie.isProlonged(old, now) { changes += 1 }
             domains[cookie.domain]?[index] = cookie
             return
         }
         guard !cookie.hasEnded(now) else { return }
+        changes += 1
         domains[cookie.domain, default: []].append(cookie)
         count += 1
         keepInBounds(cookie.domain, now)
@@ -73,6 +87,7 @@ struct CookieJar: Sendable {
 
     mutating func remove(_ cookie: Cookie) {
         guard let index = index(of: cookie) else { return }
+        changes += 1
         count -= 1
         domains[cookie.domain]?.remove(at: index)
         if domains[cookie.domain]?.isEmpty == true { domains[cookie.domain] = nil }
@@ -86,6 +101,7 @@ struct CookieJar: Sendable {
     }
 
     mutating func removeAll(where isUnwanted: (Cookie) -> Bool) {
+        changes += 1
         for domain in domains.keys { domains[domain]?.removeAll(where: isUnwanted) }
         domains = domains.filter { !$0.value.isEmpty }
         count = domains.values.reduce(0) { $0 + $1.count }
@@ -125,4 +141,13 @@ struct CookieJar: Sendable {
 
 extension Cookie {
     fileprivate func hasEnded(_ now: Date) -> Bool { expiresDate.map { $0 <= now } ?? false }
+
+    /// Whether the cookie differs from an older one, which has not ended, only by a later end.
+    fileprivate func isProlonged(_ old: Cookie, _ now: Date) -> Bool {
+        guard let end = expiresDate, let oldEnd = old.expiresDate, oldEnd > now, end >= oldEnd
+        else { return false }
+        var old = old
+        old.expiresDate = end
+        return isSame(as: old)
+    }
 }

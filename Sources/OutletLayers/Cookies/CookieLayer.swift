@@ -1,5 +1,5 @@
 import FoundationEssentials
-package import OutletHTTP
+import OutletHTTP
 public import OutletTransport
 
 /// Sends the cookies of a storage with requests, and stores those that responses set (RFC 6265 §5).
@@ -12,7 +12,7 @@ public final class CookieLayer: TransportLayer, HeadObserver {
     private let accepts: CookieAcceptPolicy
     private let sends: Bool
     private let verifiesCertificates: Bool
-    let fields: FieldNames = ["Set-Cookie"]
+    let fields = CookieStorage.setCookie
 
     /// Makes the layer.
     ///
@@ -73,40 +73,6 @@ public final class CookieLayer: TransportLayer, HeadObserver {
         guard accepts != .never, request.httpShouldHandleCookies, let url = request.url,
             task.mayKeep(from: url, verifiesCertificates: verifiesCertificates)
         else { return }
-        storage.setCookies(
-            head.headers.values(for: "Set-Cookie"), from: url, policy: accepts,
-            mainDocumentURL: first)
-    }
-}
-
-extension CookieStorage {
-    /// Returns the request with the stored cookies for its URL, after its own ones; `nil` if none
-    /// are added.
-    ///
-    /// Stored cookies with the name of one of the request's own are not added.
-    package func addingCookies(to request: HTTPRequest) -> HTTPRequest? {
-        guard !isEmpty, request.httpShouldHandleCookies, let url = request.url else { return nil }
-        let stored = cookies(for: url)
-        guard !stored.isEmpty else { return nil }
-        guard let own = request.headers.value(for: "Cookie") else {
-            return request.withCookies(stored.map(\.pair))
-        }
-        let ownNames = own.parts(separatedBy: ";").map { pair -> Substring in
-            pair.cut(at: "=").map { $0.head.trimmingBlanks } ?? ""
-        }
-        let added = stored.filter { cookie in
-            !ownNames.contains { $0.hasSameBytes(as: cookie.name) }
-        }.map(\.pair)
-        return added.isEmpty ? nil : request.withCookies([own] + added)
-    }
-}
-
-extension HTTPRequest {
-    /// Returns the request with all cookies in one `Cookie` field (RFC 6265 §5.4).
-    fileprivate func withCookies(_ pairs: [String]) -> HTTPRequest {
-        var request = self
-        request.headers.update(
-            name: "Cookie", value: pairs.count == 1 ? pairs[0] : pairs.joined(separator: "; "))
-        return request
+        storage.setCookies(of: head.headers, from: url, policy: accepts, mainDocumentURL: first)
     }
 }

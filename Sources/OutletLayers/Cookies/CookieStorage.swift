@@ -1,7 +1,7 @@
 public import FoundationEssentials
 import Glibc
 import OutletFiles
-import OutletHTTP
+package import OutletHTTP
 import OutletPublicSuffix
 import OutletTransport
 import Synchronization
@@ -28,6 +28,7 @@ public final class CookieStorage: Sendable {
     private struct State: Sendable {
         var jar = CookieJar()
         var recent = RecentCookies()
+        var sent = SentCookies()
         var acceptPolicy: CookieAcceptPolicy
     }
     private let state: Lock<State>
@@ -96,68 +97,75 @@ public final class CookieStorage: Sendable {
         let now = Date()
         change { state in
             guard
-                Self.accepts(
-                    from: origin, firstOf: mainDocumentURL, state.acceptPolicy, .always)
+                Self.accepts(from: url, firstOf: mainDocumentURL, state.acceptPolicy, .always)
             else { return }
             for cookie in cookies { state.jar.set(cookie, isSecure: isSecure, now: now) }
         }
     }
 
+    /// The field that sets cookies.
+    static let setCookie: FieldNames = ["Set-Cookie"]
+
     /// Stores the cookies of a response, if both the storage's policy and another one allow it.
     ///
     /// - Parameters:
-    ///   - fields: The values of the `Set-Cookie` fields.
+    ///   - headers: The fields of the response; each `Set-Cookie` is one cookie.
     ///   - url: The URL of the request.
     ///   - policy: The other policy.
     ///   - mainDocumentURL: The URL of the original request, before redirects; `nil` for the same
     ///     URL.
     func setCookies(
-        _ fields: [String], from url: URL, policy: CookieAcceptPolicy, mainDocumentURL: URL?
+        of headers: HTTPHeaders, from url: URL, policy: CookieAcceptPolicy, mainDocumentURL: URL?
     ) {
-        guard let origin = try? Origin(url) else { return }
-        let isSecure = Self.isTrustworthy(origin)
-        let now = Date()
         change { state in
-            guard Self.accepts(from: origin, firstOf: mainDocumentURL, state.acceptPolicy, policy)
+            guard Self.accepts(from: url, firstOf: mainDocumentURL, state.acceptPolicy, policy)
             else { return }
-            for field in fields {
-                guard let cookie = state.recent.cookie(of: field, from: url, origin, now: now)
-                else { continue }
-                state.jar.set(cookie, isSecure: isSecure, now: now)
+            headers.forEachValue(of: Self.setCookie) { field in
+                state.recent.set(field, from: url, in: &state.jar, now: Date())
+                return true
             }
         }
     }
 
+    /// Returns the request with the stored cookies for its URL, after its own ones; `nil` if none
+    /// are added.
+    ///
+    /// Stored cookies with the name of one of the request's own are not added.
+    package func addingCookies(to request: HTTPRequest) -> HTTPRequest? {
+        guard !isEmpty, request.httpShouldHandleCookies, let url = request.url else { return nil }
+        let headers = state.withLock { state in
+            state.sent.headers(request.headers, for: url, from: state.jar, now: Date())
+        }
+        guard let headers else { return nil }
+        var request = request
+        request.headers = headers
+        return request
+    }
+
     /// Whether two policies both allow the cookies of a response.
     private static func accepts(
-        from origin: Origin, firstOf first: URL?, _ one: CookieAcceptPolicy,
-        _ other: CookieAcceptPolicy
+        from url: URL, firstOf first: URL?, _ one: CookieAcceptPolicy, _ other: CookieAcceptPolicy
     ) -> Bool {
         if one == .never || other == .never { return false }
         guard one == .onlyFromMainDocumentDomain || other == .onlyFromMainDocumentDomain else {
             return true
         }
-        return first.map { isSameSite(origin.host, host(of: $0)) } ?? true
+        guard let first else { return true }
+        return host(of: url).map { isSameSite($0, host(of: first)) } ?? false
     }
 
     /// Removes the cookie of the same name, domain, path and ``Cookie/isHostOnly``.
     ///
     /// - Parameter cookie: The cookie; no effect if it is not stored.
     public func deleteCookie(_ cookie: Cookie) {
-        change { state in
-            state.jar.remove(cookie)
-            state.recent = RecentCookies()
-        }
+        change { $0.jar.remove(cookie) }
     }
 
     /// Removes the cookies that were first set after a date.
     ///
     /// - Parameter date: The date.
     public func removeCookies(since date: Date) {
-        change { state in
-            state.jar.removeAll { $0.creationDate > date }
-            state.recent = RecentCookies()
-        }
+        change { $0.jar.removeAll { $0.creationDate > date } }
     }
 
     // MARK: Files

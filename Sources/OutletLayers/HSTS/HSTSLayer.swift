@@ -58,9 +58,9 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
         from head: HTTPResponse, to request: HTTPRequest, startedAt first: URL?,
         by task: any TransferTask
     ) {
-        guard task.mayKeep(from: request.url, verifiesCertificates: verifiesCertificates) else {
-            return
-        }
+        guard head.headers.containsAny(of: fields),
+            task.mayKeep(from: request.url, verifiesCertificates: verifiesCertificates)
+        else { return }
         storage.learn(from: head.headers, of: request.url)
     }
 }

@@ -39,7 +39,13 @@ public final class HSTSStorage: Sendable {
     /// The maximum number of hosts; beyond it, those that expire first are removed.
     private static let limit = 10_000
 
-    private let known: Lock<[String: Policy]>
+    private struct State: Sendable {
+        /// The policies by host.
+        var policies: [String: Policy]
+        var recent = RecentUpgrades()
+    }
+
+    private let known: Lock<State>
     /// Whether any host is known; written with the lock of ``known`` held, read without it for each
     /// request.
     private let hasAny: Atomic<Bool>
@@ -66,13 +72,14 @@ public final class HSTSStorage: Sendable {
         }
         let policies = HSTSFile.decode(text ?? "")
         hasAny = Atomic(!policies.isEmpty)
-        known = Lock(Dictionary(policies.map { ($0.host, $0) }, uniquingKeysWith: { $1 }))
+        known = Lock(
+            State(policies: Dictionary(policies.map { ($0.host, $0) }, uniquingKeysWith: { $1 })))
     }
 
     /// The policies that have not expired, sorted by host.
     public var policies: [Policy] {
         let now = Date()
-        return known.withLock { Array($0.values) }.filter { $0.expiresDate > now }
+        return known.withLock { Array($0.policies.values) }.filter { $0.expiresDate > now }
             .sorted { $0.host < $1.host }
     }
 
@@ -84,15 +91,18 @@ public final class HSTSStorage: Sendable {
     /// - Parameter policy: The policy; an expired one only removes the former one.
     public func setPolicy(_ policy: Policy) {
         let now = Date()
-        known.withLock { known in
-            defer { hasAny.store(!known.isEmpty, ordering: .releasing) }
-            known[policy.host] = policy.expiresDate > now ? policy : nil
-            guard known.count > Self.limit else { return }
-            known = known.filter { $0.value.expiresDate > now }
-            while known.count > Self.limit,
-                let first = known.min(by: { $0.value.expiresDate < $1.value.expiresDate })
+        known.withLock { state in
+            defer {
+                hasAny.store(!state.policies.isEmpty, ordering: .releasing)
+                state.recent = RecentUpgrades()
+            }
+            state.policies[policy.host] = policy.expiresDate > now ? policy : nil
+            guard state.policies.count > Self.limit else { return }
+            state.policies = state.policies.filter { $0.value.expiresDate > now }
+            while state.policies.count > Self.limit,
+                let first = state.policies.min(by: { $0.value.expiresDate < $1.value.expiresDate })
             {
-                known[first.key] = nil
+                state.policies[first.key] = nil
             }
         }
         save()
@@ -100,8 +110,8 @@ public final class HSTSStorage: Sendable {
 
     /// Removes all policies.
     public func removeAllPolicies() {
-        known.withLock { known in
-            known.removeAll()
+        known.withLock { state in
+            state = State(policies: [:])
             hasAny.store(false, ordering: .releasing)
         }
         save()
@@ -118,31 +128,44 @@ public final class HSTSStorage: Sendable {
 
     /// Returns the https URL to use instead of a URL; `nil` if the URL needs no change.
     func upgrade(_ url: URL) -> URL? {
-        guard let origin = try? Origin(url), !origin.isSecure, isKnown(origin.host),
-            var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
-        else { return nil }
+        let address = url.absoluteString
+        return known.withLock { state in
+            if let known = state.recent.result(for: address) { return known }
+            guard let origin = try? Origin(url) else { return nil }
+            guard !origin.isSecure, let policy = Self.policy(of: origin, in: state.policies) else {
+                state.recent.keep(nil, for: address, until: nil)
+                return nil
+            }
+            guard let secure = Self.secure(url) else { return nil }
+            state.recent.keep(secure, for: address, until: policy.expiresDate)
+            return secure
+        }
+    }
+
+    private static func secure(_ url: URL) -> URL? {
+        guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
+            return nil
+        }
         components.scheme = "https"
         // Other ports are kept (RFC 6797 §8.3).
         if components.port == 80 { components.port = 443 }
         return components.url
     }
 
-    private func isKnown(_ host: String) -> Bool {
-        known.withLock { known in
-            guard !known.isEmpty else { return false }
-            let now = Date()
-            if let policy = known[host], policy.expiresDate > now { return true }
-            var rest = host[...]
-            while let parent = rest.cut(at: ".")?.tail {
-                rest = parent
-                if let policy = known[String(rest)], policy.includesSubdomains,
-                    policy.expiresDate > now
-                {
-                    return true
-                }
+    /// Returns the policy that applies to a host: its own one, or that of a domain above it.
+    private static func policy(of origin: Origin, in policies: [String: Policy]) -> Policy? {
+        let now = Date()
+        if let policy = policies[origin.host], policy.expiresDate > now { return policy }
+        var rest = origin.host[...]
+        while let parent = rest.cut(at: ".")?.tail {
+            rest = parent
+            if let policy = policies[String(rest)], policy.includesSubdomains,
+                policy.expiresDate > now
+            {
+                return policy
             }
-            return false
         }
+        return nil
     }
 
     /// Stores the policy of a response over verified https; only the first field counts (RFC 6797
@@ -154,9 +177,9 @@ public final class HSTSStorage: Sendable {
             let policy = Self.policy(field, host: host, now: now)
         else { return }
         // Most responses repeat the stored policy.
-        let isNews = known.withLock { known in
+        let isNews = known.withLock { state in
             let isOver = policy.expiresDate <= now
-            guard let old = known[host] else { return !isOver }
+            guard let old = state.policies[host] else { return !isOver }
             return isOver || old.includesSubdomains != policy.includesSubdomains
                 || abs(old.expiresDate.timeIntervalSince(policy.expiresDate)) > 60
         }

@@ -4,10 +4,10 @@ import OutletTransport
 
 /// A layer that observes the heads of responses without changing them.
 protocol HeadObserver: AnyObject, Sendable {
-    /// The fields that the layer reads; heads without any of them are skipped.
+    /// The fields that the layer reads; most heads without any of them are skipped.
     var fields: FieldNames { get }
 
-    /// A final head with one of ``fields`` was received from a server.
+    /// A final head that may have one of ``fields`` was received from a server.
     ///
     /// Thread: the transport's; must not block.
     ///
@@ -51,7 +51,7 @@ final class HeadTap<Observer: HeadObserver>: ForwardingTransferHandler, WebSocke
     }
 
     private func show(_ head: HTTPResponse, _ task: any TransferTask) {
-        guard head.isFinal, head.headers.containsAny(of: observer.fields) else { return }
+        guard head.isFinal, head.headers.mayContain(observer.fields) else { return }
         observer.learn(from: head, to: request, startedAt: firstURL, by: task)
     }
 

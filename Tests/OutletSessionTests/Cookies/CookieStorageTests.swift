@@ -273,7 +273,8 @@ import Testing
             (CookieAcceptPolicy.never, CookieAcceptPolicy.always), (.always, .never),
         ] {
             let storage = CookieStorage(cookieAcceptPolicy: own)
-            storage.setCookies(["a=1"], from: address, policy: policy, mainDocumentURL: nil)
+            storage.setCookies(
+                of: ["Set-Cookie": "a=1"], from: address, policy: policy, mainDocumentURL: nil)
             #expect(storage.cookies.isEmpty)
         }
     }
@@ -283,7 +284,8 @@ import Testing
         let storage = CookieStorage()
         func set(_ field: String, from text: String) throws {
             storage.setCookies(
-                [field], from: try url(text), policy: .always, mainDocumentURL: nil)
+                of: ["Set-Cookie": field], from: try url(text), policy: .always,
+                mainDocumentURL: nil)
         }
         func all() -> Set<String> { Set(storage.cookies.map { "\($0)" }) }
         // Without `Path`, the default is the URL's directory.
@@ -307,13 +309,86 @@ import Testing
 
     @Test func `a field that comes again begins its time anew`() throws {
         var recent = RecentCookies()
+        var jar = CookieJar()
         let address = try url("http://x.test/")
-        let ends = try [0.0, 50].map { seconds in
-            try recent.cookie(
-                of: "a=1; Max-Age=100", from: address, Origin(address),
-                now: Date(timeIntervalSince1970: seconds))?.expiresDate?.timeIntervalSince1970
+        let ends = [0.0, 50].map { seconds in
+            let now = Date(timeIntervalSince1970: seconds)
+            Array("a=1; Max-Age=100".utf8).withUnsafeBufferPointer {
+                recent.set($0, from: address, in: &jar, now: now)
+            }
+            return jar.cookies(now: now).first?.expiresDate?.timeIntervalSince1970
         }
         #expect(ends == [100, 150])
+    }
+
+    /// What a storage remembers of a request must not outlive a change of the cookies.
+    @Test func `what is sent follows each change of the cookies`() throws {
+        let storage = CookieStorage()
+        func sent(_ text: String = "http://x.test/a/b") throws -> String? {
+            let request = HTTPRequest(url: try url(text))
+            return storage.addingCookies(to: request)?.headers["Cookie"]
+        }
+        func set(_ field: String, from text: String = "http://x.test/") throws {
+            storage.setCookies(
+                of: ["Set-Cookie": field], from: try url(text), policy: .always,
+                mainDocumentURL: nil)
+        }
+        try set("a=1; Path=/")
+        for _ in 0..<2 { #expect(try sent() == "a=1") }
+        // The second and the third change nothing.
+        for _ in 0..<3 { try set("a=2; Path=/") }
+        #expect(try sent() == "a=2")
+        // It is set again after another value, and after its removal.
+        for value in ["1", "2"] {
+            try set("a=\(value); Path=/")
+            #expect(try sent() == "a=\(value)")
+        }
+        storage.deleteCookie(Cookie(name: "a", value: "", domain: "x.test"))
+        #expect(try sent() == nil)
+        for _ in 0..<2 { try set("a=2; Path=/") }
+        #expect(try sent() == "a=2")
+        // Once a cookie has a path, other URLs of the server send other cookies.
+        try set("b=1; Path=/a")
+        #expect(try sent() == "b=1; a=2")
+        #expect(try sent("http://x.test/c") == "a=2")
+        #expect(try sent("http://x.test.other.test/a/b") == nil)
+        // A later end is taken, an earlier one ends it.
+        try set("c=1; Path=/; Max-Age=100")
+        for age in ["200", "100"] {
+            try set("c=1; Path=/; Max-Age=\(age)")
+            #expect(try sent("http://x.test/c") == "a=2; c=1")
+        }
+        try set("c=1; Path=/; Max-Age=0")
+        #expect(try sent("http://x.test/c") == "a=2")
+        // The request's own cookies count each time.
+        let own = HTTPRequest(url: try url("http://x.test/c"), headers: ["Cookie": "a=own"])
+        #expect(storage.addingCookies(to: own) == nil)
+        #expect(try sent("http://x.test/c") == "a=2")
+    }
+
+    @Test func `a cookie is not sent after its end, although nothing has changed`() throws {
+        var sent = SentCookies()
+        var jar = CookieJar()
+        let address = try url("http://x.test/")
+        jar.set(
+            Cookie(name: "a", value: "1", domain: "x.test", expiresDate: Date() + 3600),
+            isSecure: true, now: Date())
+        #expect(sent.headers([:], for: address, from: jar, now: Date())?["Cookie"] == "a=1")
+        #expect(sent.headers([:], for: address, from: jar, now: Date() + 3601) == nil)
+    }
+
+    @Test(arguments: ["\r\n ", "\n\t", "\r\n\r\n "])
+    func `a folded field sets the cookie that its line says`(fold: String) throws {
+        let storage = CookieStorage()
+        let head = "HTTP/1.1 200 OK\r\nset-cookie:  a=1;\(fold)Path=/\r\nX: y\r\n\r\n"
+        let headers = HTTPHeaders(HeaderBlock(bytes: Array(head.utf8)))
+        for _ in 0..<2 {
+            storage.setCookies(
+                of: headers, from: try url("http://x.test/b/c"), policy: .always,
+                mainDocumentURL: nil)
+        }
+        let isFolded = fold.utf8.filter { $0 == 0x0A }.count == 1
+        #expect(storage.cookies.map(\.path) == [isFolded ? "/" : "/b"])
     }
 
     @Test func `more fields than are remembered set all their cookies`() throws {
@@ -321,7 +396,9 @@ import Testing
         let address = try url("http://x.test/")
         let fields = (0..<20).map { "c\($0)=v\($0)" }
         for _ in 0..<2 {
-            storage.setCookies(fields, from: address, policy: .always, mainDocumentURL: nil)
+            var headers = HTTPHeaders()
+            for field in fields { headers.append(name: "Set-Cookie", value: field) }
+            storage.setCookies(of: headers, from: address, policy: .always, mainDocumentURL: nil)
         }
         #expect(Set(storage.cookies.map(\.pair)) == Set(fields))
     }

@@ -170,4 +170,28 @@ import Testing
         #expect(hsts.upgrade(try #require(URL(string: "http://a.test/"))) == nil)
         #expect(hsts.policies.isEmpty)
     }
+
+    /// What a storage remembers of a URL must not outlive a change of the policies.
+    @Test func `each change of a policy counts for URLs that were asked for before`() throws {
+        let hsts = HSTSStorage.memory
+        func upgraded(_ text: String = "http://www.a.test/x") throws -> String? {
+            hsts.upgrade(try #require(URL(string: text)))?.absoluteString
+        }
+        func set(_ host: String, subdomains: Bool, for seconds: Double) {
+            hsts.setPolicy(
+                HSTSStorage.Policy(
+                    host: host, includesSubdomains: subdomains, expiresDate: Date() + seconds))
+        }
+        set("b.test", subdomains: false, for: 3600)
+        for _ in 0..<2 { #expect(try upgraded() == nil) }
+        set("a.test", subdomains: true, for: 3600)
+        for _ in 0..<2 { #expect(try upgraded() == "https://www.a.test/x") }
+        #expect(try upgraded("http://www.a.test/y") == "https://www.a.test/y")
+        set("a.test", subdomains: false, for: 3600)
+        #expect(try upgraded() == nil)
+        set("www.a.test", subdomains: false, for: 3600)
+        #expect(try upgraded() == "https://www.a.test/x")
+        hsts.removeAllPolicies()
+        #expect(try upgraded() == nil)
+    }
 }
