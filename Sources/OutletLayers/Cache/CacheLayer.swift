@@ -28,6 +28,8 @@ public final class CacheLayer: TransportLayer {
     /// Delivers stored responses; never blocked.
     let queue = DispatchQueue(label: "outlet.session.cache")
     private let validations = Lock<Set<String>>([])
+    /// The fields of the last request.
+    private let lastFields = Lock<CacheFields?>(nil)
 
     /// Makes the layer.
     ///
@@ -96,18 +98,88 @@ public final class CacheLayer: TransportLayer {
     ///   - handler: Receives the events, as from a transport.
     /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        CacheTask.start(job, self, handler: handler)
+        var job = job
+        if job.request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData {
+            job.request.headers.addMissing(from: ["Cache-Control": "no-cache"])
+        }
+        let request = cacheRequest(of: job)
+        let lookup = cache.rules.maySearch(for: request) ? cache.look(for: request) : .missing
+        let now = Date()
+        let decision: CacheRules.Decision
+        switch lookup {
+        case .found(let entry): decision = decide(job, request, entry, now)
+        case .missing: decision = decide(job, request, nil, now)
+        case .onDisk:
+            let task = CacheTask(job, request, now, self, handler: handler)
+            task.readDisk()
+            return task
+        }
+        guard case .respond(let entry) = decision else {
+            let task = CacheTask(job, request, now, self, handler: handler)
+            task.carryOut(decision)
+            return task
+        }
+        return PlayedTransfer.start(
+            answer(with: entry, to: request, now), for: job, source: .cache,
+            onCaller: job.mayRunOnCaller, on: queue, handler: handler)
+    }
+
+    /// The values of a job's request that matter to the cache.
+    private func cacheRequest(of job: TransferJob) -> CacheRequest {
+        let known = lastFields.withLock { $0 }
+        let fields: CacheFields
+        if let known, known.headers.isSame(as: job.request.headers) {
+            fields = known
+        } else {
+            fields = CacheFields(job.request.headers)
+            lastFields.withLock { $0 = fields }
+        }
+        return CacheRequest(
+            job.request, credential: job.credential, session: session, verifier: verifier(of: job),
+            route: route, fields: fields)
+    }
+
+    /// Decides what is done with a job.
+    ///
+    /// - Parameters:
+    ///   - job: The job.
+    ///   - request: Its request.
+    ///   - entry: The stored response; `nil` if there is none.
+    ///   - now: The current time.
+    func decide(
+        _ job: TransferJob, _ request: CacheRequest, _ entry: CacheEntry?, _ now: Date
+    ) -> CacheRules.Decision {
+        // A stored response cannot be appended to an existing file.
+        if case .file(_, let offset) = job.delivery, offset != 0 {
+            return cache.rules.decide(request, nil, now: now)
+        }
+        return cache.rules.decide(request, entry, now: now)
+    }
+
+    /// The result of a request that is answered with a stored response.
+    func answer(
+        with entry: CacheEntry, to request: CacheRequest, _ now: Date
+    ) -> TransferResult {
+        var response = entry.response
+        // A response that was not revalidated has an `Age` field (RFC 9111 §5.1).
+        let age = min(cache.rules.age(of: entry, now: now), 1e9)
+        response.headers.update(name: "Age", value: "\(Int(age))")
+        var metrics = TransferMetrics()
+        metrics.httpVersion = response.httpVersion
+        metrics.resourceFetchType = .localCache
+        return TransferResult(
+            response: response, body: entry.body(for: request), metrics: metrics)
     }
 
     /// Identifies how the server of a job is verified: equal for jobs that accept the same servers.
     ///
     /// `nil` for the authorities of the system, and without TLS.
-    func verifier(of job: TransferJob) -> String? {
-        guard let url = job.request.url, let origin = try? Origin(url), origin.isSecure else {
-            return nil
-        }
-        let policy = job.serverTrustManager?.policy(
-            forHost: origin.addressWithoutZone, port: origin.port)
+    private func verifier(of job: TransferJob) -> String? {
+        let manager = job.serverTrustManager
+        guard authorities != nil || manager != nil, let url = job.request.url,
+            let origin = try? Origin(url), origin.isSecure
+        else { return nil }
+        let policy = manager?.policy(forHost: origin.addressWithoutZone, port: origin.port)
         guard let policy else { return authorities }
         return "#\(policy.number) \(authorities ?? "")"
     }

@@ -9,14 +9,9 @@ import OutletTransport
 extension CacheRules {
     /// Whether the request asks for a single byte range and is not conditional.
     func asksForPart(_ request: CacheRequest) -> Bool {
-        let isConditional = request.headers.containsAny(of: Self.preconditions)
-        return request.method == .get && !isConditional
+        request.method == .get && !request.fields.hasConditions
             && ByteRange(request.headers.values(for: "Range")) != nil
     }
-
-    private static let preconditions: FieldNames = [
-        "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",
-    ]
 
     /// Returns the decision about a range request.
     ///

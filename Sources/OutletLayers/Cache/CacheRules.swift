@@ -28,28 +28,17 @@ struct CacheRules: Sendable {
         }
         switch request.policy {
         case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: return false
-        default: return !hasConditions(request) || asksForPart(request)
+        // A conditional request has to be answered by the server itself (RFC 9111 §4.3.2).
+        default:
+            return !request.fields.hasConditions
+                && (!request.fields.hasRange || asksForPart(request))
         }
     }
-
-    /// Whether a request is conditional, so that the server itself has to respond (RFC 9111
-    /// §4.3.2).
-    private func hasConditions(_ request: CacheRequest) -> Bool {
-        request.headers.containsAny(of: Self.conditions)
-    }
-
-    private static let conditions: FieldNames = [
-        "Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since",
-        "If-Range",
-    ]
-
-    private static let range: FieldNames = ["Range"]
 
     func decide(_ request: CacheRequest, _ entry: CacheEntry?, now: Date) -> Decision {
         let decision = decideWhole(request, entry, now: now)
         if case .load(nil) = decision { return decision }
-        return request.headers.containsAny(of: Self.range)
-            ? decideAboutPart(request, decision) : decision
+        return request.fields.hasRange ? decideAboutPart(request, decision) : decision
     }
 
     private func decideWhole(_ request: CacheRequest, _ entry: CacheEntry?, now: Date) -> Decision {

@@ -89,7 +89,7 @@ extension CacheTask: TransferHandler {
         guard source == .network else {
             var result = result
             if result.metrics.resourceFetchType == .localCache {
-                result.metrics.total = Int64((ContinuousClock.now - startTime) / .microseconds(1))
+                result.metrics.total = Int64(stopwatch.seconds * 1e6)
             }
             return finish(result, turn: turn)
         }
@@ -102,7 +102,7 @@ extension CacheTask: TransferHandler {
         if let stored, isWithheld || isOutage(result),
             caching.cache.rules.mayReplaceError(stored, for: request, now: now)
         {
-            play(stored.response, stored.data, .localCache, result.metrics)
+            play(stored, .localCache, result.metrics)
             return
         }
         // The body of a withheld response was dropped, so it cannot be delivered.
@@ -174,6 +174,6 @@ extension CacheTask: TransferHandler {
             return
         }
         if mayKeep { caching.cache.renew(stored, as: fresh, by: response, to: request) }
-        play(fresh.response, fresh.data, .validatedCache, result.metrics)
+        play(fresh, .validatedCache, result.metrics)
     }
 }

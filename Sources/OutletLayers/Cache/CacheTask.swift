@@ -13,8 +13,8 @@ final class CacheTask: TransferTask {
     let request: CacheRequest
     /// Decides whether the response is stored.
     let storing: (any CachedResponseHandler)?
-    let start = Date()
-    let startTime = ContinuousClock.now
+    let start: Date
+    let stopwatch = Stopwatch()
     let course: Lock<State>
     let inner: InnerTransfer
 
@@ -42,25 +42,15 @@ final class CacheTask: TransferTask {
         var isServerVerified = true
     }
 
-    static func start(
-        _ job: TransferJob, _ caching: CacheLayer, handler: any TransferHandler
-    ) -> any TransferTask {
-        let task = CacheTask(job, caching, handler: handler)
-        task.begin()
-        return task
-    }
-
-    private init(_ job: TransferJob, _ caching: CacheLayer, handler: any TransferHandler) {
-        var job = job
-        if job.request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData {
-            job.request.headers.addMissing(from: ["Cache-Control": "no-cache"])
-        }
+    init(
+        _ job: TransferJob, _ request: CacheRequest, _ start: Date, _ caching: CacheLayer,
+        handler: any TransferHandler
+    ) {
         self.job = job
+        self.request = request
+        self.start = start
         self.caching = caching
         storing = job.cachedResponseHandler ?? caching.handler
-        request = CacheRequest(
-            job.request, credential: job.credential, session: caching.session,
-            verifier: caching.verifier(of: job), route: caching.route)
         course = Lock(State(handler: handler, delivery: job.delivery))
         inner = InnerTransfer(reportsProgress: job.reportsProgress)
     }
@@ -91,25 +81,20 @@ final class CacheTask: TransferTask {
 
     // MARK: Deciding
 
-    private func begin() {
-        guard caching.cache.rules.maySearch(for: request) else { return decide(nil) }
-        switch caching.cache.look(for: request) {
-        case .found(let entry): decide(entry)
-        case .missing: decide(nil)
-        case .onDisk:
-            DiskQueue.shared.async {
-                self.decide(self.caching.cache.readDisk(for: self.request))
-            }
+    /// Looks for a stored response on disk, then decides.
+    func readDisk() {
+        DiskQueue.shared.async { [self] in
+            let entry = caching.cache.readDisk(for: request)
+            carryOut(caching.decide(job, request, entry, start))
         }
     }
 
-    private func decide(_ entry: CacheEntry?) {
-        let entry = entry.flatMap { canPlay($0) ? $0 : nil }
-        switch caching.cache.rules.decide(request, entry, now: start) {
-        case .respond(let entry): answer(with: entry)
+    func carryOut(_ decision: CacheRules.Decision) {
+        switch decision {
+        case .respond(let entry): play(caching.answer(with: entry, to: request, start))
         case .respondAndValidate(let entry):
             caching.validateLater(entry, job, request)
-            answer(with: entry)
+            play(caching.answer(with: entry, to: request, start))
         case .validate(let entry): load(validating: entry)
         case .load(let fallback): load(fallback: fallback)
         case .refuse:
@@ -119,22 +104,6 @@ final class CacheTask: TransferTask {
                 advice: "use another cachePolicy")
             caching.queue.async { self.end(error) }
         }
-    }
-
-    /// Whether a stored response can be delivered; it cannot be appended to an existing file.
-    private func canPlay(_ entry: CacheEntry) -> Bool {
-        if case .file(_, let offset) = job.delivery { return offset == 0 }
-        return true
-    }
-
-    private func answer(with entry: CacheEntry) {
-        var response = entry.response
-        // A response that was not revalidated has an `Age` field (RFC 9111 §5.1).
-        let age = min(caching.cache.rules.age(of: entry, now: start), 1e9)
-        response.headers.update(name: "Age", value: "\(Int(age))")
-        var metrics = TransferMetrics()
-        metrics.httpVersion = response.httpVersion
-        play(response, entry.data, .localCache, metrics)
     }
 
     private func load(validating entry: CacheEntry) {
@@ -165,13 +134,7 @@ final class CacheTask: TransferTask {
     }
 
     /// Delivers a stored response to the handler.
-    func play(
-        _ response: HTTPResponse, _ data: Data, _ type: TransferMetrics.ResourceFetchType,
-        _ measured: TransferMetrics
-    ) {
-        var metrics = measured
-        metrics.resourceFetchType = type
-        let body = job.request.method == .head || data.isEmpty ? nil : data
+    func play(_ result: TransferResult) {
         let isBegun = inner.begin { wishes in
             course.withLock { state in
                 state.source = .cache
@@ -181,10 +144,20 @@ final class CacheTask: TransferTask {
             var job = job
             job.reportsProgress = wishes.reportsProgress
             return PlayedTransfer.start(
-                TransferResult(response: response, body: body, metrics: metrics), for: job,
-                isSuspended: wishes.isSuspended, on: caching.queue, handler: self)
+                result, for: job, isSuspended: wishes.isSuspended, on: caching.queue, handler: self)
         }
         if !isBegun { end(.cancelled) }
+    }
+
+    /// Delivers a stored response with the measurements of the transfer that led to it.
+    func play(
+        _ entry: CacheEntry, _ type: TransferMetrics.ResourceFetchType, _ measured: TransferMetrics
+    ) {
+        var metrics = measured
+        metrics.resourceFetchType = type
+        play(
+            TransferResult(
+                response: entry.response, body: entry.body(for: request), metrics: metrics))
     }
 
     // MARK: Ending

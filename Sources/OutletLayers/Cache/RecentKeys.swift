@@ -21,12 +21,10 @@ final class RecentKeys: Sendable {
     private static let longest = 1024
     private let entries = Mutex<(list: [Entry], oldest: Int)>(([], 0))
 
-    /// Returns the cache key of a request; `nil` if the request cannot be cached.
+    /// Returns the cache key of a request without a `Host` field; `nil` if the request cannot be
+    /// cached.
     func key(of request: HTTPRequest) -> String? {
-        guard let url = request.url, request.headers["Host"] == nil else {
-            return CacheRequest.key(of: request)
-        }
-        let address = url.absoluteString
+        guard let address = request.url?.absoluteString else { return nil }
         let known = entries.withLock { entries in
             entries.list.first { $0.address.hasSameBytes(as: address) }?.key
         }

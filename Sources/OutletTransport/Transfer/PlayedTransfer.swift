@@ -27,7 +27,7 @@ package protocol TransferScript: AnyObject, Sendable {
 /// It provides what all transfers have in common: calls on one queue, exactly one end, and a
 /// handler that may pause, cancel or change the delivery of the body.
 package final class PlayedTransfer: TransferTask, @unchecked Sendable {
-    // because all mutable properties are used on `queue` only.
+    // because all mutable properties are used on `queue` only, and by `begin` before that.
 
     package let identifier = TransferIdentifier.next()
     private let queue: DispatchQueue
@@ -52,20 +52,32 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     private var isEndObserved = false
     /// Whether the server was verified; set by ``judgeServer(_:refusal:)``.
     package private(set) var isServerVerified = true
+    /// Where the response comes from.
+    package let source: ResponseSource
+    /// The turn of the step that is running.
+    private var turn = TransportTurn()
+    /// The steps to run on the queue once ``begin(onCaller:)`` has run the first one on its own
+    /// thread; `nil` after that, and without it.
+    private let postponed: Lock<[Step]?> = Lock(nil)
 
-    /// Makes a transfer that starts with ``begin()``.
+    /// A part of the transfer; steps run one after the other.
+    package typealias Step = @Sendable (PlayedTransfer) -> Void
+
+    /// Makes a transfer that starts with ``begin(onCaller:)``.
     ///
     /// - Parameters:
     ///   - script: Produces the events.
     ///   - job: The job that the transfer answers.
     ///   - isSuspended: Whether the transfer starts suspended.
+    ///   - source: Where the response comes from; from a network by default.
     ///   - queue: A serial queue on which script and handler are called.
     ///   - handler: Receives the events, as from a transport.
     package init(
         _ script: any TransferScript, for job: TransferJob, isSuspended: Bool = false,
-        on queue: DispatchQueue, handler: any TransferHandler
+        source: ResponseSource = .network, on queue: DispatchQueue, handler: any TransferHandler
     ) {
         self.script = script
+        self.source = source
         self.isSuspended = isSuspended
         self.queue = queue
         self.handler = handler
@@ -79,14 +91,24 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     /// Starts a transfer with a known result, as if it came from a network.
     ///
     /// The handler receives the head, then the body as the job or the handler says, and the end.
-    /// The parameters are those of ``init(_:for:isSuspended:on:handler:)``.
+    ///
+    /// - Parameters:
+    ///   - result: The result.
+    ///   - job: The job that the transfer answers.
+    ///   - isSuspended: Whether the transfer starts suspended.
+    ///   - source: Where the response comes from; from a network by default.
+    ///   - onCaller: Whether the handler may be called before this returns.
+    ///   - queue: A serial queue on which the handler is called otherwise.
+    ///   - handler: Receives the events, as from a transport.
     package static func start(
         _ result: TransferResult, for job: TransferJob, isSuspended: Bool = false,
-        on queue: DispatchQueue, handler: any TransferHandler
+        source: ResponseSource = .network, onCaller: Bool = false, on queue: DispatchQueue,
+        handler: any TransferHandler
     ) -> PlayedTransfer {
         let task = PlayedTransfer(
-            KnownResult(result), for: job, isSuspended: isSuspended, on: queue, handler: handler)
-        task.begin()
+            KnownResult(result), for: job, isSuspended: isSuspended, source: source, on: queue,
+            handler: handler)
+        task.begin(onCaller: onCaller)
         return task
     }
 
@@ -95,7 +117,23 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     package var currentRequest: HTTPRequest? { request }
 
     /// Starts the script.
-    package func begin() { perform { $0.script.play($0) } }
+    ///
+    /// - Parameter onCaller: Whether the first step runs before this returns, not on the queue.
+    package func begin(onCaller: Bool = false) {
+        guard onCaller else { return perform { $0.script.play($0) } }
+        postponed.withLock { $0 = [] }
+        run { $0.script.play($0) }
+        // The handler may have passed the transfer to other threads meanwhile.
+        while true {
+            let steps = postponed.withLock { postponed -> [Step] in
+                let steps = postponed ?? []
+                postponed = steps.isEmpty ? nil : []
+                return steps
+            }
+            guard !steps.isEmpty else { return }
+            for step in steps { queue.async { self.run(step) } }
+        }
+    }
 
     package func cancel() {
         visible.wish(.canceling)
@@ -118,16 +156,23 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
 
     package func reportProgress() { perform { $0.reportsProgress = true } }
 
-    /// Runs `body` on the transfer's queue.
-    package func perform(_ body: @escaping @Sendable (PlayedTransfer) -> Void) {
-        queue.async { body(self) }
+    /// Runs `step` on the transfer's queue.
+    package func perform(_ step: @escaping Step) {
+        let isPostponed = postponed.withLock { postponed in
+            postponed?.append(step)
+            return postponed != nil
+        }
+        if !isPostponed { queue.async { self.run(step) } }
     }
 
-    /// Runs `body` on the transfer's queue after `seconds`.
-    package func perform(
-        after seconds: Double, _ body: @escaping @Sendable (PlayedTransfer) -> Void
-    ) {
-        queue.asyncAfter(deadline: .now() + seconds) { body(self) }
+    /// Runs `step` on the transfer's queue after `seconds`.
+    package func perform(after seconds: Double, _ step: @escaping Step) {
+        queue.asyncAfter(deadline: .now() + seconds) { self.run(step) }
+    }
+
+    private func run(_ step: Step) {
+        step(self)
+        turn.end()
     }
 
     // MARK: For the script, on the queue
@@ -208,10 +253,8 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         }
         let result = script.end(error, delivery: delivery)
         visible.complete()
-        call { handler, turn in
-            self.handler = nil
-            handler.transferDidFinish(self, result: result, turn: turn)
-        }
+        let handler = handler.take()
+        handler?.transferDidFinish(self, result: result, turn: turn)
     }
 
     private func follow(_ decision: TransferDecision?) {
@@ -223,12 +266,10 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         }
     }
 
-    /// Calls `body` with the handler and a new turn; returns `nil` after the end.
+    /// Calls `body` with the handler and the step's turn; returns `nil` after the end.
     @discardableResult
     private func call<Answer>(_ body: (any TransferHandler, TransportTurn) -> Answer) -> Answer? {
         guard let handler else { return nil }
-        let turn = TransportTurn()
-        defer { turn.end() }
         return body(handler, turn)
     }
 }
@@ -247,6 +288,7 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
     private var isEnding = false
     /// The result after the body was written to a file.
     private var placed: TransferResult?
+    private let stopwatch = Stopwatch()
 
     init(_ result: TransferResult) {
         known = result
@@ -276,6 +318,9 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
         }
         var result = placed ?? known
         if case .chunks = delivery { result.body = nil }
+        if result.metrics.resourceFetchType == .localCache {
+            result.metrics.total = Int64(stopwatch.seconds * 1e6)
+        }
         return result
     }
 
