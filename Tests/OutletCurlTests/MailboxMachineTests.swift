@@ -130,6 +130,13 @@ import Testing
         }
     }
 
+    @Test func `needs no wake-up for a message of the driver's, which has ended its wait`() throws {
+        var machine = try Way.polling.machine()
+        #expect(machine.post(1, isDriver: true) == .none)
+        #expect(machine.state == .running)
+        #expect(machine.messages == [1])
+    }
+
     @Test func `tells the driver's own messages from those of others`() throws {
         var machine = try Way.running.machine()
         var taken: [Int] = []
@@ -223,7 +230,7 @@ import Testing
                 let before = run.machine.state
                 switch step {
                 case .post, .postOwn:
-                    if step == .postOwn, before != .running { continue }
+                    if step == .postOwn, before != .running, before != .polling { continue }
                     let action = next.machine.post(run.posted, isDriver: step == .postOwn)
                     if action != .refuse { next.posted += 1 }
                     check((action == .refuse) == (before == .closed), path, "refused")

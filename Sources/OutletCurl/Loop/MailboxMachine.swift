@@ -8,7 +8,8 @@ struct MailboxMachine<Message> {
     /// Which thread drives the loop.
     ///
     ///     post                  undriven → running        the sender finds a driver
-    ///                           polling, parked → running the sender wakes the driver
+    ///                           polling, parked → running the sender wakes the driver, unless it
+    ///                                                     is the driver, which has woken already
     ///                           running, callerRuns stay  the driver sees the message by itself
     ///                           closed stays              the message is refused
     ///     post, mayRunOnCaller  undriven, parked → callerRuns
@@ -25,7 +26,7 @@ struct MailboxMachine<Message> {
         /// The state changes to this one when a sender is asked to wake, or to provide, a driver,
         /// before that thread runs.
         case running
-        /// The driver waits for sockets and timers (`epoll_wait`).
+        /// The driver waits for sockets and timers (`epoll_wait`), or handles those that are ready.
         case polling
         /// The driver waits to be unparked; sockets and timers do not end this wait.
         case parked
@@ -79,7 +80,7 @@ struct MailboxMachine<Message> {
             action = .none
         case .polling:
             state = .running
-            action = .wake
+            action = isDriver ? .none : .wake
         case .parked:
             if mayRunOnCaller {
                 state = .callerRuns(before: .parked)
