@@ -15,8 +15,15 @@ import OutletTransport
     /// Returns all bytes that are ready to be sent.
     private func bytes(_ frames: WebSocketFrames) -> [UInt8] {
         var all: [UInt8] = []
-        while case let piece = frames.makeBytes(), !piece.isEmpty { all += piece }
+        while case let piece = piece(frames), !piece.isEmpty { all += piece }
         return all
+    }
+
+    /// Returns the bytes that are encoded at a time.
+    private func piece(_ frames: WebSocketFrames) -> [UInt8] {
+        var piece: [UInt8] = []
+        frames.encode(into: &piece)
+        return piece
     }
 
     private func receive(_ frames: WebSocketFrames, _ bytes: [UInt8]) -> [WebSocketFrames.Event] {
@@ -100,7 +107,7 @@ import OutletTransport
     @Test func `a broken rule inside a message of our own still ends with a close frame`() throws {
         let frames = try frames(1)
         #expect(frames.send(.data(Data(count: 100_000))))
-        let first = frames.makeBytes()
+        let first = piece(frames)
         #expect(receive(frames, WebSocketFrame.text("ab").bytes).isEmpty)
         #expect(frames.fault == .messageTooBig)
         let rest = bytes(frames)

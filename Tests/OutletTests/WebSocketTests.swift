@@ -20,6 +20,14 @@ import Testing
         return session
     }
 
+    private func inlineSession() -> Session {
+        var configuration = SessionConfiguration()
+        configuration.proxy = .none
+        let session = Session(configuration: configuration, delivery: .inline)
+        sessions.withLock { $0.append(session) }
+        return session
+    }
+
     @Test func `events come in order`() async throws {
         let server = try ScriptedServer.start(
             .upgrade(), .send(.text("one")), .send(.text("two")), .send(.close(1000, "bye")),
@@ -143,6 +151,50 @@ import Testing
         let frames = try await server.frames.values(51)
         #expect(frames.prefix(50).map(\.text) == (0..<50).map { "\($0)" })
         #expect(try frames.at(50).closeCode == 1000)
+    }
+
+    @Test func `messages sent before a cancel go out before it`() async throws {
+        let server = try ScriptedServer.start(.upgrade(), .frame, .frame)
+        let request = inlineSession().webSocketRequest(to: server.webSocketURL)
+        let events = try await request.names { event in
+            guard case .connected = event.kind else { return }
+            for text in ["one", "two"] { request.send(.string(text)) { _ in } }
+            request.cancel()
+        }
+        #expect(events == ["connected", "completed explicitlyCancelled"])
+        let payloads = try await server.frames.values(2).map(\.payload)
+        #expect(payloads == [Array("one".utf8), Array("two".utf8)])
+    }
+
+    @Test func `a socket that always sends does not keep other requests waiting`() async throws {
+        let sink = try ScriptedServer.start(.upgrade(), .stall)
+        let server = try ScriptedServer.start(.request, .respond(body: "there"))
+        let session = inlineSession()
+        let socket = session.webSocketRequest(to: sink.webSocketURL)
+        let sent = Lock(0)
+        let bodies = Recorder<String>()
+        @Sendable func send() {
+            guard bodies.values.isEmpty else { return }
+            let count = sent.withLock { sent in
+                sent += 1
+                return sent
+            }
+            guard count <= 50_000 else {
+                bodies.record("not served")
+                socket.cancel()
+                return
+            }
+            socket.send(.string("x")) { _ in send() }
+        }
+        _ = try await socket.names { event in
+            guard case .connected = event.kind else { return }
+            session.request(server.baseURL).responseString { response in
+                bodies.record(response.value ?? "\(response)")
+                socket.cancel()
+            }
+            send()
+        }
+        #expect(bodies.values == ["there"])
     }
 
     @Test func `cancelling tells of no disconnection`() async throws {

@@ -268,8 +268,14 @@ struct Fifo<Element> {
     }
 
     mutating func popFirst() -> Element? {
-        guard head < elements.count else { return nil }
-        let element = elements[head]
+        popFirst { _ in true }
+    }
+
+    /// Removes and returns the first element if it satisfies a condition.
+    mutating func popFirst(where isWanted: (Element) -> Bool) -> Element? {
+        guard head < elements.count, let element = elements[head], isWanted(element) else {
+            return nil
+        }
         elements[head] = nil
         head += 1
         if head == elements.count {

@@ -60,6 +60,11 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var deadlines = DeadlineHeap<CurlTransfer>()
+    /// The WebSockets with new orders.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var ordered: [CurlTransfer] = []
     /// Transfers that were suspended before they got a place, by identifier.
     var held: [UInt64: CurlTransfer] = [:]
     var isDraining = false
@@ -215,15 +220,18 @@ final class EventLoop: @unchecked Sendable {
         // While messages are likely, polling without sleeping saves the sender the system call to
         // wake this thread.
         var ready: Int32 = maySleep && !isBusy ? 0 : ccurl_poller_wait(poller, 0)
-        // If messages have arrived, `park` and `poll` refuse, and the next turn polls the sockets.
+        // If messages have arrived, `park` and `poll` refuse.
         if maySleep, ready == 0 {
             if hasNothingToDo {
                 if mailbox.park() {
                     ccurl_poller_park(poller)
                     ready = ccurl_poller_wait(poller, 0)
                 }
-            } else if mailbox.poll() {
-                ready = ccurl_poller_wait(poller, sleepTime(until: timer))
+            } else {
+                // Not even a handler that always posts another message may keep the sockets from
+                // being polled.
+                let time = mailbox.poll() ? sleepTime(until: timer) : 0
+                ready = ccurl_poller_wait(poller, time)
             }
         }
         now = ccurl_now_us()
@@ -293,7 +301,12 @@ final class EventLoop: @unchecked Sendable {
         guard !messages.isEmpty else { return }
         // `popLast` moves no elements, unlike removing the first.
         if messages.count > 1 { messages.reverse() }
-        while let message = messages.popLast() { handle(message) }
+        while let message = messages.popLast() {
+            // What was sent before a cancel goes out before it.
+            if !message.isOrder { sendOrders() }
+            handle(message)
+        }
+        sendOrders()
         if messages.capacity > 4096 { messages = [] }
     }
 

@@ -19,6 +19,9 @@ enum LoopMessage {
     case drain
     /// Ends all transfers with the error, then the loop.
     case shutDown(TransferError)
+
+    /// Whether it is a WebSocket operation.
+    var isOrder: Bool { if case .order = self { true } else { false } }
 }
 
 /// The messages from any thread to a loop; the driver takes them in batches.

@@ -23,6 +23,8 @@ extension EventLoop {
     // MARK: Orders
 
     /// Processes an order to a WebSocket, or queues it until the WebSocket is open.
+    ///
+    /// Messages and pings are sent by ``sendOrders()``.
     func take(_ order: WebSocketOrder) {
         assertOnLoop()
         let transfer = order.transfer
@@ -44,8 +46,35 @@ extension EventLoop {
                 return order.answer(.failure(.webSocketClosed))
             }
             link.take(order)
+            if !link.isListed {
+                link.isListed = true
+                ordered.append(transfer)
+            }
+            return
         }
         if link.isConnected, transfer.phase == .active { advance(transfer, link) }
+    }
+
+    /// Sends the messages and pings that were taken since the last call, those of a WebSocket in
+    /// as few system calls as possible.
+    func sendOrders() {
+        assertOnLoop()
+        while let transfer = ordered.popLast() {
+            guard let link = transfer.link else { continue }
+            link.isListed = false
+            guard link.isConnected, transfer.phase == .active, let easy = transfer.easy else {
+                continue
+            }
+            // A close waits for the peer's, and a flood may be over, after which there may be data
+            // to read that epoll does not report.
+            let mayOnlyWrite = link.ownClose == nil && !link.isFlooded
+            if mayOnlyWrite { write(transfer, link, easy) }
+            if mayOnlyWrite, link.writeError == nil {
+                watch(transfer, link)
+            } else {
+                advance(transfer, link)
+            }
+        }
     }
 
     // MARK: Progress
@@ -68,6 +97,10 @@ extension EventLoop {
         if link.peerClose != nil, !link.hasOutput || link.writeError != nil {
             return conclude(transfer, link)
         }
+        watch(transfer, link)
+    }
+
+    private func watch(_ transfer: CurlTransfer, _ link: WebSocketLink) {
         ccurl_poller_watch(
             poller, link.descriptor, mayRead(transfer, link), link.maySend, socketIsReady,
             ObjectPointer.unretained(transfer))

@@ -36,20 +36,11 @@ private func onSend(
     return -1
 }
 
-/// Makes a mask from the system's random source, because masks must be unpredictable (RFC 6455
-/// §10.3).
 private func onMask(
     _ context: wslay_event_context_ptr?, _ buffer: UnsafeMutablePointer<UInt8>?, _ size: Int,
     _ client: UnsafeMutableRawPointer?
 ) -> Int32 {
-    var random = SystemRandomNumberGenerator()
-    // A mask has four bytes, so a single system call is enough.
-    var bytes: UInt64 = random.next()
-    for index in 0..<min(size, 8) {
-        buffer?[index] = UInt8(truncatingIfNeeded: bytes)
-        bytes >>= 8
-    }
-    return size <= 8 ? 0 : -1
+    frames(client)?.makeMask(in: .init(start: buffer, count: size)) == true ? 0 : -1
 }
 
 private func onFrame(

@@ -1,5 +1,6 @@
 import CWslay
 import FoundationEssentials
+import Glibc
 import OutletPointers
 import OutletTransport
 
@@ -17,7 +18,7 @@ final class WebSocketFrames {
     }
 
     /// How many bytes are encoded at a time: enough to fill two TLS records.
-    private static let outputSize = 32 << 10
+    static let outputSize = 32 << 10
 
     /// wslay's state; `nil` when neither reading nor writing is possible any more.
     private var context: wslay_event_context_ptr?
@@ -32,6 +33,7 @@ final class WebSocketFrames {
     private var output: [UInt8] = []
     /// Whether wslay has stopped inside a frame because ``output`` is full.
     private var isInsideFrame = false
+    private var masks = MaskSource()
     /// The data of the message that is being received.
     private var message = ByteBuffer()
     /// Whether the frame that is being received is a control frame.
@@ -178,19 +180,18 @@ final class WebSocketFrames {
     /// The number of queued frames.
     var backlog: Int { context.map { wslay_event_get_queued_msg_count($0) } ?? 0 }
 
-    /// Encodes and returns the next bytes to send; empty if there are none.
-    func makeBytes() -> [UInt8] {
-        guard let context, wantsToSend else { return [] }
-        output.reserveCapacity(Self.outputSize)
+    /// Encodes queued frames and appends them to `bytes`, which get at most ``outputSize`` bytes.
+    func encode(into bytes: inout [UInt8]) {
+        guard let context, wantsToSend else { return }
+        swap(&output, &bytes)
+        defer { swap(&output, &bytes) }
         isInsideFrame = false
         if wslay_event_send(context) != 0 {
-            // The only possible error is a failed allocation. A frame may be incomplete, so nothing
-            // can follow it.
+            // Memory or random bytes are missing. A frame may be incomplete, so nothing can follow
+            // it.
             wslay_event_context_free(context)
             self.context = nil
         }
-        defer { output = [] }
-        return output
     }
 
     // MARK: Callbacks of wslay
@@ -212,6 +213,11 @@ final class WebSocketFrames {
         output.append(contentsOf: bytes.prefix(room))
         return min(bytes.count, room)
     }
+
+    /// Makes the mask of a frame.
+    ///
+    /// - Returns: Whether there are random bytes.
+    func makeMask(in buffer: UnsafeMutableRawBufferPointer) -> Bool { masks.take(into: buffer) }
 
     func beginFrame(_ frame: wslay_event_on_frame_recv_start_arg) {
         isControlFrame = frame.opcode & 0x8 != 0
@@ -265,6 +271,31 @@ final class WebSocketFrames {
             events.append(.close(code, reason: reason.isEmpty ? nil : Data(reason)))
         default: break
         }
+    }
+}
+
+/// Makes masks from the system's random source, because masks must be unpredictable (RFC 6455
+/// §10.3).
+private struct MaskSource {
+    /// Random bytes that were not used; so many are fetched with one system call.
+    private var bytes: [UInt8] = []
+
+    /// Fills `buffer`.
+    ///
+    /// - Returns: Whether the system has returned random bytes.
+    mutating func take(into buffer: UnsafeMutableRawBufferPointer) -> Bool {
+        if bytes.count < buffer.count {
+            bytes = Array(repeating: 0, count: 256)
+            guard bytes.withUnsafeMutableBytes({ getentropy($0.baseAddress, $0.count) }) == 0,
+                bytes.count >= buffer.count
+            else {
+                bytes = []
+                return false
+            }
+        }
+        buffer.copyBytes(from: bytes.suffix(buffer.count))
+        bytes.removeLast(buffer.count)
+        return true
     }
 }
 

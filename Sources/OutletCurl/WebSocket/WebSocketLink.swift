@@ -37,12 +37,21 @@ final class WebSocketLink {
     /// When the peer must have closed the connection, in µs; `nil` for no limit.
     var closeDeadline: Int64?
 
+    /// The capacity in bytes up to which the output's memory is kept while nothing is sent.
+    private static let keptOutput = 4096
+
     /// The bytes that are being sent; those before ``outputStart`` were sent.
     private var output: [UInt8] = []
     private var outputStart = 0
     private var orders = Fifo<WebSocketOrder>()
-    /// The message that is being sent.
+    /// Whether it is in the loop's list of WebSockets with new orders.
+    var isListed = false
+    /// The message that is being encoded.
     private var current: WebSocketOrder?
+    /// The messages that end before `end` in ``output``.
+    private var encoded = Fifo<
+        (order: WebSocketOrder, end: Int, result: Result<Void, TransferError>)
+    >()
     private var pings: [(number: UInt64, order: WebSocketOrder)] = []
     private var lastPing: UInt64 = 0
 
@@ -76,10 +85,11 @@ final class WebSocketLink {
         output.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[outputStart...])) }
     }
 
-    /// Records that `count` bytes were sent.
+    /// Records that `count` bytes were sent, and completes the messages that they end.
     func didSend(_ count: Int) {
         outputStart += count
         bytesSent += Int64(count)
+        completeSent()
     }
 
     /// Replaces the output, all of which was sent.
@@ -88,41 +98,56 @@ final class WebSocketLink {
         outputStart = 0
     }
 
-    /// Encodes the next bytes after all others were sent, and completes the order that was sent.
+    /// Encodes as many orders as fit, after all bytes were sent.
     ///
-    /// - Returns: Whether there are any.
+    /// - Returns: Whether there are bytes to send.
     func refill() -> Bool {
         guard let frames else { return false }
+        output.removeAll(keepingCapacity: output.capacity <= Self.keptOutput)
+        outputStart = 0
         while true {
-            let bytes = frames.makeBytes()
-            if !bytes.isEmpty {
-                put(bytes)
-                return true
-            }
-            if let sent = current {
+            frames.encode(into: &output)
+            if frames.wantsToSend { break }
+            if let order = current {
                 current = nil
                 // A close frame overtakes messages that wslay has not started to send.
-                let isSent = frames.backlog == 0 && frames.fault == nil
-                sent.answer(isSent ? .success(()) : .failure(.notSent))
+                let isWhole = frames.backlog == 0 && frames.fault == nil
+                encoded.append((order, output.count, isWhole ? .success(()) : .failure(.notSent)))
             }
-            guard let next = orders.popFirst() else { return false }
+            guard output.count < WebSocketFrames.outputSize, let next = orders.popFirst() else {
+                break
+            }
             begin(next, frames)
+        }
+        completeSent()
+        return hasOutput
+    }
+
+    /// Completes the messages whose last byte was sent.
+    private func completeSent() {
+        while let sent = encoded.popFirst(where: { $0.end <= outputStart }) {
+            sent.order.answer(sent.result)
         }
     }
 
     private func begin(_ order: WebSocketOrder, _ frames: WebSocketFrames) {
         switch order.kind {
         case .send(let message):
-            guard frames.send(message) else { return order.answer(.failure(.notSent)) }
+            guard frames.send(message) else { return refuse(order) }
             current = order
         case .ping:
             lastPing += 1
             let payload = withUnsafeBytes(of: lastPing.bigEndian) { Array($0) }
-            guard frames.ping(payload) else { return order.answer(.failure(.notSent)) }
+            guard frames.ping(payload) else { return refuse(order) }
             pings.append((lastPing, order))
         case .close(let code, let reason): frames.close(code, reason: reason)
         case .goOn: break
         }
+    }
+
+    /// Completes an order that cannot be sent, after those before it.
+    private func refuse(_ order: WebSocketOrder) {
+        encoded.append((order, output.count, .failure(.notSent)))
     }
 
     /// Queues an order; the caller rejects orders after a close.
@@ -145,6 +170,7 @@ final class WebSocketLink {
     /// Completes all remaining orders with an error.
     func abandon(_ error: TransferError?) {
         let error = error ?? .webSocketClosed
+        while let sent = encoded.popFirst() { sent.order.answer(.failure(error)) }
         let waiting = [current].compactMap { $0 } + pings.map(\.order)
         current = nil
         pings = []

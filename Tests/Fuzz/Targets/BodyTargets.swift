@@ -56,7 +56,11 @@ let bodyTargets: [FuzzTarget] =
                     let piece = Array(data.dropFirst(start).prefix(size))
                     events += piece.withUnsafeBytes { frames.receive($0) }
                 }
-                while !frames.makeBytes().isEmpty {}
+                var output: [UInt8] = []
+                while frames.wantsToSend {
+                    frames.encode(into: &output)
+                    output = []
+                }
                 return (events, frames.fault != nil)
             }
             let whole = events(max(1, data.count))

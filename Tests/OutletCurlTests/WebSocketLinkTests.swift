@@ -1,0 +1,83 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTestSupport
+import Testing
+
+@testable import OutletCurl
+import OutletTransport
+
+@Suite struct `What waits to be sent on a WebSocket` {
+    /// The results of orders in the order of their completion.
+    private let results = Recorder<String>()
+
+    private func link() throws -> WebSocketLink {
+        let link = WebSocketLink(WebSocketJob(request: HTTPRequest(url: nil)))
+        let frames: WebSocketFrames = try #require(WebSocketFrames(maximumMessageSize: 1 << 20))
+        link.frames = frames
+        return link
+    }
+
+    private func take(_ name: String, size: Int, _ link: WebSocketLink) {
+        let transfer = CurlTransfer(
+            TransferJob(request: HTTPRequest(url: nil)), handler: Probe(), loop: nil, patience: nil)
+        link.take(
+            WebSocketOrder(.send(.data(Data(count: size))), of: transfer) { [results] result in
+                results.record((try? result.get()) == nil ? "\(name) failed" : name)
+            })
+    }
+
+    private func outputSize(_ link: WebSocketLink) -> Int { link.withOutput { $0.count } }
+
+    @Test func `goes out together, and each message ends with its last byte`() throws {
+        let link = try link()
+        for name in ["a", "b", "c"] { take(name, size: 10, link) }
+        #expect(link.refill())
+        // Each frame has 2 bytes of header and 4 of mask.
+        #expect(outputSize(link) == 3 * 16)
+        link.didSend(15)
+        #expect(results.values == [])
+        link.didSend(17)
+        #expect(results.values == ["a", "b"])
+        link.didSend(16)
+        #expect(results.values == ["a", "b", "c"])
+        #expect(!link.hasOutput)
+        #expect(!link.refill())
+    }
+
+    @Test func `is encoded piece by piece if it is much`() throws {
+        let link = try link()
+        take("large", size: 100_000, link)
+        take("small", size: 1, link)
+        var sizes: [Int] = []
+        while link.refill() {
+            sizes.append(outputSize(link))
+            link.didSend(outputSize(link))
+        }
+        #expect(sizes.reduce(0, +) == 100_014 + 7)
+        #expect(sizes.allSatisfy { $0 <= WebSocketFrames.outputSize })
+        #expect(results.values == ["large", "small"])
+    }
+
+    @Test func `fails in order if a close comes before it`() throws {
+        let link = try link()
+        take("a", size: 1, link)
+        #expect(link.refill())
+        link.frames?.close(.normalClosure, reason: nil)
+        take("b", size: 1, link)
+        link.didSend(outputSize(link))
+        #expect(link.refill())
+        #expect(results.values == ["a"])
+        link.didSend(outputSize(link))
+        #expect(results.values == ["a", "b failed"])
+    }
+
+    @Test func `fails once when the connection is lost`() throws {
+        let link = try link()
+        take("encoded", size: 1, link)
+        #expect(link.refill())
+        take("waiting", size: 1, link)
+        link.abandon(.webSocketClosed)
+        link.abandon(.webSocketClosed)
+        #expect(results.values == ["encoded failed", "waiting failed"])
+    }
+}
