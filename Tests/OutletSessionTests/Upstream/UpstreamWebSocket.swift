@@ -201,8 +201,8 @@ private struct Shouting: WebSocketMessageSerializer {
             for count in 0..<100 {
                 event.sendPing { response in
                     guard case .pong = response else { return }
-                    answers.record(count)
                     if count == 99 { request.close(sending: .normalClosure) }
+                    answers.record(count)
                 }
             }
         }
