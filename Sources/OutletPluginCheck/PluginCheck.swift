@@ -51,15 +51,15 @@ public struct PluginCheck: Sendable {
     ///   or a Dispatch worker thread; calls do not overlap.
     public func run(_ report: @escaping @Sendable (CheckResult) -> Void) {
         var rest = tests[...]
-        var hindrance: String?
+        var skipReason: String?
         while let test = rest.first, Self.firstTests.contains(test) {
             rest.removeFirst()
-            let result = hindrance.map { skipped(test, $0) } ?? run(test)
-            if result.verdict == .failed { hindrance = "see '\(test.rawValue)'" }
+            let result = skipReason.map { skipped(test, $0) } ?? run(test)
+            if result.verdict == .failed { skipReason = "see '\(test.rawValue)'" }
             report(result)
         }
-        if let hindrance {
-            for test in rest { report(skipped(test, hindrance)) }
+        if let skipReason {
+            for test in rest { report(skipped(test, skipReason)) }
             return
         }
         let order = ResultsInOrder(report)

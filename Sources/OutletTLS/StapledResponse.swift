@@ -20,11 +20,11 @@ package enum StapledResponse: Sendable, Equatable {
     ///   - issuer: The certificate of the server certificate's issuer, in DER.
     ///   - verifier: Has the authorities that the responder's certificate must lead to.
     package init(_ der: [UInt8], chain: [[UInt8]], issuer: [UInt8], verifier: ChainVerifier) {
-        self = Self.judge(der, chain, issuer, verifier)
+        self = Self.evaluate(der, chain, issuer, verifier)
         ERR_clear_error()
     }
 
-    private static func judge(
+    private static func evaluate(
         _ der: [UInt8], _ chain: [[UInt8]], _ issuer: [UInt8], _ verifier: ChainVerifier
     ) -> StapledResponse {
         guard let sent = CertificateStack(chain + [issuer]), let leaf = sent.certificate(at: 0),

@@ -44,8 +44,8 @@ package final class Verification {
         package let certificate: Certificate?
     }
 
-    /// The decision of a judge about a server.
-    package enum Judgement: Sendable {
+    /// The decision about a server.
+    package enum Decision: Sendable {
         /// The handshake fails.
         case refused
         /// The handshake continues; `isVerified` says whether the server's identity is verified.
@@ -54,18 +54,18 @@ package final class Verification {
 
     /// The first fault; `nil` if there was none so far.
     package private(set) var refusal: Refusal?
-    /// The decision of the judge; `nil` before it, or without a judge.
-    package private(set) var judgement: Judgement?
+    /// The decision; `nil` before it is made, or without a decider.
+    package private(set) var decision: Decision?
 
     /// The server's own certificate, an `X509 *`, retained.
     private var leaf: OpaquePointer?
     /// Called once; released then with its captures.
-    private var judge: ((Handshake) -> Judgement)?
-    private let isJudged: Bool
+    private var decider: ((Handshake) -> Decision)?
+    private let hasDecider: Bool
 
-    private init(_ judge: ((Handshake) -> Judgement)?) {
-        self.judge = judge
-        isJudged = judge != nil
+    private init(_ decider: ((Handshake) -> Decision)?) {
+        self.decider = decider
+        hasDecider = decider != nil
     }
 
     deinit {
@@ -79,20 +79,21 @@ package final class Verification {
 
     /// Installs callbacks for the verification of the connection made with an `SSL_CTX *`.
     ///
-    /// Without a judge, OpenSSL verifies as usual, and the callbacks only record the result. A
-    /// judge decides in place of OpenSSL, once for a connection: before a client certificate is
-    /// sent, and for a resumed session before any data is sent. OpenSSL's other rules for the
-    /// handshake stay in force.
+    /// Without a decider, OpenSSL verifies as usual, and the callbacks only record the result. A
+    /// decider is called in place of OpenSSL's verification, once for a connection: before a client
+    /// certificate is sent, and for a resumed session before any data is sent. OpenSSL's other
+    /// rules for the handshake stay in force.
     ///
     /// - Parameters:
     ///   - context: The `SSL_CTX *`, as libcurl passes it to `CURLOPT_SSL_CTX_FUNCTION`.
-    ///   - judge: Called during the handshake, on its thread. Must not block.
+    ///   - decider: Decides whether the server is accepted. Called during the handshake, on its
+    ///     thread; must not block.
     /// - Returns: `nil` if memory is exhausted; the context must not be used then.
     package static func watch(
-        context: UnsafeMutableRawPointer, judge: ((Handshake) -> Judgement)? = nil
+        context: UnsafeMutableRawPointer, decider: ((Handshake) -> Decision)? = nil
     ) -> Verification? {
         let context = OpaquePointer(context)
-        let verification = Verification(judge)
+        let verification = Verification(decider)
         // The context retains the object until it is freed, because libcurl may use the context
         // longer than the transfer that made it.
         let box = ObjectPointer.retained(verification)
@@ -100,7 +101,7 @@ package final class Verification {
             ObjectPointer.release(box)
             return nil
         }
-        guard judge != nil else {
+        guard decider != nil else {
             SSL_CTX_set_verify(context, SSL_CTX_get_verify_mode(context), verified)
             return verification
         }
@@ -133,7 +134,7 @@ package final class Verification {
             if let box { ObjectPointer.release(box) }
         })
 
-    // MARK: Without a judge
+    // MARK: Without a decider
 
     /// OpenSSL's callback, called for each certificate of a chain, the root first.
     private static let verified: @convention(c) (Int32, OpaquePointer?) -> Int32 = {
@@ -159,7 +160,7 @@ package final class Verification {
         refusal = Refusal(store)
     }
 
-    // MARK: With a judge
+    // MARK: With a decider
 
     /// OpenSSL's callback in place of its own verification (`SSL_CTX_set_cert_verify_callback`).
     private static let certificatesCame:
@@ -177,7 +178,7 @@ package final class Verification {
             return 1
         }
 
-    /// Records the server's certificate; calls the judge for TLS 1.3.
+    /// Records the server's certificate; calls the decider for TLS 1.3.
     ///
     /// - Returns: Whether the handshake continues.
     private func mayGoOn(
@@ -186,11 +187,11 @@ package final class Verification {
         guard let leaf else { return false }
         if let known = self.leaf {
             // A renegotiation (TLS 1.2) must present the same certificate.
-            return judgement.isAcceptance && X509_cmp(known, leaf) == 0
+            return decision.isAcceptance && X509_cmp(known, leaf) == 0
         }
         guard X509_up_ref(leaf) == 1 else { return false }
         self.leaf = leaf
-        // Before TLS 1.3 the stapled response arrives later, and the judge needs it.
+        // Before TLS 1.3 the stapled response arrives later, and the decider needs it.
         if SSL_version(connection) < TLS1_3_VERSION { return true }
         return decide(connection, sent)
     }
@@ -219,17 +220,17 @@ package final class Verification {
         SSL_set_shutdown(connection, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
     }
 
-    /// Calls the judge, the first time only; returns whether the server is accepted.
+    /// Calls the decider, the first time only; returns whether the server is accepted.
     private func decide(_ connection: OpaquePointer, _ sent: OpaquePointer?) -> Bool {
-        if let judge {
-            self.judge = nil
-            judgement = judge(Handshake(connection, sent))
+        if let decider {
+            self.decider = nil
+            decision = decider(Handshake(connection, sent))
         }
-        return judgement.isAcceptance
+        return decision.isAcceptance
     }
 }
 
-extension Verification.Judgement? {
+extension Verification.Decision? {
     fileprivate var isAcceptance: Bool {
         if case .accepted = self { true } else { false }
     }

@@ -13,7 +13,7 @@ final class Countdown: Sendable {
         var work: Task<Exchange, Never>?
         var hasPassed = false
         /// The plugin call that the program waited for when the time limit passed.
-        var hindrance: String?
+        var blocker: String?
         var isFinished = false
     }
 
@@ -56,20 +56,20 @@ final class Countdown: Sendable {
         } onCancel: {
             work.cancel()
         }
-        let (hasPassed, hindrance) = finish()
+        let (hasPassed, blocker) = finish()
         if hasPassed, exchange.failure?.error.exitCode == .interrupted {
             exchange.failure = Exchange.Failure(
-                timedOutAfter: seconds, waitingFor: hindrance, request: exchange.request)
+                timedOutAfter: seconds, waitingFor: blocker, request: exchange.request)
         }
         return exchange
     }
 
     /// Handles the end of the time limit: cancels the request, and makes the program end soon.
     private func pass(_ console: Console) {
-        let hindrance = ProcessEnd.pluginHindrance
+        let blocker = ProcessEnd.pluginBlocker
         let state = state.withLock { state in
             state.hasPassed = !state.isFinished
-            state.hindrance = hindrance
+            state.blocker = blocker
             return state
         }
         guard let request = state.request else {
@@ -83,7 +83,7 @@ final class Countdown: Sendable {
                 .timeout, "\(Exchange.Failure.place(of: request)): not done within \(seconds) s",
                 advice: "--timeout allows more")
             : Exchange.Failure(timedOutAfter: seconds, waitingFor: nil, request: request).error
-        ProcessEnd.hasten(console, with: error, finishesOutput: true)
+        ProcessEnd.endIfBlocked(console, with: error, finishesOutput: true)
         state.work?.cancel()
     }
 
@@ -94,11 +94,11 @@ final class Countdown: Sendable {
     ///
     /// - Returns: Whether the time limit had passed before, and the plugin call that the program
     ///   waited for at that time.
-    private func finish() -> (hasPassed: Bool, hindrance: String?) {
+    private func finish() -> (hasPassed: Bool, blocker: String?) {
         state.withLock { state in
             state.isFinished = true
             state.work = nil
-            return (state.hasPassed, state.hindrance)
+            return (state.hasPassed, state.blocker)
         }
     }
 }

@@ -56,11 +56,11 @@ extension Exchange.Failure {
     ///
     /// - Parameters:
     ///   - seconds: The time limit in seconds.
-    ///   - hindrance: A description of what the program waited for; `nil` if it is unknown.
+    ///   - blocker: A description of what the program waited for; `nil` if it is unknown.
     ///   - request: The request, whose method and URL are part of the message.
-    init(timedOutAfter seconds: Double, waitingFor hindrance: String?, request: HTTPRequest) {
+    init(timedOutAfter seconds: Double, waitingFor blocker: String?, request: HTTPRequest) {
         let place = Self.place(of: request)
-        let what = hindrance ?? "redirects and retries included"
+        let what = blocker ?? "redirects and retries included"
         self.init(
             error: CommandError(
                 .timeout, "\(place): no answer within \(seconds) s, \(what)",

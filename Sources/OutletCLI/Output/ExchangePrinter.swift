@@ -106,7 +106,7 @@ final class ExchangePrinter: ResponseReceiver {
         }
         if let sink = state.sink { save(sink, &exchange, &state) }
         if let error = state.error { try note(error, in: &exchange) }
-        let warning = judgeJSON(state.body?.jsonFault, &exchange)
+        let warning = noteJSONFault(state.body?.jsonFault, &exchange)
         let exitCode = exitCode(of: exchange)
         if options.isReport {
             let report = ExchangeReport(showsSecrets: options.showsSecrets)
@@ -160,7 +160,7 @@ final class ExchangePrinter: ResponseReceiver {
     /// default.
     ///
     /// - Returns: The warning; `nil` if there is none.
-    private func judgeJSON(_ fault: JSONSyntaxError?, _ exchange: inout Exchange) -> String? {
+    private func noteJSONFault(_ fault: JSONSyntaxError?, _ exchange: inout Exchange) -> String? {
         guard let fault, exchange.failure == nil else { return nil }
         let place = Redaction.standard.address(
             exchange.request.url?.absoluteString ?? "the response")

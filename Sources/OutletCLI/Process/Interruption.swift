@@ -100,7 +100,7 @@ final class Interruption: Sendable {
         }
         let error = CommandError(endedBy: number)
         guard isFirst else { ProcessEnd.endNow(console, with: error) }
-        ProcessEnd.hasten(console, with: error, finishesOutput: false)
+        ProcessEnd.endIfBlocked(console, with: error, finishesOutput: false)
         cancel?()
     }
 

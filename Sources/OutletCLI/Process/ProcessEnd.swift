@@ -10,11 +10,11 @@ import Synchronization
 /// during the call.
 enum ProcessEnd {
     /// How long a plugin call or a write may take, if it runs when the program should end.
-    private static let patience = Duration.milliseconds(500)
+    private static let callLimit = Duration.milliseconds(500)
     /// How long all remaining work may take from that time.
     private static let limit = Duration.seconds(2)
-    /// How long the write of the error message may take.
-    private static let farewell = DispatchTimeInterval.milliseconds(200)
+    /// How long the write of the error message may take before the process exits without it.
+    private static let reportLimit = DispatchTimeInterval.milliseconds(200)
 
     private static let isActive = Mutex(false)
 
@@ -25,7 +25,7 @@ enum ProcessEnd {
     ///   - error: The error and exit code of the program. What blocks the process is added to the
     ///     message.
     ///   - finishesOutput: Whether output may take longer than the limit while its reader reads.
-    static func hasten(_ console: Console, with error: CommandError, finishesOutput: Bool) {
+    static func endIfBlocked(_ console: Console, with error: CommandError, finishesOutput: Bool) {
         let start = ContinuousClock.now
         let taken = ActiveWrites.bytesTaken
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(500)) {
@@ -48,9 +48,9 @@ enum ProcessEnd {
         let calls = PluginHost.activeCalls
         let isHung = calls.contains {
             !$0.hasOwnTime && !$0.isPromise
-                && Duration.nanoseconds(Int64(clamping: $0.duration)) >= patience
+                && Duration.nanoseconds(Int64(clamping: $0.duration)) >= callLimit
         }
-        let isUnread = ActiveWrites.longest.map { $0.duration >= patience } ?? false
+        let isUnread = ActiveWrites.longest.map { $0.duration >= callLimit } ?? false
         let now = ActiveWrites.bytesTaken
         let isLate =
             start.duration(to: .now) >= limit && !calls.contains(where: \.hasOwnTime)
@@ -72,10 +72,10 @@ enum ProcessEnd {
         // The first call reports the error; a second one ends the process without waiting for it.
         guard isFirst else { _exit(error.exitCode.rawValue) }
         // The reader of stderr may have stopped reading, and the write below would block.
-        DispatchQueue.global().asyncAfter(deadline: .now() + farewell) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + reportLimit) {
             _exit(error.exitCode.rawValue)
         }
-        let message = hindrance.map { "\(error.message): \($0)" } ?? error.message
+        let message = blocker.map { "\(error.message): \($0)" } ?? error.message
         if console.outputIsTerminal, console.outputStyle.isOn, ActiveWrites.longest != nil {
             // The interrupted output may end within a colour sequence, so this resets the style.
             try? console.output.write("\u{1B}[0m\n")
@@ -87,7 +87,7 @@ enum ProcessEnd {
     }
 
     /// A description of the plugin call that the program waits for; `nil` if there is none.
-    static var pluginHindrance: String? {
+    static var pluginBlocker: String? {
         let calls = PluginHost.activeCalls
         guard let call = calls.first(where: { !$0.isPromise }) ?? calls.first else { return nil }
         let time = Quantity.duration(Int64(clamping: call.duration / 1000))
@@ -96,12 +96,12 @@ enum ProcessEnd {
     }
 
     /// A description of what blocks the process; `nil` if nothing does.
-    private static var hindrance: String? {
-        if let text = pluginHindrance { return text }
+    private static var blocker: String? {
+        if let text = pluginBlocker { return text }
         let input = AwaitedInput.name.map { "\($0) is not at its end" }
         guard let write = ActiveWrites.longest else { return input }
         // If an input is being read as well, a write that has just begun is not the cause.
-        if write.duration < patience, let input { return input }
+        if write.duration < callLimit, let input { return input }
         let time = Quantity.duration(Int64(write.duration / .microseconds(1)))
         return "\(write.name) has taken nothing for \(time)"
     }

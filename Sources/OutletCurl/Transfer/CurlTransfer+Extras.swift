@@ -24,7 +24,7 @@ final class TransferExtras {
     fileprivate(set) var proxy = ""
     fileprivate var negotiationFault: String?
     fileprivate var wireLog = WireLog()
-    /// Judges the servers; `nil` if the session has no server trust manager.
+    /// Verifies the servers; `nil` if the session has no server trust manager.
     var trust: TransferTrust?
     /// The state of a WebSocket; `nil` for other transfers.
     let link: WebSocketLink?

@@ -35,7 +35,7 @@ extension CurlTransfer {
             wantsOtherConnection = true
             return false
         }
-        if let judge = extras?.trust?.server, !isServerAccepted(easy, judge) { return false }
+        if let verifier = extras?.trust?.server, !isServerAccepted(easy, verifier) { return false }
         sends += 1
         wasAnswered = false
         connection = loop.connections.texts(of: ends)

@@ -10,25 +10,25 @@ extension CurlTransfer {
     func willSecure(_ easy: EasyHandle, _ context: UnsafeMutableRawPointer) -> Bool {
         loop?.assertOnLoop()
         KeyLog.watch(context: context, loop?.shared.keyLog)
-        let judge = extras?.trust?.judgeOfNextHandshake(sockets: easy.opener.pointee.opened)
+        let verifier = extras?.trust?.verifierOfNextHandshake(sockets: easy.opener.pointee.opened)
         verification =
-            if let judge {
-                Verification.watch(context: context) { judge.judge($0) }
+            if let verifier {
+                Verification.watch(context: context) { verifier.evaluate($0) }
             } else {
                 Verification.watch(context: context)
             }
-        return judge == nil || verification != nil
+        return verifier == nil || verification != nil
     }
 
-    /// Checks what the judge has decided about the server of a connection, new or reused.
+    /// Checks the verifier's decision about the server of a connection, new or reused.
     ///
     /// - Returns: Whether the request may be sent on it.
-    func isServerAccepted(_ easy: EasyHandle, _ judge: ServerVerifier) -> Bool {
+    func isServerAccepted(_ easy: EasyHandle, _ verifier: ServerVerifier) -> Bool {
         loop?.assertOnLoop()
         guard let connection = ccurl_get_ssl(easy.raw),
-            case .accepted(let isVerified) = Verification.of(connection)?.judgement
+            case .accepted(let isVerified) = Verification.of(connection)?.decision
         else {
-            failure = judge.error
+            failure = verifier.error
             return false
         }
         isServerVerified = isVerified

@@ -130,17 +130,17 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var currentRequest: HTTPRequest? { request }
 
     func cancel() {
-        visible.wish(.canceling)
+        visible.change(to: .canceling)
         loop?.post(.cancel(self))
     }
 
     func suspend() {
-        visible.wish(.suspended)
+        visible.change(to: .suspended)
         loop?.post(.suspend(self))
     }
 
     func resume() {
-        visible.wish(.running)
+        visible.change(to: .running)
         loop?.post(.resume(self))
     }
 

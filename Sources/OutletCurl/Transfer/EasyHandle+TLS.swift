@@ -72,47 +72,50 @@ extension EasyHandle {
 
     // MARK: For each transfer
 
-    /// Sets who verifies the server: libcurl with the configured authorities, or a judge.
+    /// Selects the verification of the server: libcurl's with the configured authorities, or that
+    /// of a ``ServerVerifier``.
     ///
-    /// A connection that a judge's policy has accepted is reused only with the same cipher list,
+    /// A connection that a verifier's policy has accepted is reused only with the same cipher list,
     /// and each policy has a list of its own.
     ///
-    /// - Parameter judge: `nil` for libcurl.
-    func applyTrust(_ judge: ServerVerifier?, _ settings: TransportSettings) {
-        guard judge != nil || policy != nil else { return applyAuthorities(settings) }
-        changeTrust(judge, settings)
+    /// - Parameter verifier: `nil` for libcurl.
+    func applyTrust(_ verifier: ServerVerifier?, _ settings: TransportSettings) {
+        guard verifier != nil || policy != nil else { return applyAuthorities(settings) }
+        changeTrust(verifier, settings)
     }
 
-    private func changeTrust(_ judge: ServerVerifier?, _ settings: TransportSettings) {
-        guard judge?.policy !== policy else { return }
-        policy = judge?.policy
+    private func changeTrust(_ verifier: ServerVerifier?, _ settings: TransportSettings) {
+        guard verifier?.policy !== policy else { return }
+        policy = verifier?.policy
         let ciphers = settings.configuration.tlsCipherList
-        set(CURLOPT_SSL_CIPHER_LIST, text: judge?.cipherList(of: ciphers) ?? ciphers)
-        guard judge != nil else {
+        set(CURLOPT_SSL_CIPHER_LIST, text: verifier?.cipherList(of: ciphers) ?? ciphers)
+        guard verifier != nil else {
             let verifies = settings.configuration.verifiesCertificates
             set(CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0)
             set(CURLOPT_SSL_VERIFYHOST, verifies ? 2 : 0)
             return applyAuthorities(settings)
         }
         set(CURLOPT_SSL_VERIFYPEER, 0)
-        // libcurl would otherwise overrule the judge, after the client certificate has been sent.
+        // libcurl would otherwise overrule the verifier, after the client certificate has been
+        // sent.
         set(CURLOPT_SSL_VERIFYHOST, 0)
-        // The judge has its own authorities, so libcurl need not read these.
+        // The verifier has its own authorities, so libcurl need not read these.
         hasAuthorities = false
         set(CURLOPT_CAINFO, text: nil)
         set(CURLOPT_CAPATH, text: nil)
     }
 
-    /// Sets who verifies an https proxy, on a handle that is marked, so reset after the transfer.
+    /// Selects the verification of an https proxy, on a handle that is marked and so reset after
+    /// the transfer.
     ///
-    /// - Parameter judge: `nil` for libcurl.
+    /// - Parameter verifier: `nil` for libcurl.
     /// - Throws: `TransferError` if there are no certificate authorities for libcurl.
     func applyProxyTrust(
-        _ judge: ServerVerifier?, _ settings: TransportSettings, _ proxy: SecureProxy
+        _ verifier: ServerVerifier?, _ settings: TransportSettings, _ proxy: SecureProxy
     ) throws(TransferError) {
-        if let judge {
+        if let verifier {
             let ciphers = settings.configuration.tlsCipherList
-            set(CURLOPT_PROXY_SSL_CIPHER_LIST, text: judge.cipherList(of: ciphers))
+            set(CURLOPT_PROXY_SSL_CIPHER_LIST, text: verifier.cipherList(of: ciphers))
             set(CURLOPT_PROXY_SSL_VERIFYPEER, 0)
             set(CURLOPT_PROXY_SSL_VERIFYHOST, 0)
             set(CURLOPT_PROXY_CAINFO, text: nil)

@@ -12,7 +12,8 @@ final class ServerVerifier {
     /// The error of the evaluator that has refused the server; `nil` if none has.
     private(set) var refusal: (any Error)?
 
-    /// Makes a judge; `nil` if the manager has no policy for the host, so that libcurl verifies it.
+    /// Makes a verifier; `nil` if the manager has no policy for the host, so that libcurl verifies
+    /// it.
     ///
     /// - Parameters:
     ///   - manager: The session's server trust manager.
@@ -31,7 +32,7 @@ final class ServerVerifier {
     }
 
     /// Evaluates what the server has sent in a handshake.
-    func judge(_ handshake: Handshake) -> Verification.Judgement {
+    func evaluate(_ handshake: Handshake) -> Verification.Decision {
         let trust = ServerTrust(
             host: host, port: port,
             sentCertificates: handshake.certificates.map { OutletTransport.Certificate($0) },
@@ -64,11 +65,12 @@ final class ServerVerifier {
     }
 }
 
-/// The judges of the servers that one transfer connects to over TLS: its own, and an https proxy.
+/// The verifiers of the servers that one transfer connects to over TLS: its own, and an https
+/// proxy.
 final class TransferTrust {
-    /// Judges the server; `nil` if libcurl verifies it, or without TLS.
+    /// Verifies the server; `nil` if libcurl verifies it, or without TLS.
     let server: ServerVerifier?
-    /// Judges the proxy; `nil` if libcurl verifies it, or without TLS.
+    /// Verifies the proxy; `nil` if libcurl verifies it, or without TLS.
     private(set) var proxy: ServerVerifier?
     /// Whether a connection starts with a handshake with an https proxy.
     private var hasSecureProxy = false
@@ -80,25 +82,25 @@ final class TransferTrust {
     }
 
     /// Records that the transfer goes through an https proxy.
-    func goesThroughProxy(judgedBy judge: ServerVerifier?) {
+    func goesThroughProxy(judgedBy verifier: ServerVerifier?) {
         hasSecureProxy = true
-        proxy = judge
+        proxy = verifier
     }
 
-    /// Returns the judge of the handshake that starts now; `nil` if libcurl verifies the
+    /// Returns the verifier of the handshake that starts now; `nil` if libcurl verifies the
     /// certificate.
     ///
-    /// libcurl does not say whose handshake it is. The first one on a new socket is the proxy's;
-    /// another one on the same socket is the server's, inside the tunnel.
+    /// libcurl does not report to which server a handshake belongs. The first one on a new socket
+    /// is the proxy's; another one on the same socket is the server's, inside the tunnel.
     ///
     /// - Parameter sockets: The number of sockets that the transfer's handle has opened so far.
-    func judgeOfNextHandshake(sockets: UInt32) -> ServerVerifier? {
+    func verifierOfNextHandshake(sockets: UInt32) -> ServerVerifier? {
         guard hasSecureProxy, socketsAtProxy != sockets else { return server }
         socketsAtProxy = sockets
         return proxy
     }
 
-    /// The judge that has refused a server of this transfer; `nil` if none has.
+    /// The verifier that has refused a server of this transfer; `nil` if none has.
     var refusing: ServerVerifier? {
         [server, proxy].lazy.compactMap(\.self).first { $0.refusal != nil }
     }

@@ -17,8 +17,8 @@ final class InnerTransfer: Sendable {
     private let course: Lock<State>
     private let visible = VisibleState()
 
-    /// The state that a new transfer has to take over.
-    struct Wishes {
+    /// The state in which a new transfer has to start.
+    struct InitialState {
         let reportsProgress: Bool
         let isSuspended: Bool
     }
@@ -35,31 +35,31 @@ final class InnerTransfer: Sendable {
 
     /// Begins a transfer, unless the task was cancelled.
     ///
-    /// - Parameter start: Starts the transfer; receives the state to take over.
+    /// - Parameter start: Starts the transfer in the given state.
     /// - Returns: Whether a transfer has begun.
-    func begin(_ start: (Wishes) -> any TransferTask) -> Bool {
-        let begun = course.withLock { state -> (number: Int, wishes: Wishes)? in
+    func begin(_ start: (InitialState) -> any TransferTask) -> Bool {
+        let begun = course.withLock { state -> (number: Int, initial: InitialState)? in
             guard !state.isCancelled else { return nil }
             state.task = nil
             state.isActive = true
             state.number += 1
             return (
                 state.number,
-                Wishes(reportsProgress: state.reportsProgress, isSuspended: state.isSuspended)
+                InitialState(reportsProgress: state.reportsProgress, isSuspended: state.isSuspended)
             )
         }
         guard let begun else { return false }
-        let task = start(begun.wishes)
+        let task = start(begun.initial)
         // Calls made while the transfer was being started had no transfer to act on.
         let (isCancelled, isSuspended, reportsProgress) = course.withLock { state in
             // The transfer may have ended, and another one may have begun.
             if state.isActive, state.number == begun.number { state.task = task }
             return (state.isCancelled, state.isSuspended, state.reportsProgress)
         }
-        if reportsProgress, !begun.wishes.reportsProgress { task.reportProgress() }
+        if reportsProgress, !begun.initial.reportsProgress { task.reportProgress() }
         if isCancelled {
             task.cancel()
-        } else if isSuspended || begun.wishes.isSuspended {
+        } else if isSuspended || begun.initial.isSuspended {
             settle(task)
         }
         return true
@@ -99,7 +99,7 @@ final class InnerTransfer: Sendable {
     ///
     /// - Returns: Whether no transfer is active; then the caller has to report the end.
     func cancel() -> Bool {
-        visible.wish(.canceling)
+        visible.change(to: .canceling)
         let (task, isActive) = course.withLock { state in
             state.isCancelled = true
             return (state.task, state.isActive)
@@ -109,7 +109,7 @@ final class InnerTransfer: Sendable {
     }
 
     func suspend() {
-        visible.wish(.suspended)
+        visible.change(to: .suspended)
         let task = course.withLock { state in
             state.isSuspended = true
             return state.task
@@ -118,7 +118,7 @@ final class InnerTransfer: Sendable {
     }
 
     func resume() {
-        visible.wish(.running)
+        visible.change(to: .running)
         let task = course.withLock { state in
             state.isSuspended = false
             return state.task

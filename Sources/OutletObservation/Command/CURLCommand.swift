@@ -64,12 +64,12 @@ struct CURLCommand {
 
     private var body: [String] {
         // curl adds its own `Content-Type` unless the field is removed.
-        let untold =
+        let removedType =
             request.headers["Content-Type"] == nil ? ["-H " + Self.quoted("Content-Type:")] : []
         switch request.body {
         case .none: return []
-        case .file(let path): return untold + ["--data-binary " + Self.quoted("@\(path)")]
-        case .stream: return untold + ["--data-binary @-"]
+        case .file(let path): return removedType + ["--data-binary " + Self.quoted("@\(path)")]
+        case .stream: return removedType + ["--data-binary @-"]
         case .data(let data):
             // A body with a content coding may contain secrets that redaction cannot find.
             let shown =
@@ -77,11 +77,11 @@ struct CURLCommand {
             // An argument cannot contain NUL.
             guard !shown.contains(0), let text = String(validating: shown, as: UTF8.self) else {
                 let encoded = shown.base64EncodedString()
-                return untold + ["--data-binary @<(echo \(encoded) | base64 -d)"]
+                return removedType + ["--data-binary @<(echo \(encoded) | base64 -d)"]
             }
             // `-d` reads a text with a leading `@` as the name of a file.
             let option = text.startsWithBytes(of: "@") ? "--data-raw " : "-d "
-            return untold + [option + Self.quoted(text, always: true)]
+            return removedType + [option + Self.quoted(text, always: true)]
         }
     }
 

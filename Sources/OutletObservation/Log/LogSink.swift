@@ -39,8 +39,8 @@ public struct LogSink: Sendable {
 private final class DescriptorWriter: Sendable {
     private let descriptor: Int32
     private let dropped = Lock(0)
-    /// How long to wait for a non-blocking descriptor, in milliseconds.
-    private static let patience: Int32 = 1000
+    /// How long to wait until a non-blocking descriptor is writable, in milliseconds.
+    private static let writeTimeout: Int32 = 1000
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
@@ -61,7 +61,7 @@ private final class DescriptorWriter: Sendable {
                 rest = rest.dropFirst(count)
             } else if count < 0, errno == EAGAIN {
                 var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                guard poll(&ready, 1, Self.patience) > 0 else { return false }
+                guard poll(&ready, 1, Self.writeTimeout) > 0 else { return false }
             } else if count >= 0 || errno != EINTR {
                 return false
             }

@@ -11,7 +11,7 @@ extension CheckSubject {
     /// - Parameters:
     ///   - host: The plugins.
     ///   - rounds: How often each server is evaluated.
-    func ask(_ host: PluginHost, judging rounds: Int = 1) {
+    func ask(_ host: PluginHost, rounds: Int = 1) {
         for plugin in host.plugins where plugin.hooks.contains(.serialize) {
             for (number, body) in Self.bodies.enumerated() {
                 report.step("\(plugin.id): serialize, body \(number + 1)")
@@ -25,11 +25,11 @@ extension CheckSubject {
             }
         }
         guard host.plugins.contains(where: { $0.hooks.contains(.trust) }) else { return }
-        let judge = host.trustDecider(behind: nil, verifies: false)
+        let decider = host.trustDecider(behind: nil, verifies: false)
         for round in 0..<rounds {
             for (number, server) in MadeServers.all.enumerated() {
                 report.step("trust, server \(number + 1), round \(round + 1)")
-                _ = try? judge?.policy(forHost: server.host, port: server.port)?.evaluate(server)
+                _ = try? decider?.policy(forHost: server.host, port: server.port)?.evaluate(server)
             }
         }
     }

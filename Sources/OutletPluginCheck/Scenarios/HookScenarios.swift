@@ -144,19 +144,19 @@ extension CheckSubject {
             return report.skip("no plugin says OUTLET_F_NONBLOCKING")
         }
         await send(30, through: host, watchedBy: observer, requests: requests)
-        ask(host, judging: 4)
+        ask(host, rounds: 4)
         await end(host)
         for (measured, usages) in used.withLock({ $0 })
         where quick.contains(measured.plugin) && !Self.unpromised.contains(measured.hook) {
-            judge(measured, usages)
+            reportWaits(measured, usages)
         }
     }
 
     /// Reports a hook that waited, or computed for over 5 ms, in more than half of its calls.
     ///
     /// Single waits are no violation: a page fault or a lock of the host can cause them. Hooks with
-    /// fewer than 5 calls are not judged.
-    private func judge(_ measured: MeasuredHook, _ usages: [cplugincheck_usage]) {
+    /// fewer than 5 calls are not checked.
+    private func reportWaits(_ measured: MeasuredHook, _ usages: [cplugincheck_usage]) {
         guard usages.count >= 5 else { return }
         let name = "\(measured.plugin): \(measured.hook.rawValue)"
         let waiting = usages.count { $0.waits > 0 }
@@ -227,7 +227,7 @@ extension CheckSubject {
             await send(20, through: host, watchedBy: observer, requests: requests)
             ask(host)
         }
-        await judge(.callFrees, before, "requests", 80)
+        await reportLeak(.callFrees, before, "requests", 80)
         await end(host)
     }
 

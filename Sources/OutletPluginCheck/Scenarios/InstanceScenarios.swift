@@ -95,7 +95,7 @@ extension CheckSubject {
             try await makeAndUnmake()
             rounds += 1
         }
-        await judge(.destroyFrees, before, "instances", rounds)
+        await reportLeak(.destroyFrees, before, "instances", rounds)
     }
 
     private func makeAndUnmake() async throws {
@@ -116,7 +116,7 @@ extension CheckSubject {
     ///   - before: The resources before the repetitions.
     ///   - what: A plural noun for the repetitions.
     ///   - count: The number of repetitions.
-    func judge(
+    func reportLeak(
         _ rule: PluginRule, _ before: (holdings: ProcessHoldings, bytes: UInt64), _ what: String,
         _ count: Int
     ) async {

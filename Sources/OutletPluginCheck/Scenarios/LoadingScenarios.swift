@@ -31,7 +31,7 @@ extension CheckSubject {
             let second = try duration { () throws(PluginLoadError) in
                 try note(file.askCode().changes)
             }
-            judge(loading: first - second)
+            reportLoadingTime(first - second)
         } catch {
             report.find(error.rule, error.fact)
         }
@@ -50,7 +50,7 @@ extension CheckSubject {
         return .now - start
     }
 
-    private func judge(loading duration: Duration) {
+    private func reportLoadingTime(_ duration: Duration) {
         // A scan has 100 ms. Only 3 s and more are a failure: no machine is that slow merely
         // because it is busy.
         guard duration > .milliseconds(100) else { return }

@@ -9,12 +9,12 @@ enum DownloadPlan: Equatable, Sendable {
     case whole
     /// The body is the rest of the content, and is appended to the file.
     case continued
-    /// The body is not the content but, for instance, an error text; it goes into a file of its
-    /// own, and the part stays as it is.
+    /// The body is not the content but, for example, an error text. It is written to a separate
+    /// file, and the part stays as it is.
     case aside
     /// Nothing is missing: the file is complete.
     case complete
-    /// The body does not match the part: the whole content is requested again.
+    /// The body does not continue the part: the whole content is requested again.
     case restart
 
     /// Decides what to do with a body.

@@ -5,7 +5,7 @@ import OutletTransport
 extension DownloadRequest {
     /// Validates the response with a closure, after the validators added before.
     ///
-    /// - Parameter validation: Called once for each attempt that brought a response and did not
+    /// - Parameter validation: Called once for each attempt that received a response and did not
     ///   fail before, when the file is at its destination. The first failure ends the validation,
     ///   and is the error that retriers get.
     ///
@@ -67,7 +67,7 @@ extension DownloadRequest {
         return MediaType.validate(types, response, isEmpty: size == 0)
     }
 
-    func judge() {
+    func validateFile() {
         let validators = download.withLock { $0.validators }
         let (request, response) = mutable.withLock {
             ($0.history.lastRequest, $0.attempt.response)

@@ -137,7 +137,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             request.headers.update(name: "If-Range", value: known.validator)
         }
         let file = if let part { part } else { try PartFile() }
-        _ = StalePartialFiles.clearedAway
+        _ = StalePartialFiles.removalOnce
         download.withLock { state in
             state.part = file
             state.offset = offset
@@ -234,7 +234,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         return next
     }
 
-    /// What is still missing after a transfer that brought a part; nothing if the transfer failed.
+    /// Returns what is still missing after a transfer that received a part of the content; nothing
+    /// if the transfer failed.
     private func partialRest(
         _ state: DownloadState, _ result: TransferResult
     ) -> DownloadState.Rest {
@@ -274,7 +275,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
                 state.aside = nil
                 if aside == nil { state.part = nil }
             }
-            // An error text was moved to the destination; the part is kept for another attempt.
+            // The body of an error response was moved to the destination; the part is kept for
+            // another attempt.
             if aside != nil { keepForLater() }
         case .failure(let error):
             mutable.withLock { $0.attempt.overrule(error) }
@@ -286,7 +288,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     private func place(
         _ file: PartFile, collected: Data?, response: HTTPResponse?
     ) throws(SessionError) -> URL {
-        // A destination that leaves the file where it is: it still gets the name of a finished one.
+        // A destination that is the file's present URL counts as none: the file then loses its
+        // extension `part`.
         let wanted = response.flatMap { destination?(file.url, $0) }
             .flatMap { $0.destinationURL == file.url ? nil : $0 }
         let (url, options) = wanted ?? Self.keep(file.url)
@@ -306,7 +309,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         (temporaryURL.deletingPathExtension(), .removePreviousFile)
     }
 
-    override func runValidators() { judge() }
+    override func runValidators() { validateFile() }
 
     override func reset(_ mutable: inout Mutable) {
         super.reset(&mutable)
@@ -323,7 +326,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             }
             return state
         }
-        // Left by an attempt that was to be retried, when no further attempt was made.
+        // The file of an attempt that was to be retried, if no further attempt was made.
         if let former = state.formerFile { try? FileManager.default.removeItem(at: former) }
         if !state.isMisplaced {
             state.aside?.remove()

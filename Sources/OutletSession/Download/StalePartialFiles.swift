@@ -8,11 +8,11 @@ import Glibc
 /// its part files behind.
 enum StalePartialFiles {
     /// How long after its last write a part file is kept, in seconds: a week.
-    static let patience: TimeInterval = 7 * 24 * 60 * 60
+    static let maximumAge: TimeInterval = 7 * 24 * 60 * 60
 
     /// Cleans the temporary directory, once per process, on a background queue.
-    static let clearedAway: Void = DispatchQueue.global(qos: .utility).async {
-        remove(from: FileManager.default.temporaryDirectory, lastWrittenBefore: .now - patience)
+    static let removalOnce: Void = DispatchQueue.global(qos: .utility).async {
+        remove(from: FileManager.default.temporaryDirectory, lastWrittenBefore: .now - maximumAge)
     }
 
     /// Removes this user's part files that were last written before `limit` and are not in use.

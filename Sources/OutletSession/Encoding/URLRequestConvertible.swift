@@ -34,7 +34,7 @@ public protocol URLRequestConvertible: Sendable {
     ///
     /// - Throws: Any error; the request fails with it inside
     ///   ``SessionError/createURLRequestFailed(error:)``, or with a ``SessionError`` as it is.
-    ///   Retriers are asked.
+    ///   Retriers are called.
     ///
     /// Thread: the session's request queue.
     func asURLRequest() throws -> HTTPRequest

@@ -23,7 +23,7 @@ extension SessionError {
         if case .explicitlyCancelled = self { true } else { false }
     }
 
-    /// Whether a text or components were not a URL.
+    /// Whether a text or components could not be converted to a URL.
     public var isInvalidURLError: Bool {
         if case .invalidURL = self { true } else { false }
     }
@@ -184,7 +184,7 @@ extension SessionError {
         return encoding
     }
 
-    /// The present place of a file that could not be moved; `nil` for other errors.
+    /// The present URL of a file that could not be moved; `nil` for other errors.
     public var sourceURL: URL? {
         guard case .downloadedFileMoveFailed(_, let source, _) = self else { return nil }
         return source

@@ -11,7 +11,7 @@ public indirect enum SessionError: Error, Sendable {
     case downloadedFileMoveFailed(error: any Error, source: URL, destination: URL)
     /// The request was cancelled with `cancel()`.
     case explicitlyCancelled
-    /// A text or components are not a URL.
+    /// A text or components cannot be converted to a URL.
     case invalidURL(url: any URLConvertible)
     /// A multipart body could not be encoded.
     case multipartEncodingFailed(reason: MultipartEncodingFailureReason)

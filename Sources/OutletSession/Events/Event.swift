@@ -112,7 +112,14 @@ extension Event {
         /// The result of the validator.
         public let result: Request.ValidationResult
 
-        /// Makes a value.
+        /// Makes a result, for example for tests of monitors.
+        ///
+        /// - Parameters:
+        ///   - request: The request, as adapted; `nil` if it is not known.
+        ///   - response: The response that was validated.
+        ///   - data: The body of a data request; `nil` for other requests, and without a body.
+        ///   - fileURL: The file of a download; `nil` for other requests, and without a file.
+        ///   - result: The result of the validator.
         public init(
             request: HTTPRequest?, response: HTTPResponse, data: Data? = nil, fileURL: URL? = nil,
             result: Request.ValidationResult

@@ -30,7 +30,7 @@ struct PendingAdaptation {
     let remaining: ArraySlice<any RequestAdapter>
 }
 
-/// Calls adapters and retriers one after the other, each with a time limit.
+/// Calls of adapters and retriers, one after the other, each with a time limit.
 extension Request {
     /// Adapts a request with each adapter in turn, up to the first that fails or answers later.
     ///

@@ -6,7 +6,8 @@ import OutletTransport
 ///
 /// Part of a request's state, protected by its lock.
 struct Attempt: ~Copyable, Sendable {
-    /// The request that is ready to be sent, made by the application and the session's settings.
+    /// The request that is ready to be sent: the application's, with the session's settings
+    /// applied.
     ///
     /// Without the changes of layers: those apply to one hop only.
     private(set) var prepared: HTTPRequest?
@@ -14,7 +15,7 @@ struct Attempt: ~Copyable, Sendable {
     private(set) var response: HTTPResponse?
     /// Why the request failed.
     private(set) var error: SessionError?
-    /// The outcome of the attempt; `nil` until it is over.
+    /// The outcome of the attempt; `nil` until the attempt has ended.
     private(set) var outcome: AttemptOutcome?
     /// Whether the current transfer reads a local file.
     private(set) var readsFile = false

@@ -28,7 +28,7 @@ public class DataRequest: Request, @unchecked Sendable {
 
     /// Validates the response with a closure, after the validators added before.
     ///
-    /// - Parameter validation: Called once for each attempt that brought a response and did not
+    /// - Parameter validation: Called once for each attempt that received a response and did not
     ///   fail before. The first failure ends the validation, and is the error that retriers get.
     ///
     /// Thread: the request's finishing queue (see ``Request``).

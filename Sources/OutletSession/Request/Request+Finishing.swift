@@ -100,7 +100,7 @@ extension Request: TransferHandler {
         mutable.withLock { $0.attempt.fail(error) }
     }
 
-    /// Ends an attempt that failed before its transfer: asks the retriers, or finishes.
+    /// Ends an attempt that failed before its transfer: calls the retriers, or finishes.
     func fail(with error: SessionError, attempt: Int, mayRetry: Bool) {
         let isMine = mutable.withLock { mutable in
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return false }

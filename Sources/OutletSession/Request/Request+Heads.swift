@@ -24,7 +24,7 @@ extension EarlyResponseRequest {
                 _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
             ) -> Void
     ) -> Self {
-        judgeResponses(.init(queue: queue, body: handler))
+        setDispositionHandler(.init(queue: queue, body: handler))
         return self
     }
 
@@ -55,7 +55,7 @@ extension EarlyResponseRequest {
         perform handler:
             @escaping @Sendable (_ response: HTTPResponse) async -> ResponseDisposition
     ) -> Self {
-        judgeResponses(inTask: handler)
+        setDispositionHandler(inTask: handler)
         return self
     }
 
@@ -67,7 +67,7 @@ extension EarlyResponseRequest {
     public func onHTTPResponse(
         perform handler: @escaping @Sendable (_ response: HTTPResponse) async -> Void
     ) -> Self {
-        judgeResponses { response in
+        setDispositionHandler { response in
             await handler(response)
             return .allow
         }

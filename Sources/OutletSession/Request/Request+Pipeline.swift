@@ -270,16 +270,16 @@ extension Request {
     /// Loops until the wanted state is unchanged after the call: a concurrent `suspend()` and
     /// `resume()` may reach the transfer in the wrong order.
     func settle(_ task: any TransferTask) {
-        var done: RequestMachine.TransferWish?
+        var done: RequestMachine.WantedTransferState?
         while true {
-            let wish = mutable.withLock { $0.machine.transferWish }
-            guard done != wish else { return }
-            switch wish {
+            let wanted = mutable.withLock { $0.machine.wantedTransferState }
+            guard done != wanted else { return }
+            switch wanted {
             case .run: task.resume()
             case .wait: task.suspend()
             case .none: break
             }
-            done = wish
+            done = wanted
         }
     }
 

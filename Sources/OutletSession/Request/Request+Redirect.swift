@@ -4,7 +4,7 @@ import OutletHTTP
 import OutletTransport
 
 extension Request {
-    /// Follows a redirect, or asks the redirect handler.
+    /// Follows a redirect, or calls the redirect handler.
     ///
     /// - Returns: `false` if the redirect is the response; `true` if this method continues or ends
     ///   the attempt.
@@ -90,7 +90,7 @@ extension Request {
     /// Takes a redirect as the response after its handler or a plugin decided so.
     private func take(_ hop: Hop) {
         notifyLateHead(hop.response, of: hop.task)
-        judgeLate(hop.response) { $0.conclude(hop.task, hop.result, turn: nil) }
+        requestLateDisposition(of: hop.response) { $0.conclude(hop.task, hop.result, turn: nil) }
     }
 
     /// The decision of a redirect handler.
@@ -142,7 +142,7 @@ extension Request {
         core.requestQueue.async { [next] in self.decide(next, with: deciders[...], after: hop) }
     }
 
-    /// Asks the deciders about a redirect, one after the other.
+    /// Calls the deciders for a redirect, one after the other.
     private func decide(
         _ next: HTTPRequest, with deciders: ArraySlice<any RedirectDecider>, after hop: Hop
     ) {
@@ -173,7 +173,7 @@ extension Request {
         if let abandon { wait.onAbandon(abandon) }
     }
 
-    /// Asks the adapters that are redirect guards about a hop, then sends it.
+    /// Calls the adapters that are redirect guards for a hop, then sends it.
     private func ask(_ next: HTTPRequest, after hop: Hop) {
         let guards =
             hasInterceptors

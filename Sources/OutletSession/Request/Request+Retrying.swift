@@ -49,7 +49,7 @@ extension Request {
         }
     }
 
-    /// Asks the retriers on the root queue, or at once with inline delivery.
+    /// Calls the retriers on the root queue, or at once with inline delivery.
     ///
     /// The next attempt starts on the same serial queue, so that a retrier which changes its state
     /// after calling its completion has changed it before its own adapter is called.

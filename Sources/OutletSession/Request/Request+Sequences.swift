@@ -75,11 +75,12 @@ extension Request {
         }
     }
 
-    func judgeResponses(
+    func setDispositionHandler(
         inTask handler: @escaping @Sendable (HTTPResponse) async -> ResponseDisposition
     ) {
-        judgeResponses(
-            RequestObservers.Judge(queue: core.requestQueue) { response, completionHandler in
+        setDispositionHandler(
+            RequestObservers.DispositionHandler(queue: core.requestQueue) {
+                response, completionHandler in
                 Task { completionHandler(await handler(response)) }
             })
     }

@@ -53,12 +53,18 @@ extension Request {
 
     // MARK: The head of a response
 
-    func judgeResponses(_ judge: RequestObservers.Judge) {
+    func setDispositionHandler(_ handler: RequestObservers.DispositionHandler) {
         watchesHeads = true
-        mutable.withLock { $0.watched().response = judge }
+        mutable.withLock { $0.watched().response = handler }
     }
 
-    /// Passes a chunk of the body on, for requests that get the body in chunks.
+    /// Delivers a chunk of the body, for requests that receive it in chunks.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - chunk: The decoded bytes, valid until this returns.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
+    /// - Returns: Whether to continue, or to pause until the handlers have processed enough bytes.
     ///
     /// Thread: the transport's.
     public func transfer(
@@ -70,6 +76,13 @@ extension Request {
     }
 
     /// Reports the head of a response, and decides whether to read the body.
+    ///
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - head: The head: an interim one (1xx), or the final one.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
+    /// - Returns: Whether to continue, to pause while a closure decides, or to deliver the body
+    ///   elsewhere because the response may be a redirect.
     ///
     /// Thread: the transport's.
     public func transfer(
@@ -83,7 +96,7 @@ extension Request {
         guard watchesHeads || head.isRedirect else { return .proceed }
         let fate = redirectStep(of: head, from: task)
         let calls = mutable.withLock { mutable in
-            mutable.observers?.isPassingBy = fate != .response
+            mutable.observers?.isRedirectBody = fate != .response
             mutable.redirectBody = fate == .redirect ? DroppedBody() : nil
             return keep(task, &mutable)
         }
@@ -95,29 +108,33 @@ extension Request {
         }
     }
 
-    /// Asks the `onHTTPResponse` closure whether to read the body; pauses the transfer meanwhile.
-    func judge(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
-        let (judge, streams, attempt) = mutable.withLock { mutable in
+    /// Calls the `onHTTPResponse` closure, which decides whether to read the body; pauses the
+    /// transfer meanwhile.
+    func requestDisposition(of head: HTTPResponse, from task: any TransferTask) -> TransferDecision
+    {
+        let (handler, streams, attempt) = mutable.withLock { mutable in
             mutable.attempt.receive(head)
-            let judge = mutable.observers?.response
-            if judge != nil { mutable.machine.hold(.judgement) }
-            return (judge, mutable.observers?.responseStreams ?? [], mutable.machine.attempt)
+            let handler = mutable.observers?.response
+            if handler != nil { mutable.machine.hold(.judgement) }
+            return (handler, mutable.observers?.responseStreams ?? [], mutable.machine.attempt)
         }
         for stream in streams { stream.yield(head) }
-        guard let judge else { return .proceed }
-        ask(judge, head) { $0.release(.judgement, of: task, attempt: attempt) }
+        guard let handler else { return .proceed }
+        ask(handler, head) { $0.release(.judgement, of: task, attempt: attempt) }
         return .pause
     }
 
-    /// Asks the `onHTTPResponse` closure after the body was received, as for redirects not
-    /// followed.
-    func judgeLate(_ head: HTTPResponse, then goOn: @escaping @Sendable (Request) -> Void) {
-        let (judge, streams) = mutable.withLock { mutable in
+    /// Calls the `onHTTPResponse` closure after the body was received, as for redirects that are
+    /// not followed.
+    func requestLateDisposition(
+        of head: HTTPResponse, then goOn: @escaping @Sendable (Request) -> Void
+    ) {
+        let (handler, streams) = mutable.withLock { mutable in
             (mutable.observers?.response, mutable.observers?.responseStreams ?? [])
         }
         for stream in streams { stream.yield(head) }
-        guard let judge else { return goOn(self) }
-        ask(judge, head, goOn)
+        guard let handler else { return goOn(self) }
+        ask(handler, head, goOn)
     }
 
     /// Calls a closure with a completion that references the request weakly.
@@ -125,12 +142,12 @@ extension Request {
     /// The request retains the closure, which may store the completion: a strong reference would be
     /// a cycle. The session retains the request until the completion is called.
     private func ask(
-        _ judge: RequestObservers.Judge, _ head: HTTPResponse,
+        _ handler: RequestObservers.DispositionHandler, _ head: HTTPResponse,
         _ goOn: @escaping @Sendable (Request) -> Void
     ) {
         let answered = OnceFlag()
-        core.call(on: judge.queue) {
-            judge.body(head) { [weak self] disposition in
+        core.call(on: handler.queue) {
+            handler.body(head) { [weak self] disposition in
                 guard answered.claim(), let self else { return }
                 if disposition == .cancel { cancel() }
                 goOn(self)

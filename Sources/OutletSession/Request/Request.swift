@@ -229,7 +229,7 @@ public class Request: @unchecked Sendable {
     ///
     /// Thread: the transport's. Called only if ``watchesHeads`` is set.
     func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
-        judge(head, from: task)
+        requestDisposition(of: head, from: task)
     }
 
     /// Processes a chunk of the body.

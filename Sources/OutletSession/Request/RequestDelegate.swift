@@ -22,7 +22,8 @@ public protocol RequestDelegate: AnyObject, Sendable {
     /// - Parameter request: A request of this session; one of another session is ignored.
     func cleanup(after request: Request)
 
-    /// Asks the session's retriers, then the request's own, whether to retry after an error.
+    /// Calls the session's retriers, then the request's own, to decide about a retry after an
+    /// error.
     ///
     /// - Parameters:
     ///   - request: The failed request.
@@ -33,9 +34,9 @@ public protocol RequestDelegate: AnyObject, Sendable {
         for request: Request, dueTo error: SessionError,
         completion: @escaping @Sendable (RetryResult) -> Void)
 
-    /// Retries a request whose retriers are being asked, in place of their answer.
+    /// Retries a request whose retriers are being called, in place of their decision.
     ///
-    /// Has no effect on a request that is not asking retriers, or was cancelled.
+    /// Has no effect on a request whose retriers are not being called, or that was cancelled.
     ///
     /// - Parameters:
     ///   - request: The failed request; one of another session is ignored.
@@ -63,7 +64,7 @@ extension Session: RequestDelegate {
         if core.unregister(request) { core.endDraining() }
     }
 
-    /// Asks the retriers, on ``rootQueue``.
+    /// Calls the retriers, on ``rootQueue``.
     ///
     /// - Parameters:
     ///   - request: The failed request.
@@ -80,7 +81,7 @@ extension Session: RequestDelegate {
         }
     }
 
-    /// Retries a request whose retriers are being asked; ignores one of another session.
+    /// Retries a request whose retriers are being called; ignores one of another session.
     ///
     /// - Parameters:
     ///   - request: The failed request; one of another session is ignored.

@@ -46,7 +46,7 @@ struct RequestMachine: Sendable {
     private(set) var redirects = 0
     /// Why the transfer is paused besides `suspend()`.
     private(set) var holds: TransferHolds = []
-    /// Whether a retrier is being asked about a serializer's failure.
+    /// Whether a retrier is being called for a serializer's failure.
     private(set) var isConsulting = false
 
     /// Whether the attempt is the current one and in this phase, so that its results count.
@@ -114,7 +114,7 @@ struct RequestMachine: Sendable {
     ///   cancel.
     mutating func proceed() -> Int? {
         guard phase == .intercepting, state != .cancelled else { return nil }
-        forgetTransfer()
+        resetTransfer()
         attempt += 1
         phase = .settingUp
         return attempt
@@ -148,15 +148,15 @@ struct RequestMachine: Sendable {
     }
 
     /// The wanted state of the current transfer.
-    enum TransferWish: Equatable, Sendable {
+    enum WantedTransferState: Equatable, Sendable {
         case run
         case wait
-        /// Neither: it is on hold, or is to end.
+        /// Unchanged: the transfer is on hold, or is about to end.
         case none
     }
 
     /// The wanted state of the current transfer.
-    var transferWish: TransferWish {
+    var wantedTransferState: WantedTransferState {
         switch state {
         case .resumed: holds.isEmpty ? .run : .none
         case .suspended: .wait
@@ -180,7 +180,7 @@ struct RequestMachine: Sendable {
     }
 
     /// Resets the state of the transfer for another attempt.
-    private mutating func forgetTransfer() {
+    private mutating func resetTransfer() {
         redirects = 0
         holds = []
     }
@@ -192,17 +192,17 @@ struct RequestMachine: Sendable {
         return true
     }
 
-    /// A retrier asks for another attempt, after an attempt or a serialization failure.
+    /// A retrier requests another attempt, after an attempt or a serialization failure.
     mutating func willRetry(attempt: Int) -> Bool {
         guard self.attempt == attempt, phase == .evaluating || phase == .finishing,
             state != .cancelled
         else { return false }
         phase = .waitingToRetry
-        forgetTransfer()
+        resetTransfer()
         return true
     }
 
-    /// Retriers are about to be asked about a serialization failure.
+    /// Retriers are about to be called for a serialization failure.
     mutating func beginConsulting() {
         isConsulting = state != .cancelled && phase == .finishing
     }

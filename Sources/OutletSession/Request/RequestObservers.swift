@@ -16,8 +16,8 @@ final class RequestObservers: @unchecked Sendable {
         let body: @Sendable (Value) -> Void
     }
 
-    /// A closure that decides whether to read a body.
-    struct Judge: Sendable {
+    /// A closure that decides whether to read the body of a response.
+    struct DispositionHandler: Sendable {
         /// The session's callback queue if `nil`.
         let queue: DispatchQueue?
         let body:
@@ -47,7 +47,7 @@ final class RequestObservers: @unchecked Sendable {
     var trailers: HTTPHeaders?
     /// The result of a transfer that is reported to monitors after its file was moved.
     var unreportedEnd: TransferResult?
-    var response: Judge?
+    var response: DispositionHandler?
     var responseStreams: [StreamBuffer<HTTPResponse>] = []
 
     var uploadProgress = Channel<TransferProgress>()
@@ -57,7 +57,7 @@ final class RequestObservers: @unchecked Sendable {
     /// Whether the transport has to count bytes.
     var wantsProgress = false
     /// Whether the current body is that of a redirect, and so not reported as progress.
-    var isPassingBy = false
+    var isRedirectBody = false
     /// Delays completion handlers until progress closures have returned.
     var progressOrder = ProgressOrder()
     private(set) var uploaded = TransferProgress()
@@ -100,7 +100,7 @@ final class RequestObservers: @unchecked Sendable {
             uploaded = up
             calls.append(call(uploadProgress, up, of: request))
         }
-        guard !isPassingBy, counts.received > 0 else { return calls }
+        guard !isRedirectBody, counts.received > 0 else { return calls }
         let expected = counts.expectedToReceive
         let down = TransferProgress(
             completedUnitCount: offset + counts.received,
@@ -174,7 +174,7 @@ final class RequestObservers: @unchecked Sendable {
         let urlRequest: Observer<HTTPRequest>?
         let task: Observer<any TransferTask>?
         let informational: Observer<HTTPResponse>?
-        let response: Judge?
+        let response: DispositionHandler?
         let progress: [Observer<TransferProgress>?]
     }
 
@@ -202,7 +202,7 @@ final class RequestObservers: @unchecked Sendable {
     func reset() {
         uploaded = TransferProgress()
         downloaded = TransferProgress()
-        isPassingBy = false
+        isRedirectBody = false
         informationalResponses = []
         trailers = nil
     }

@@ -21,7 +21,7 @@ struct ResponseHandler: Sendable {
 
     /// A serialized value or a failure.
     struct Serialized: Sendable {
-        /// Why serialization failed; retriers are asked about it.
+        /// Why serialization failed; retriers are called with it.
         let failure: SessionError?
         /// Delivers the value, or the given error in its place.
         let deliver: @Sendable (SessionError?) -> Void
@@ -39,7 +39,7 @@ struct ResponseHandler: Sendable {
 }
 
 extension ResponseHandler.Serialized {
-    /// A response without serialization: retriers were asked about its error at the end of the
+    /// A response without serialization: retriers were called with its error at the end of the
     /// transfer.
     init<Response: SerializableResponse>(
         unserialized response: Response, _ completion: @escaping @Sendable (Response) -> Void

@@ -8,7 +8,7 @@ public protocol UploadableConvertible: Sendable {
     ///
     /// - Throws: Any error; the request fails with it inside
     ///   ``SessionError/createUploadableFailed(error:)``, or with a ``SessionError`` as it is.
-    ///   Retriers are asked.
+    ///   Retriers are called.
     ///
     /// Thread: the session's request queue; after an adapter that completes asynchronously, the
     /// thread on which it completes.

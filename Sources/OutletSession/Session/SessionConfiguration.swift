@@ -87,7 +87,7 @@ public struct SessionConfiguration: Sendable {
         set { cookieChoice = .given(newValue) }
     }
     private var cookieChoice = StorageChoice<CookieStorage>.own(nil)
-    /// From which servers cookies are accepted; the storage's own policy applies too.
+    /// Which servers' cookies are stored; the storage's own policy applies too.
     public var httpCookieAcceptPolicy: CookieAcceptPolicy = .always
     /// Whether stored cookies are sent; `true` by default.
     ///

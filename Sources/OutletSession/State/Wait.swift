@@ -1,6 +1,6 @@
 import OutletTransport
 
-/// A wait for one answer, which can time out or be called off.
+/// A wait for one answer, which can time out or be cancelled.
 ///
 /// The first of ``answer(_:)``, the deadline and ``cancel(_:)`` ends the wait; the others have no
 /// effect.
@@ -22,8 +22,8 @@ final class Wait<Answer: Sendable>: PendingWait {
     ///
     /// - Parameters:
     ///   - deadlines: Runs the time limit.
-    ///   - cancelledAnswer: Makes the answer when the wait is called off; if `nil`, `completion` is not
-    ///     called then.
+    ///   - cancelledAnswer: Makes the answer when the wait is cancelled; if `nil`, `completion` is
+    ///     not called then.
     ///   - completion: Called with the answer, at most once, on the thread that ends the wait.
     init(
         _ deadlines: Deadlines, cancelledAnswer: (@Sendable (SessionError) -> Answer)? = nil,

@@ -6,7 +6,7 @@ extension DataStreamRequest {
     /// Called when the body has been received: handlers have got pieces of a refused response by
     /// then. To check the head before the body, use `onHTTPResponse(on:perform:)`.
     ///
-    /// - Parameter validation: Called once for each attempt that brought a response and did not
+    /// - Parameter validation: Called once for each attempt that received a response and did not
     ///   fail before. The first failure ends the validation, and is the error that retriers get.
     ///
     /// Thread: the request's finishing queue (see ``Request``).

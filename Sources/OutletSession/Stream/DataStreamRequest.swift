@@ -137,7 +137,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         guard core.collectsStreams || stream.withLock({ $0.collected != nil }), error == nil,
             let response
         else { return finish(at: place) }
-        judgeLate(response) { request in
+        requestLateDisposition(of: response) { request in
             guard let request = request as? DataStreamRequest else { return }
             if !request.isCancelled { request.offerCollected(from: request.lastTask) }
             request.onFinishingQueue { request.finish(at: $0) }

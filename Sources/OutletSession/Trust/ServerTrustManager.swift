@@ -1,19 +1,23 @@
 public import OutletTransport
 
-/// Which evaluator decides about which host.
+/// Selects the evaluator for each host.
 ///
 /// A subclass must restate `@unchecked Sendable`.
 open class ServerTrustManager: ServerTrustDeciding, @unchecked Sendable {
-    // because nothing here changes after `init` but what a lock guards.
+    // because everything is constant except `chosen`, which has its own lock.
 
-    /// Whether a host without an evaluator is refused; if not, it is checked as usual.
+    /// Whether a host without an evaluator is refused; if not, the transport's own checks decide.
     public let allHostsMustBeEvaluated: Bool
-    /// Evaluators by host: `example.com`, `example.com:8443`, `*.example.com` for one label before
-    /// it, `**.example.com` for any number; the most precise counts.
+    /// Evaluators by host: `example.com`, `example.com:8443`, `*.example.com` for subdomains of one
+    /// label, `**.example.com` for all subdomains.
+    ///
+    /// An entry with a port comes before all entries without one, a name before a pattern, and a
+    /// longer pattern before a shorter one.
     public let evaluators: [String: any ServerTrustEvaluating]
 
     private let table: HostTable<ServerTrustPolicy>
-    /// What a subclass has chosen lately, kept so that its connections are used again.
+    /// The policies of the evaluators that a subclass returned last, kept so that connections
+    /// accepted by them are reused.
     private let chosen = Lock<[ServerTrustPolicy]>([])
     private static let chosenLimit = 64
 
@@ -21,7 +25,7 @@ open class ServerTrustManager: ServerTrustDeciding, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - allHostsMustBeEvaluated: Whether a host without an evaluator is refused.
-    ///   - evaluators: By host; see ``evaluators``.
+    ///   - evaluators: The evaluators by host; see ``evaluators``.
     public init(
         allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]
     ) {
@@ -30,20 +34,20 @@ open class ServerTrustManager: ServerTrustDeciding, @unchecked Sendable {
         table = HostTable(evaluators.mapValues { ServerTrustPolicy.of($0) })
     }
 
-    /// The evaluator for a host; `nil` to check it as usual.
+    /// Returns the evaluator for a host; `nil` for the transport's own checks.
     ///
     /// - Parameter host: The host's name, or IP address, in the request's URL.
     /// - Throws: ``SessionError/ServerTrustFailureReason/noRequiredEvaluator(host:)``.
     ///
-    /// Thread: any. Must not block. Asked for each transfer, and the evaluator for each connection.
+    /// Thread: any. Must not block. Called for each transfer; the evaluator is called for each new
+    /// connection.
     open func serverTrustEvaluator(forHost host: String) throws -> (any ServerTrustEvaluating)? {
         if let policy = table.value(forHost: host) { return policy.evaluator }
         guard allHostsMustBeEvaluated else { return nil }
         throw noEvaluator(for: host)
     }
 
-    /// The evaluator for a host at a port; unless there is one for just that port, that of the
-    /// host.
+    /// Returns the evaluator for a host and port; without one for the port, that of the host.
     ///
     /// - Parameters:
     ///   - host: The host's name, or IP address, in the request's URL.
@@ -56,15 +60,16 @@ open class ServerTrustManager: ServerTrustDeciding, @unchecked Sendable {
         return try serverTrustEvaluator(forHost: host)
     }
 
-    /// Who decides about a server, an https proxy among them; `nil` to check it as usual.
+    /// Returns the policy that evaluates a server or an https proxy; `nil` for the transport's own
+    /// checks.
     ///
-    /// For transports: they ask for each transfer, and let the policy judge each new connection.
+    /// For transports, which call this for each transfer, and the policy for each new connection.
     ///
     /// - Parameters:
-    ///   - host: The host as it is connected to, without brackets.
+    ///   - host: The host's name or IP address, without brackets.
     ///   - port: The port.
     ///
-    /// Thread: any. Calls the code of a subclass, so not under a lock.
+    /// Thread: any. Calls the method of a subclass, so do not call this while holding a lock.
     public final func policy(forHost host: String, port: Int) -> ServerTrustPolicy? {
         if type(of: self) == ServerTrustManager.self {
             if let policy = table.value(forHost: host, exactPort: port) { return policy }

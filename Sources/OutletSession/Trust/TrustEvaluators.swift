@@ -37,7 +37,7 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating, Equatable {
         policies = evaluators.map { ServerTrustPolicy.of($0) }
     }
 
-    /// Equal evaluators in the same order.
+    /// Whether both have equal evaluators in the same order.
     public static func == (a: CompositeTrustEvaluator, b: CompositeTrustEvaluator) -> Bool {
         a.policies.map(\.number) == b.policies.map(\.number)
     }

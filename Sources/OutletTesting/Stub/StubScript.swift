@@ -109,10 +109,10 @@ final class StubScript: TransferScript, @unchecked Sendable {
             let policy = job.serverTrustManager?.policy(forHost: trust.host, port: trust.port)
         else { return true }
         do throws {
-            transfer.judgeServer(try policy.evaluate(trust))
+            transfer.noteServer(isVerified: try policy.evaluate(trust))
             return true
         } catch {
-            transfer.judgeServer(false, refusal: error)
+            transfer.noteServer(isVerified: false, refusal: error)
         }
         transfer.finish(
             TransferError(

@@ -78,17 +78,17 @@ final class StubSocket: WebSocketConnection {
     var currentRequest: HTTPRequest? { job.request }
 
     func cancel() {
-        visible.wish(.canceling)
+        visible.change(to: .canceling)
         queue.async { self.finish(.cancelled) }
     }
 
     func suspend() {
-        visible.wish(.suspended)
+        visible.change(to: .suspended)
         queue.async { self.locked.withLock { $0.isSuspended = true } }
     }
 
     func resume() {
-        visible.wish(.running)
+        visible.change(to: .running)
         queue.async {
             self.locked.withLock { $0.isSuspended = false }
             self.goOn()
@@ -107,7 +107,7 @@ final class StubSocket: WebSocketConnection {
     }
 
     func close(code: WebSocketCloseCode, reason: Data?) {
-        visible.wish(.canceling)
+        visible.change(to: .canceling)
         queue.async { [self] in
             guard locked.withLock({ $0.stage }) == .open else { return finish(.cancelled) }
             locked.withLock { $0.isSuspended = false }

@@ -3,12 +3,11 @@
 /// The policy is applied to the address of each connection, after the host name was resolved, so a
 /// name that resolves differently the next time (DNS rebinding) cannot bypass it. If a name has
 /// several addresses, those that are not allowed are skipped. The policy also applies to redirects,
-/// to WebSockets, and to open connections of another session with the same transport.
+/// to WebSockets, and to open connections that another session made on the same transport.
 ///
 /// The configured proxy and the configured Unix socket are exempt. Through a proxy, only IP
 /// addresses in URLs can be checked. Host names are refused, unless the policy is ``any`` or
 /// ``isEnforcedByProxy`` is set.
-///
 ///
 /// ```swift
 /// configuration.addressPolicy = .publicOnly

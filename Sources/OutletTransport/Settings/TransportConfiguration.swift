@@ -58,7 +58,6 @@ public struct TransportConfiguration: Sendable {
     /// and cookies, and ``addressPolicy`` applies to these addresses too. A proxy resolves names
     /// itself.
     ///
-    ///
     /// ```swift
     /// configuration.staticAddresses = ["api.example.com:443": ["10.0.0.5", "2001:db8::5"]]
     /// ```

@@ -50,7 +50,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     private var isObserverBusy = false
     /// Whether the observer has received the end of the body.
     private var isEndObserved = false
-    /// Whether the server was verified; set by ``judgeServer(_:refusal:)``.
+    /// Whether the server was verified; set by ``noteServer(isVerified:refusal:)``.
     package private(set) var isServerVerified = true
     /// Where the response comes from.
     package let source: ResponseSource
@@ -85,7 +85,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         delivery = job.delivery
         reportsProgress = job.reportsProgress
         observer = job.bodyObserver
-        if isSuspended { visible.wish(.suspended) }
+        if isSuspended { visible.change(to: .suspended) }
     }
 
     /// Starts a transfer with a known result, as if it came from a network.
@@ -136,18 +136,18 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     }
 
     package func cancel() {
-        visible.wish(.canceling)
+        visible.change(to: .canceling)
         perform { $0.finish(.cancelled) }
     }
 
     package func suspend() {
-        visible.wish(.suspended)
+        visible.change(to: .suspended)
         perform { $0.isSuspended = true }
     }
 
     /// Takes effect on the queue, hence after a handler call in progress that returns `pause`.
     package func resume() {
-        visible.wish(.running)
+        visible.change(to: .running)
         perform { transfer in
             transfer.isSuspended = false
             transfer.script.play(transfer)
@@ -185,7 +185,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
 
     /// Whether the script must call `notify` with the pieces of the body: for the handler, or for
     /// an observer.
-    package var takesPieces: Bool { delivery == .chunks || observer != nil }
+    package var needsPieces: Bool { delivery == .chunks || observer != nil }
 
     /// Passes a head, interim or final, to the handler and applies its decision.
     package func notify(_ head: HTTPResponse) {
@@ -239,7 +239,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
 
     /// Sets whether the server was verified; with an error, reports to the handler that it was
     /// refused.
-    package func judgeServer(_ isVerified: Bool, refusal: (any Error)? = nil) {
+    package func noteServer(isVerified: Bool, refusal: (any Error)? = nil) {
         isServerVerified = isVerified
         if let refusal { handler?.transfer(self, didRefuseServer: refusal) }
     }
@@ -282,7 +282,7 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
 
     private let known: TransferResult
     private let body: Data
-    private var isHeadTold = false
+    private var isHeadDelivered = false
     private var offset = 0
     /// Whether everything but the end was delivered.
     private var isEnding = false
@@ -297,12 +297,12 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
 
     func play(_ transfer: PlayedTransfer) {
         while transfer.mayGoOn, !isEnding {
-            guard isHeadTold else {
-                isHeadTold = true
+            guard isHeadDelivered else {
+                isHeadDelivered = true
                 if let head = known.response { transfer.notify(head) }
                 continue
             }
-            guard transfer.takesPieces, offset < body.count else {
+            guard transfer.needsPieces, offset < body.count else {
                 return notifyRest(to: transfer)
             }
             let piece = body.dropFirst(offset).prefix(Self.pieceSize)
@@ -314,7 +314,7 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
 
     func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult {
         if let error {
-            return TransferResult(response: isHeadTold ? known.response : nil, error: error)
+            return TransferResult(response: isHeadDelivered ? known.response : nil, error: error)
         }
         var result = placed ?? known
         if case .chunks = delivery { result.body = nil }

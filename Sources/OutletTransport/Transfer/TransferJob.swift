@@ -48,7 +48,7 @@ public struct TransferJob: Sendable {
         get { answers?.value.addressPolicy }
         set { if newValue != nil || answers != nil { change { $0.addressPolicy = newValue } } }
     }
-    /// Decides whether the response is stored in a cache; `nil` for the cache's own handler.
+    /// Decides whether the response is stored in a cache; `nil` for the handler of the cache layer.
     public var cachedResponseHandler: (any CachedResponseHandler)? {
         get { answers?.value.cachedResponseHandler }
         set {

@@ -11,8 +11,8 @@ package struct VisibleState: ~Copyable, Sendable {
         TransferState(rawValue: value.load(ordering: .relaxed)) ?? .completed
     }
 
-    /// Sets the requested state; no effect after a cancel or the end.
-    package borrowing func wish(_ wanted: TransferState) {
+    /// Sets the state; no effect after a cancel or the end.
+    package borrowing func change(to wanted: TransferState) {
         var seen = value.load(ordering: .relaxed)
         while seen < TransferState.canceling.rawValue {
             let (isDone, found) = value.weakCompareExchange(

@@ -27,7 +27,7 @@ public protocol Authenticator<Credential>: AnyObject, Sendable {
     /// Passes a new credential, or an error, to `completion`.
     ///
     /// Called once, however many requests wait for it. Requests sent here must not use the same
-    /// interceptor: they would wait for themselves until the time limit of the refresh.
+    /// interceptor: they would wait for this refresh, which waits for them, until its time limit.
     ///
     /// - Parameters:
     ///   - credential: The current credential.
