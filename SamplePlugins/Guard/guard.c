@@ -1,20 +1,20 @@
-/* Guard: lets requests go to servers of a list only, and never to those of another.
+/* Guard: allows requests to listed servers only.
  *
- * Configuration: "allow" and "deny", arrays of rules; a request goes out if a rule of "allow" matches and
- * none of "deny" does. Without rules nothing is allowed. A rule is
+ * Configuration: "allow" and "deny", arrays of rules. A request is allowed if it matches a rule of "allow"
+ * and no rule of "deny"; without rules, no request is allowed. A rule is
  *
  *   [METHOD[,METHOD...] ][scheme://]host[:port][/path]
  *
- * and restricts what it names: "api.example.com" is every port and path of that host, "*.example.com" is
- * each host under the domain but not the domain itself, "GET,HEAD https://api.example.com:8443/v1" is two
- * methods of one path, and of what is below it. "http" stands for ws as well, "https" for wss. The host
- * "*" is any; an IPv6 address stands in brackets. Methods and paths have the case that they have in rules.
+ * A part that a rule omits matches any value: "api.example.com" matches every port and path of that host,
+ * "*.example.com" all subdomains but not the domain itself, "GET,HEAD https://api.example.com:8443/v1" two
+ * methods of one path and of all paths below it. "http" also matches ws, "https" wss. "*" matches any host;
+ * an IPv6 address is in brackets. Methods and paths are case-sensitive.
  *
- * Each request on the wire is judged, the hops of redirects and further attempts included, by the address
- * that it goes to and by its field Host, which both have to be allowed. Hosts are compared in one form:
- * lower case, no dot at the end, percent-encoding decoded, IP addresses as numbers. A host that is not
- * ASCII is refused: write it as "xn--...". A path that servers may read in more than one way matches no
- * rule of "allow" with a path, and each of "deny". */
+ * Each request that is sent is checked, including redirects and retries. Both its URL and its Host field
+ * must be allowed. Hosts are compared in canonical form: lower case, no dot at the end, percent-encoding
+ * decoded, IP addresses as numbers. A host that is not ASCII is refused: write it as "xn--...". A path that
+ * servers may interpret in different ways matches no rule of "allow" that has a path, and every rule of
+ * "deny" that has one. */
 #define _DEFAULT_SOURCE
 #include <arpa/inet.h>
 #include <outlet/outlet.h>
@@ -43,9 +43,9 @@ struct server {
 };
 
 struct rule {
-    struct server server;      /* the host "*" is any; "*.x" each under x */
+    struct server server;      /* the host "*" matches any host, "*.x" all subdomains of x */
     char text[RULE_CAPACITY];  /* as written; methods and path point into it */
-    struct part methods, path; /* empty for any */
+    struct part methods, path; /* empty if the rule matches any */
 };
 
 struct rules {
@@ -71,7 +71,7 @@ static int is_part(struct part part, const char *text) {
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
-/* How many bytes come before the first one that `set` has; all of them when there is none. */
+/* The number of bytes before the first one that is in `set`; the length if there is none. */
 static size_t span(struct part part, const char *set) {
     size_t length = 0;
     while (length < part.length &&
@@ -91,7 +91,7 @@ static int hex(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte that a text begins with, decoded; `length` receives how much it takes. -1 when it is broken. */
+/* The first byte of a text, percent-decoded; `length` receives its encoded length. -1 if it is malformed. */
 static int decoded(struct part text, size_t *length) {
     *length = 1;
     if (text.bytes[0] != '%') return (unsigned char)text.bytes[0];
@@ -102,11 +102,11 @@ static int decoded(struct part text, size_t *length) {
 
 /* ---- hosts -------------------------------------------------------------------------------- */
 
-/* An IPv6 address without its brackets, in one form; an IPv4 address inside of it as that. */
+/* An IPv6 address without its brackets, in canonical form; an IPv4-mapped one as the IPv4 address. */
 static const char *ipv6_host(struct part text, char *out) {
     char copy[INET6_ADDRSTRLEN];
     struct in6_addr address;
-    /* A zone says which network of this machine is meant, not which server. */
+    /* A zone selects a network interface of this machine, not a server. */
     text.length = span(text, "%");
     if (text.length >= sizeof copy) return "its host is not an IPv6 address";
     memcpy(copy, text.bytes, text.length);
@@ -120,7 +120,7 @@ static const char *ipv6_host(struct part text, char *out) {
     return NULL;
 }
 
-/* Whether a name ends with a number, so that it stands for an IPv4 address. */
+/* Whether the last label of a name is a number, so that it is an IPv4 address. */
 static int ends_with_number(const char *host) {
     const char *dot = strrchr(host, '.');
     const char *label = dot == NULL ? host : dot + 1;
@@ -129,7 +129,7 @@ static int ends_with_number(const char *host) {
     return label[strspn(label, "0123456789")] == 0;
 }
 
-/* Brings a host into the one form that is compared; null, or what is wrong with it. */
+/* Converts a host to canonical form; returns null, or what is wrong with it. */
 static const char *read_host(struct part text, char *out) {
     size_t length = 0, step;
     if (text.length == 0) return "it has no host";
@@ -164,7 +164,7 @@ static int is_address(const char *host) {
     return strchr(host, ':') != NULL || ends_with_number(host);
 }
 
-/* Reads "host:port"; a port that is not there stays as it is. Null, or what is wrong. */
+/* Parses "host:port"; leaves the port unchanged if there is none. Returns null, or what is wrong. */
 static const char *read_server(struct part text, struct server *out) {
     size_t end = text.length > 0 && text.bytes[0] == '[' ? span(text, "]") + 1 : span(text, ":");
     if (end > text.length) return "its host has one bracket";
@@ -183,7 +183,7 @@ static const char *read_server(struct part text, struct server *out) {
     return read_host(part(text.bytes, end), out->host);
 }
 
-/* Reads a scheme with its "://"; empty when there is none, -1 for one that is not known. */
+/* Parses a scheme with its "://"; returns 0 if there is none, -1 for an unknown one. */
 static int read_scheme(struct part text, char *scheme) {
     static const struct {
         const char *name;
@@ -203,7 +203,7 @@ static int read_scheme(struct part text, char *scheme) {
     return text.length - colon >= 3 && memcmp(text.bytes + colon, "://", 3) == 0 ? -1 : 0;
 }
 
-/* Takes an absolute address apart; `path` goes up to the query. Null, or what is wrong. */
+/* Parses an absolute URL; `path` ends before the query. Returns null, or what is wrong. */
 static const char *read_address(struct part text, struct server *out, struct part *path) {
     int scheme = read_scheme(text, &out->scheme);
     if (scheme <= 0) return "its scheme is not http or https";
@@ -211,7 +211,7 @@ static const char *read_address(struct part text, struct server *out, struct par
     struct part authority = part(rest.bytes, span(rest, "/?#"));
     rest = behind(rest, authority.length);
     *path = part(rest.bytes, span(rest, "?#"));
-    /* Which ends the host for some, and not for others. */
+    /* Some parsers end the host there, others do not. */
     if (span(authority, "\\") < authority.length) return "it has a backslash before its path";
     size_t at = span(authority, "@");
     if (at < authority.length) authority = behind(authority, at + 1);
@@ -222,8 +222,8 @@ static const char *read_address(struct part text, struct server *out, struct par
 
 /* ---- matching ----------------------------------------------------------------------------- */
 
-/* Whether a path may mean another one to a server: dot segments, empty ones, parameters (';'), encoded
- * separators. */
+/* Whether servers may interpret a path in different ways: it has dot segments, empty segments, parameters
+ * (';') or encoded separators. */
 static int is_ambiguous(struct part path) {
     struct part rest = path;
     size_t step, dots = 0, others = 0;
@@ -243,7 +243,7 @@ static int is_ambiguous(struct part path) {
     return others == 0 && dots > 0 && dots <= 2;
 }
 
-/* Whether a path, which is not ambiguous, is another or below it. */
+/* Whether a path, which is not ambiguous, equals another one or is below it. */
 static int is_below(struct part path, struct part prefix) {
     size_t step, prefix_step;
     int last = 0;
@@ -271,7 +271,7 @@ static int has_host(const char *pattern, const char *host) {
     return length > suffix && !is_address(host) && strcmp(host + length - suffix, pattern + 1) == 0;
 }
 
-/* The first rule that matches; null when there is none. `is_denying`: whether doubt counts as a match. */
+/* The first rule that matches; null if there is none. `is_denying`: whether ambiguous paths match. */
 static const struct rule *matching(const struct rules *rules, const struct server *server,
                                    struct part method, struct part path, int is_denying) {
     const struct part root = {"/", 1};
@@ -289,7 +289,7 @@ static const struct rule *matching(const struct rules *rules, const struct serve
     return NULL;
 }
 
-/* Says why a request may not go to a server; 0 when it may. */
+/* Writes the reason why a request to a server is not allowed; returns 0 if it is allowed. */
 static int objection(const outlet_instance *self, const struct server *server, struct part method,
                      struct part path, char *reason) {
     const struct rule *denied = matching(&self->deny, server, method, path, 1);
@@ -312,7 +312,7 @@ static struct part text_of(outlet_view view) {
     return part((const char *)view.ptr, (size_t)view.len);
 }
 
-/* Judges a request; 0 when it may go, or else `reason` says why not. */
+/* Checks a request; returns 0 if it is allowed, else writes `reason`. */
 static int judge(const outlet_instance *self, outlet_request request, char *reason) {
     const outlet_host *host = self->host;
     outlet_view method, url, field;
@@ -325,7 +325,7 @@ static int judge(const outlet_instance *self, outlet_request request, char *reas
     }
     if (problem == NULL) {
         if (objection(self, &server, text_of(method), path, reason)) return 1;
-        /* What a front end takes for the server. */
+        /* A reverse proxy may select the server by this field. */
         for (uint32_t i = 0;
              host->request_header(host, request, outlet_text("Host"), i, &field) == OUTLET_OK;
              i++) {
@@ -346,7 +346,7 @@ static int judge(const outlet_instance *self, outlet_request request, char *reas
     return 1;
 }
 
-/* A refusal, which holds even where the user lets requests pass that plugins fail. */
+/* Refuses a request that is not allowed; OUTLET_E_DENIED applies even if settings say "failOpen". */
 static outlet_status refuse_unless_allowed(outlet_instance *self, outlet_call call,
                                            outlet_request request) {
     char reason[REASON_CAPACITY];
@@ -383,7 +383,7 @@ __attribute__((format(printf, 3, 4))) static outlet_status refuse(const outlet_h
     return OUTLET_E_ARGUMENT;
 }
 
-/* Reads a rule that lies in rule->text; null, or what is wrong. */
+/* Parses the rule in rule->text; returns null, or what is wrong. */
 static const char *read_rule(struct rule *rule) {
     struct part text = part(rule->text, strlen(rule->text));
     size_t space = span(text, " ");
@@ -409,7 +409,7 @@ static const char *read_rule(struct rule *rule) {
     text.length = slash;
     if (text.length > 0 && text.bytes[0] == '*' &&
         (text.length == 1 || strchr(".:", text.bytes[1]))) {
-        /* What stands behind "*." is a name, and in place of "*" alone one is read for the port's sake. */
+        /* The text after "*." is a name; for "*" alone a placeholder name is parsed, to get the port. */
         char pattern[RULE_CAPACITY];
         int has_suffix = text.length > 1 && text.bytes[1] == '.';
         struct part rest = behind(text, has_suffix ? 2 : 1);
@@ -431,7 +431,7 @@ static const char *read_rule(struct rule *rule) {
     return read_server(text, &rule->server);
 }
 
-/* Reads an array of rules, which the host has held against the schema; what is not set is an empty one. */
+/* Parses an array of rules, which the host has validated by the schema; a missing one is empty. */
 static outlet_status read_rules(const outlet_host *host, outlet_call call, const char *name,
                                 struct rules *rules) {
     outlet_view json;
@@ -445,7 +445,7 @@ static outlet_status read_rules(const outlet_host *host, outlet_call call, const
         struct rule *rule = &rules->list[rules->count];
         size_t length = 0;
         for (i++; i < json.len && json.ptr[i] != '"'; i++) {
-            /* The host writes '/' as it is or escaped; nothing else of a rule needs an escape. */
+            /* The host may write '/' escaped; no other character of a rule needs an escape. */
             if (json.ptr[i] == '\\' && i + 1 < json.len && json.ptr[i + 1] == '/') i++;
             if (json.ptr[i] <= 0x1F || json.ptr[i] >= 0x7F || json.ptr[i] == '\\') {
                 return refuse(host, call,
@@ -492,7 +492,7 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     return OUTLET_OK;
 }
 
-/* allows(text, text) -> b: whether a request with a method may go to an address. */
+/* allows(text, text) -> b: whether a request with a method and a URL is allowed. */
 static uint8_t allows(outlet_instance *self, outlet_view method, outlet_view address) {
     char reason[REASON_CAPACITY];
     struct server server;

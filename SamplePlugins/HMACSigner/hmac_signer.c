@@ -1,20 +1,21 @@
-/* HMACSigner: signs every request with HMAC-SHA-256, as HTTP Message Signatures (RFC 9421) do.
+/* HMACSigner: signs every request with an HTTP Message Signature (RFC 9421, HMAC-SHA-256).
  *
  * Configuration:
  *
- *   key_id           which key it is, for the server; printable ASCII (required)
- *   secret_file      where the key is: an absolute path of a regular file that is the user's or root's and
- *                    that others cannot read; a line end at its end is not part of the key
- *   secret           the key itself; one of both is required
+ *   key_id           the name of the key, for the server; printable ASCII (required)
+ *   secret_file      the absolute path of the key's file: a regular file that belongs to the user or root
+ *                    and that others cannot read; a line break at its end is not part of the key
+ *   secret           the key itself; either this or secret_file is required
  *   secret_encoding  "text" or "base64" ("text")
- *   components       what is signed: names of fields, and of @method, @target-uri, @authority, @scheme,
+ *   components       the signed components: names of fields, @method, @target-uri, @authority, @scheme,
  *                    @path, @query (["@method", "@target-uri", "content-type", "content-digest"])
- *   label            the signature's name in Signature and Signature-Input ("sig1")
- *   hosts            where it signs, such as ["api.example.com", "[::1]:8080"]; empty for all ([])
+ *   label            the name of the signature in Signature and Signature-Input ("sig1")
+ *   hosts            the hosts whose requests are signed, such as ["api.example.com", "[::1]:8080"]; empty
+ *                    for all ([])
  *
- * Fields that a request lacks are left out. For "content-digest", the field Content-Digest (RFC 9530) is
- * set: the SHA-256 of the body, which is read in pieces, wherever it comes from. It signs behind all other
- * plugins, each request on the wire for itself: further attempts have a time of their own. */
+ * Fields that a request does not have are left out. For "content-digest", the plugin sets Content-Digest
+ * (RFC 9530), the SHA-256 hash of the body, which it reads in pieces from memory, a file or a stream. It
+ * runs after all other plugins and signs each request that is sent, so each attempt has its own time. */
 #define _POSIX_C_SOURCE 200809L
 #include "signature_base.h"
 
@@ -40,10 +41,10 @@ enum {
     SECRET_CAPACITY = 4096,
     PIECE_SIZE = 16384,
     DIGEST_SIZE = 32,
-    ENCODED_SIZE = 45 /* of a digest, as base64 */
+    ENCODED_SIZE = 45 /* of a digest in base64, with NUL */
 };
 
-/* Names in order. */
+/* A list of names, in order. */
 struct names {
     size_t count;
     const char *list[HOST_LIMIT];
@@ -67,7 +68,7 @@ static outlet_status fail(const outlet_instance *self, outlet_call call, const c
     return OUTLET_E_FAILED;
 }
 
-/* Sets Content-Digest to the SHA-256 of the body. */
+/* Sets Content-Digest to the SHA-256 hash of the body. */
 static outlet_status set_digest(const outlet_instance *self, outlet_call call,
                                 outlet_request request) {
     const outlet_host *host = self->host;
@@ -208,7 +209,7 @@ __attribute__((format(printf, 3, 4))) static outlet_status refuse(const outlet_h
     return OUTLET_E_ARGUMENT;
 }
 
-/* Copies a text; one that is not set leaves `out` as it is. */
+/* Copies a text setting; leaves `out` unchanged if it is not set. */
 static outlet_status read_text(const outlet_host *host, outlet_call call, const char *name,
                                char *out, size_t capacity) {
     outlet_view value;
@@ -224,7 +225,7 @@ static outlet_status read_text(const outlet_host *host, outlet_call call, const 
     return OUTLET_OK;
 }
 
-/* Reads an array of texts of plain ASCII, in lower case. */
+/* Reads an array of ASCII texts, converted to lower case. */
 static outlet_status read_names(const outlet_host *host, outlet_call call, const char *name,
                                 size_t limit, struct names *names) {
     outlet_view json;
@@ -254,9 +255,9 @@ static outlet_status read_names(const outlet_host *host, outlet_call call, const
     return OUTLET_OK;
 }
 
-/* Reads the file of the key; null, or what is wrong with it. */
+/* Reads the file of the key; returns null, or what is wrong with it. */
 static const char *read_secret_file(const char *path, unsigned char *out, size_t *length) {
-    /* Without waiting for the other end of what turns out to be no file. */
+    /* With O_NONBLOCK, because opening a FIFO would wait for a writer. */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0) return errno == ENOENT ? "there is no such file" : "the file cannot be opened";
     struct stat status;
@@ -284,7 +285,7 @@ static const char *read_secret_file(const char *path, unsigned char *out, size_t
     return problem;
 }
 
-/* Decodes base64 in place; 0 when it is none. */
+/* Decodes base64 in place; returns 0 if it is malformed. */
 static int decode_base64(unsigned char *bytes, size_t *length) {
     unsigned char decoded[SECRET_CAPACITY];
     int padding = 0, count = -1;
@@ -329,7 +330,7 @@ static outlet_status read_secret(outlet_instance *self, const outlet_host *host,
     return OUTLET_OK;
 }
 
-/* The host has held the configuration against the schema. */
+/* The host has validated the configuration by the schema. */
 static outlet_status configure(outlet_instance *self, const outlet_host *host, outlet_call call) {
     static const char *const components[] = {"@method", "@target-uri", "content-type",
                                              "content-digest"};

@@ -1,12 +1,13 @@
 public import OutletPluginKit
 import Synchronization
 
-/// Sends requests to some servers with an access token (RFC 6749, RFC 6750), which it fetches and keeps fresh.
+/// Adds an access token to requests to configured servers (RFC 6749, RFC 6750); fetches and
+/// refreshes the token.
 ///
-/// `Authorization: Bearer` is set on the wire, for the origins of the configuration alone: not for the hops
-/// of redirects to others, and not where a request has the field already. A token is fetched once for all
-/// requests that wait for it, before it expires, and again when a server answers 401: the request is then
-/// sent once more.
+/// Sets `Authorization: Bearer` on each request that is sent to a configured origin, but not on
+/// redirects to other origins, nor on requests that have the field already. A token is fetched once
+/// for all requests that wait for it, and replaced before it expires. After a 401 another token is
+/// fetched, and the request is retried once.
 ///
 /// Configuration: see ``Settings``.
 final class OAuth2: RequestFinalizing, RequestRetrying, CallTracking {
@@ -20,11 +21,11 @@ final class OAuth2: RequestFinalizing, RequestRetrying, CallTracking {
     private let tokens: TokenStore
     private let calls = Mutex<[String: Call]>([:])
 
-    /// What was done for a call.
+    /// The state of a call.
     private struct Call {
-        /// The token that was sent last.
+        /// The number of the token that was sent last.
         var token: Int
-        /// Whether it was sent again because of a 401.
+        /// Whether the request was retried because of a 401.
         var isRepeated = false
     }
 
@@ -38,7 +39,7 @@ final class OAuth2: RequestFinalizing, RequestRetrying, CallTracking {
         let current = request.current
         guard current.header("Authorization") == nil, let origin = Origin(ofAddress: current.url),
             origins.contains(origin),
-            // A front end may take the field for the server.
+            // A reverse proxy may select the server by this field.
             current.header("Host").map({ Origin("\(origin.scheme)://\($0)") == origin }) ?? true
         else { return }
         let token = try await tokens.token()

@@ -1,13 +1,13 @@
-/// A server as addresses name it: scheme, host and port.
+/// The origin of a URL: scheme, host and port.
 ///
-/// What is spelt in an unusual way equals none.
+/// An origin in an unusual notation equals no other, so that its requests get no token.
 struct Origin: Hashable {
-    /// `http` or `https`, which stand for `ws` and `wss` as well.
+    /// `http` or `https`; also for `ws` and `wss`.
     let scheme: String
     private let host: String
     private let port: Int
 
-    /// The server of `scheme://host[:port]`, with nothing behind it but a slash.
+    /// Parses `scheme://host[:port]`, optionally followed by a slash.
     init?(_ text: String) {
         guard let origin = Origin(ofAddress: text), text.hasPrefix("\(origin.scheme)://") else {
             return nil
@@ -20,7 +20,7 @@ struct Origin: Hashable {
         self = origin
     }
 
-    /// The server of an address.
+    /// Makes the origin of a URL.
     init?(ofAddress text: String) {
         let bytes = Array(text.utf8)
         let colon = bytes.prefix { $0 != UInt8(ascii: ":") }
@@ -62,7 +62,8 @@ struct Origin: Hashable {
         self.port = port
     }
 
-    /// Whether nobody else hears what is sent there: over TLS, or to this machine.
+    /// Whether others cannot read what is sent there: it is sent over TLS, or stays on this
+    /// machine.
     var isPrivate: Bool {
         scheme == "https" || ["localhost", "127.0.0.1", "[::1]"].contains(host)
     }

@@ -4,27 +4,30 @@ import OutletPluginKit
 
 /// The configuration.
 ///
-/// - `token_url`: where tokens are fetched; `https`, or `http` on this machine. Required.
-/// - `origins`: where tokens are sent, such as `["https://api.example.com"]`; the same holds. Required.
-/// - `client_id`: who asks. Required.
+/// - `token_url`: the URL of the token endpoint; `https`, or `http` on this machine. Required.
+/// - `origins`: the servers that get the token, such as `["https://api.example.com"]`; also
+///   `https`, or `http` on this machine. Required.
+/// - `client_id`: the client identifier. Required.
 /// - `client_secret`, or `client_secret_file`: the client's password.
-/// - `grant`: `client_credentials` (the usual), or `refresh_token`.
-/// - `refresh_token`, or `refresh_token_file`: for that grant.
-/// - `client_auth`: where the password goes: `basic` (the usual), a field of the header, or `post`, the body.
-/// - `scope`: what is asked for; left out when not set.
-/// - `refresh_before_s`: how many seconds before its end a token is replaced (30).
-/// - `timeout_s`: how many seconds a token is waited for (10): fewer than the host waits for a hook.
+/// - `grant`: `client_credentials` (the default), or `refresh_token`.
+/// - `refresh_token`, or `refresh_token_file`: the refresh token for that grant.
+/// - `client_auth`: how the password is sent: `basic` (the default) in `Authorization`, or `post`
+///   in the body.
+/// - `scope`: the requested scope; left out if it is not set.
+/// - `refresh_before_s`: how many seconds before it expires a token is replaced (30).
+/// - `timeout_s`: the time limit for fetching a token, in seconds (10); less than the host's limit
+///   for hooks.
 ///
-/// A file is an absolute path of a regular file that is the user's or root's, and that others cannot
-/// read; a line end at its end does not belong to the secret.
+/// Files are given by absolute paths. They must be regular files that belong to the user or root
+/// and that others cannot read. A line break at the end is not part of the secret.
 struct Settings {
-    /// How a token is come by.
+    /// The grant by which a token is obtained (RFC 6749 §1.3).
     enum Grant: String, Decodable {
         case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
     }
 
-    /// Where the client's password goes.
+    /// How the client's password is sent.
     enum Authentication: String, Decodable {
         case basic, post
     }
@@ -57,9 +60,9 @@ struct Settings {
 
     /// Reads the configuration.
     ///
-    /// - Throws: `PluginError` that names the setting; no value is in it.
+    /// - Throws: `PluginError` that names the setting and contains no value.
     init(json: String) throws(PluginError) {
-        // The host has held it against the schema.
+        // The host has validated it by the schema.
         guard let values = try? JSONDecoder().decode(Values.self, from: Data(json.utf8)) else {
             throw PluginError("configuration: not readable", code: "bad-configuration")
         }
@@ -133,10 +136,10 @@ private struct Values: Decodable {
 
 /// A secret of the configuration.
 private enum Secret {
-    /// The longest file that is read, in bytes.
+    /// The maximum size of a file, in bytes.
     static let limit = 16_384
 
-    /// The secret, or the content of its file; `nil` when neither is set.
+    /// Returns the secret, or the content of its file; `nil` if neither is set.
     static func read(_ value: String?, _ path: String?, _ name: String) throws(PluginError)
         -> String?
     {
@@ -145,7 +148,7 @@ private enum Secret {
         guard !path.utf8.contains(0) else {
             throw .setting("\(name)_file", "it has a zero byte")
         }
-        // Without waiting for the other end of what turns out to be no file.
+        // With O_NONBLOCK, because opening a FIFO would wait for a writer.
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard file >= 0 else {
             throw .setting(
@@ -180,7 +183,7 @@ private enum Secret {
 }
 
 extension PluginError {
-    /// What is wrong with a setting.
+    /// Makes the error of a setting.
     fileprivate static func setting(_ name: String, _ problem: String) -> PluginError {
         PluginError("configuration: \"\(name)\": \(problem)", code: "bad-configuration")
     }

@@ -4,19 +4,20 @@ import Synchronization
 
 /// An access token.
 struct AccessToken: Sendable {
-    /// As it is sent.
+    /// The token as it is sent.
     let value: String
-    /// Counts tokens, from 1.
+    /// The number of the token, from 1.
     let number: Int
-    /// When it is replaced.
+    /// When it is to be replaced; `nil` if it does not expire.
     let refreshes: ContinuousClock.Instant?
-    /// When servers refuse it.
+    /// When it expires; `nil` if it does not.
     let expires: ContinuousClock.Instant?
 }
 
-/// The token that is in use; fetches another one when it is needed.
+/// Stores the current token, and fetches another one when it is needed.
 ///
-/// Requests that need one at once wait for the same fetch, which no one of them cancels.
+/// Requests that need a token at the same time wait for the same fetch. Cancelling one of them does
+/// not cancel the fetch.
 ///
 /// Thread: any.
 final class TokenStore: Sendable {
@@ -27,7 +28,7 @@ final class TokenStore: Sendable {
         var refreshToken: String?
     }
 
-    /// What it takes to have a token.
+    /// Whether a token has to be fetched before a request is sent.
     private enum Need {
         case nothing(AccessToken)
         case wait(Fetch)
@@ -44,9 +45,10 @@ final class TokenStore: Sendable {
         state = Mutex(State(refreshToken: settings.refreshToken))
     }
 
-    /// The token to send.
+    /// Returns the token to send; waits for it if it has to be fetched.
     ///
-    /// - Throws: `PluginError` when none could be fetched, `CancellationError`.
+    /// - Throws: `PluginError` if no token could be fetched; `CancellationError` if the task is
+    ///   cancelled.
     func token() async throws -> AccessToken {
         let now = ContinuousClock.now
         let need = state.withLock { state -> Need in
@@ -62,13 +64,14 @@ final class TokenStore: Sendable {
         case .nothing(let token): return token
         case .wait(let fetch): return try await fetch.outcome().get()
         case .begin(let fetch):
-            // At once, so that the request is sent while the call that it is for is alive.
+            // Starts at once, so that the token request is sent while the hook of its call is still
+            // running.
             Task.immediate { await self.run(fetch) }
             return try await fetch.outcome().get()
         }
     }
 
-    /// Sends a token no more, unless it is not in use any more.
+    /// Marks a token as invalid, if it is still the current one.
     func invalidate(_ number: Int) {
         state.withLock { state in
             if state.token?.number == number { state.token = nil }
@@ -89,7 +92,7 @@ final class TokenStore: Sendable {
             switch reply {
             case .success(let reply):
                 state.count += 1
-                // A token that ends sooner is used for half of its time.
+                // A token with a short lifetime is used for half of it.
                 let life = reply.lifetime
                 let token = AccessToken(
                     value: reply.token, number: state.count,
@@ -99,7 +102,7 @@ final class TokenStore: Sendable {
                 if let next = reply.refreshToken { state.refreshToken = next }
                 return .success(token)
             case .failure(let error):
-                // One that is to be replaced, and has not ended.
+                // The old token, which was to be replaced but has not expired.
                 if let token = state.token, token.expires.map({ now < $0 }) ?? true {
                     return .success(token)
                 }
@@ -138,13 +141,13 @@ final class TokenStore: Sendable {
         var call = HTTPCall(
             "POST", settings.tokenURL, headers: headers, body: Array(body.utf8),
             timeout: settings.timeout)
-        // The secret goes to that address, and nowhere else.
+        // The request contains a secret, which must not be sent to another server.
         call.followsRedirects = false
         return call
     }
 }
 
-/// A fetch that is under way, and who waits for it.
+/// An active fetch, and the continuations that wait for it.
 private final class Fetch: Sendable {
     typealias Outcome = Result<AccessToken, any Error>
 
@@ -157,7 +160,7 @@ private final class Fetch: Sendable {
 
     private let state = Mutex(State())
 
-    /// What came of it; `CancellationError` when the waiting task is cancelled.
+    /// The outcome; `CancellationError` if the waiting task is cancelled.
     func outcome() async -> Outcome {
         let number = state.withLock { state in
             state.count += 1
@@ -191,7 +194,7 @@ private final class Fetch: Sendable {
     }
 }
 
-/// What a server gave (RFC 6749 §5).
+/// The response of a token endpoint (RFC 6749 §5).
 private struct TokenReply {
     let token: String
     let lifetime: Duration?
@@ -213,7 +216,7 @@ private struct TokenReply {
 
     /// Reads a reply.
     ///
-    /// - Throws: `PluginError` that names the status and the server's error code, and no token.
+    /// - Throws: `PluginError` with the status and the server's error code, but without a token.
     init(_ reply: HTTPReply) throws(PluginError) {
         let body = Data(reply.body.prefix(Self.sizeLimit))
         guard reply.status == 200 else {
@@ -242,7 +245,7 @@ private struct TokenReply {
 }
 
 extension String {
-    /// Encoded as a form's value (RFC 6749 appendix B).
+    /// The text encoded as a form value (RFC 6749 appendix B).
     fileprivate var formEncoded: String {
         utf8.reduce(into: "") { text, byte in
             switch byte {

@@ -1,31 +1,32 @@
-/// When to send again, as a value: no clock, no host.
+/// The delays between attempts, as a value without a clock and a host.
 struct Pace: Equatable {
-    /// How many attempts a request gets in all.
+    /// The maximum number of attempts of a request, the first one included.
     var maximumAttempts: Int
-    /// The wait after the first failure.
+    /// The delay after the first failure.
     var baseDelay: Duration
-    /// The longest wait; doubling stops here.
+    /// The longest delay.
     var maximumDelay: Duration
 
-    /// The wait before the next attempt; `nil` when there is to be none.
+    /// Returns the delay before the next attempt; `nil` if there is to be none.
     ///
     /// - Parameters:
-    ///   - attempt: How many attempts were made; at least 1.
-    ///   - status: The response's status; `nil` when the transport failed.
-    ///   - retryAfter: The server's wish, in seconds.
+    ///   - attempt: The number of attempts so far; at least 1.
+    ///   - status: The response's status; `nil` if the transfer failed.
+    ///   - retryAfter: The delay that the server requests, in seconds; `nil` if there is none.
     func delay(afterAttempt attempt: Int, status: Int?, retryAfter: Int?) -> Duration? {
         guard attempt < maximumAttempts else { return nil }
         if let status, status < 500, status != 408, status != 429 { return nil }
         if let retryAfter, retryAfter >= 0 {
-            let wish = Duration.seconds(retryAfter)
-            return wish <= maximumDelay ? wish : nil
+            let requested = Duration.seconds(retryAfter)
+            return requested <= maximumDelay ? requested : nil
         }
         var delay = baseDelay
         for _ in 1..<attempt where delay < maximumDelay { delay *= 2 }
         return min(delay, maximumDelay)
     }
 
-    /// Whether repeating a request has the effect of sending it once (RFC 9110 §9.2.2).
+    /// Whether sending a request several times has the same effect as sending it once (RFC 9110
+    /// §9.2.2).
     static func isIdempotent(_ method: String) -> Bool {
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY"].contains(method)
     }

@@ -1,12 +1,12 @@
 public import OutletPluginKit
 
-/// Sends a failed request again, after a wait that doubles or that the server asked for.
+/// Retries a failed request, after a delay that doubles or that the server requests.
 ///
-/// Only requests that may be repeated (RFC 9110 §9.2.2), after a transport failure or a status
-/// of 408, 429 or 5xx. `Retry-After` in seconds wins over the doubled wait.
+/// Retries only idempotent methods (RFC 9110 §9.2.2), after a failed transfer or a status of 408,
+/// 429 or 5xx. A `Retry-After` in seconds replaces the doubled delay.
 ///
-/// Configuration: `maxAttempts` (3, the first included), `baseDelayMs` (200), `maxDelayMs`
-/// (10000; a longer `Retry-After` is not waited for).
+/// Configuration: `maxAttempts` (3, the first one included), `baseDelayMs` (200), `maxDelayMs`
+/// (10000; after a longer `Retry-After` the request is not retried).
 struct Pacer: RequestRetrying, FunctionExporting {
     static let info = PluginInfo(
         id: "dev.outlet.pacer", version: "1.0.0", name: "Pacer",

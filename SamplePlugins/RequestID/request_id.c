@@ -1,8 +1,8 @@
-/* RequestID: gives every request an id that servers and logs can be searched for.
+/* RequestID: adds an id to every request, for searches in the logs of servers.
  *
- * Configuration: "header", its name (X-Request-ID), and "prefix", put before each id (none).
- * A request that carries the header already keeps it. The id is the host's own for this request,
- * the same in every attempt, or a random one where the host has none. */
+ * Configuration: "header", the name of the field (X-Request-ID), and "prefix", the text before each
+ * id (none). A request that has the field already keeps it. The id is the host's id of the request,
+ * which is the same in every attempt, or a random one if the host has none. */
 #include <outlet/outlet.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static int random_id(char *id) {
     return 1;
 }
 
-/* Joins both texts in `out`; the length, or 0 when they do not fit. */
+/* Concatenates two texts in `out`; returns the length, or 0 if they do not fit. */
 static size_t join(char *out, outlet_view a, outlet_view b) {
     if (a.len > TEXT_CAPACITY || b.len > TEXT_CAPACITY - a.len) return 0;
     if (a.len > 0) memcpy(out, a.ptr, a.len);
@@ -85,7 +85,7 @@ static outlet_status next(outlet_instance *self, outlet_call call, outlet_sink s
     return self->host->sink_write(self->host, sink, view(text, length));
 }
 
-/* format(text) -> text: the header line that would carry this id. */
+/* format(text) -> text: the header line with this id. */
 static outlet_status format(outlet_instance *self, outlet_call call, outlet_view id,
                             outlet_sink sink) {
     if (id.len == 0) {
@@ -102,10 +102,10 @@ static outlet_status format(outlet_instance *self, outlet_call call, outlet_view
     return OUTLET_OK;
 }
 
-/* count() -> L: how many ids this instance made. */
+/* count() -> L: the number of ids that this instance has made. */
 static uint64_t count(outlet_instance *self) { return atomic_load(&self->made); }
 
-/* Copies a setting; what is not set keeps `fallback`, what does not fit is refused. */
+/* Copies a setting, or `fallback` if it is not set; refuses a value that does not fit. */
 static outlet_status setting(const outlet_host *host, outlet_call call, const char *key,
                              const char *fallback, char *out) {
     outlet_view value;

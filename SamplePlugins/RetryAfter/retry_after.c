@@ -1,17 +1,17 @@
-/* RetryAfter: sends a request again when the server has no time for it, after the wait it asks for.
+/* RetryAfter: retries a request if the server is overloaded, after the delay that it requests.
  *
  * Configuration, all of it optional:
  *
  *   statuses               which responses are retried ([429, 503])
- *   max_attempts           how many attempts a request gets in all, 1 to 11 (3)
- *   max_wait_ms            the longest wait; a server that asks for more is not asked again (60000)
- *   default_wait_ms        the first wait where the server names none; doubles, with jitter (500)
- *   all_methods            whether methods that are not idempotent are retried as well (false)
- *   budget_percent         how many of the requests may be retried (20)
- *   budget_min_per_second  how many retries there may be in any case (10)
+ *   max_attempts           the maximum number of attempts of a request, 1 to 11 (3)
+ *   max_wait_ms            the longest delay; a longer Retry-After prevents the retry (60000)
+ *   default_wait_ms        the first delay without Retry-After; doubles, with jitter (500)
+ *   all_methods            whether methods that are not idempotent are retried, too (false)
+ *   budget_percent         the percentage of requests that may be retried (20)
+ *   budget_min_per_second  the number of additional retries allowed per second (10)
  *
- * The budget counts all requests of the instance, over ten seconds: a server in trouble gets no more
- * than that share of further requests, however many clients wait. */
+ * The budget counts all requests of the instance in the last ten seconds, so that retries add at most
+ * that share to the load of a failing server. */
 #define _POSIX_C_SOURCE 200809L
 #include <outlet/outlet.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ enum { WINDOW_SECONDS = 10, FIRST_STATUS = 400, LAST_STATUS = 599, DAY_MS = 8640
 
 /* ---- the budget --------------------------------------------------------------------------- */
 
-/* Requests and retries of the last ten seconds, each second in a slot of its own. */
+/* Requests and retries of the last ten seconds, in one slot for each second. */
 struct budget {
     uint64_t percent, min_per_second;
     int64_t second; /* of the newest slot */
@@ -38,7 +38,7 @@ struct budget {
     uint64_t granted, refused; /* retries in all */
 };
 
-/* Empties the slots of the seconds that went by. */
+/* Clears the slots of the seconds that have passed. */
 static void budget_advance(struct budget *budget, int64_t now) {
     if (now - budget->second >= WINDOW_SECONDS) budget->second = now - WINDOW_SECONDS;
     while (budget->second < now) {
@@ -58,7 +58,7 @@ static uint64_t sum(const uint64_t *slots) {
     return sum;
 }
 
-/* How many retries are possible now. */
+/* The number of retries that are allowed now. */
 static uint64_t budget_balance(struct budget *budget, int64_t now) {
     budget_advance(budget, now);
     uint64_t allowed =
@@ -67,7 +67,7 @@ static uint64_t budget_balance(struct budget *budget, int64_t now) {
     return allowed > spent ? allowed - spent : 0;
 }
 
-/* Takes one retry; 0 when there is none left. */
+/* Counts a retry; returns 0 if none is allowed. */
 static int budget_withdraw(struct budget *budget, int64_t now) {
     if (budget_balance(budget, now) == 0) {
         budget->refused++;
@@ -80,7 +80,7 @@ static int budget_withdraw(struct budget *budget, int64_t now) {
 
 /* ---- Retry-After (RFC 9110 10.2.3) -------------------------------------------------------- */
 
-/* Seconds since 1970 of a date that exists; days as in the proleptic Gregorian calendar. */
+/* Seconds since 1970 of a valid date in the proleptic Gregorian calendar. */
 static int64_t epoch(int year, int month, int day, int hour, int minute, int second) {
     int64_t y = month <= 2 ? year - 1 : year;
     int64_t days =
@@ -88,7 +88,7 @@ static int64_t epoch(int year, int month, int day, int hour, int minute, int sec
     return (days - 719468) * 86400 + hour * 3600 + minute * 60 + second;
 }
 
-/* Reads a date in one of the three forms of RFC 9110 5.6.7; `now` settles the century of the second. */
+/* Parses a date in one of the three forms of RFC 9110 5.6.7; `now` determines the century of the second. */
 static int http_date(outlet_view value, int64_t now, int64_t *out) {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     char text[40], name[4] = "";
@@ -116,7 +116,7 @@ static int http_date(outlet_view value, int64_t now, int64_t *out) {
     }
     int month = (int)(found - months) / 3 + 1;
     if (short_year) {
-        /* More than fifty years ahead is meant to be past. */
+        /* A date more than fifty years in the future is in the past century. */
         const int64_t fifty_years = INT64_C(50) * 31556952;
         year += 2000;
         if (epoch(year, month, day, hour, minute, second) > now + fifty_years) year -= 100;
@@ -125,8 +125,8 @@ static int http_date(outlet_view value, int64_t now, int64_t *out) {
     return 1;
 }
 
-/* The wait that a Retry-After asks for, in milliseconds; -1 when it cannot be read. */
-static int64_t wished_wait(outlet_view value, int64_t now) {
+/* The delay of a Retry-After field, in milliseconds; -1 if it is malformed. */
+static int64_t requested_wait(outlet_view value, int64_t now) {
     int64_t seconds = 0, date;
     uint64_t digits = 0;
     while (digits < value.len && value.ptr[digits] >= '0' && value.ptr[digits] <= '9') {
@@ -145,7 +145,7 @@ struct outlet_instance {
     int64_t max_attempts, max_wait_ms, default_wait_ms;
     int all_methods;
     unsigned char statuses[LAST_STATUS + 1];
-    pthread_mutex_t mutex; /* of the budget; never held across a call of the host's */
+    pthread_mutex_t mutex; /* protects the budget; never held while a function of the host is called */
     struct budget budget;
 };
 
@@ -155,25 +155,25 @@ static int64_t clock_seconds(clockid_t clock) {
     return now.tv_sec;
 }
 
-/* From half of a wait to all of it, so that clients that failed together do not return together. */
+/* A random delay from half of `wait` to all of it, so that clients do not all retry at the same time. */
 static int64_t jittered(int64_t wait) {
     uint64_t random;
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random) return wait;
     return wait - (int64_t)(random % (uint64_t)(wait / 2 + 1));
 }
 
-/* The wait before the next attempt, in milliseconds; `attempt` counts those made. */
+/* The delay before the next attempt, in milliseconds; `attempt` is the number of attempts so far. */
 static int64_t wait_after(outlet_instance *self, outlet_response response, uint32_t attempt) {
     const outlet_host *host = self->host;
     outlet_view value;
     if (host->response_header(host, response, outlet_text("Retry-After"), 0, &value) == OUTLET_OK) {
         int64_t now = clock_seconds(CLOCK_REALTIME);
         outlet_view date;
-        /* A date is the server's: its own clock says how far away that is. */
+        /* Compared with the response's Date, because the clocks may differ. */
         if (host->response_header(host, response, outlet_text("Date"), 0, &date) == OUTLET_OK) {
             (void)http_date(date, now, &now);
         }
-        int64_t wait = wished_wait(value, now);
+        int64_t wait = requested_wait(value, now);
         if (wait >= 0) return wait;
     }
     int64_t wait = self->default_wait_ms;
@@ -236,7 +236,7 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
                   NULL, 0);
         return OUTLET_OK;
     }
-    /* A request that was cancelled meanwhile leaves this unanswered, and nobody waits. */
+    /* An error means that the request was cancelled meanwhile; the decision is not needed then. */
     host->retry_done(host, completion, wait > 0 ? OUTLET_RETRY_AFTER : OUTLET_RETRY_NOW,
                      (uint64_t)wait * 1000000, none, none);
     return OUTLET_OK;
@@ -273,7 +273,7 @@ __attribute__((format(printf, 3, 4))) static outlet_status refuse(const outlet_h
     return OUTLET_E_ARGUMENT;
 }
 
-/* Reads decimal digits; the number of them, 0 for none or for a number above nine digits. */
+/* Parses decimal digits; returns their number, 0 if there are none or more than nine. */
 static uint64_t digits(const uint8_t *bytes, uint64_t length, int64_t *out) {
     uint64_t count = 0;
     *out = 0;
@@ -284,7 +284,7 @@ static uint64_t digits(const uint8_t *bytes, uint64_t length, int64_t *out) {
     return count;
 }
 
-/* Reads a whole number; what is not set keeps what `out` has. */
+/* Reads an integer setting; leaves `out` unchanged if it is not set. */
 static outlet_status integer(const outlet_host *host, outlet_call call, const char *key,
                              int64_t low, int64_t high, int64_t *out) {
     outlet_view value;
@@ -299,7 +299,7 @@ static outlet_status integer(const outlet_host *host, outlet_call call, const ch
     return OUTLET_OK;
 }
 
-/* Reads "statuses", an array of numbers. */
+/* Reads the setting "statuses", an array of numbers. */
 static outlet_status read_statuses(const outlet_host *host, outlet_call call,
                                    unsigned char *statuses) {
     outlet_view value;
@@ -320,7 +320,7 @@ static outlet_status read_statuses(const outlet_host *host, outlet_call call,
     return OUTLET_OK;
 }
 
-/* The host has held the configuration against the schema. */
+/* The host has validated the configuration by the schema. */
 static outlet_status configure(outlet_instance *self, const outlet_host *host, outlet_call call) {
     int64_t percent = 20, minimum = 10;
     self->max_attempts = 3;

@@ -7,7 +7,7 @@ enum PluginTemplate {
     static let cSource = #"""
         /* {name}: adds a header to every request.
          *
-         * Configuration: "header", its name (X-Stamp). */
+         * Configuration: "header", the header's name (X-Stamp). */
         #include <outlet/outlet.h>
         #include <stdlib.h>
 
@@ -48,7 +48,7 @@ enum PluginTemplate {
                 host, request, outlet_text(instance->header), outlet_text("seen"));
             if (status != OUTLET_OK) {
                 host->fail(host, call, outlet_text("bad-header"),
-                           outlet_text("the header's name is none that HTTP can carry"));
+                           outlet_text("the header's name is not a valid name in HTTP"));
             }
             return status;
         }
@@ -78,7 +78,7 @@ enum PluginTemplate {
         """#
 
     static let cTest = #"""
-        /* Calls the hooks of {name} in a host that is made up: no Outlet, no network. */
+        /* Calls the hooks of {name} with a fake host, without Outlet and a network. */
         #include "{source}.c"
 
         #include <outlet_fake_host.h>
@@ -88,7 +88,7 @@ enum PluginTemplate {
 
         static void expect(int is_so, const char *what) {
             if (is_so) return;
-            fprintf(stderr, "{source}_test: not so: %s\n", what);
+            fprintf(stderr, "{source}_test: failed: %s\n", what);
             failures++;
         }
 
@@ -96,15 +96,15 @@ enum PluginTemplate {
             outlet_fake_host *fake = outlet_fake_new();
             outlet_fake_set(fake, "header", "X-Test");
             outlet_instance *plugin = outlet_fake_create(fake, &descriptor);
-            expect(plugin != NULL, "it starts");
+            expect(plugin != NULL, "the plugin starts");
             if (plugin == NULL) return 1;
 
             const outlet_request request = outlet_fake_request(fake, "GET", "http://test.example/");
             const outlet_status status = prepare(
                 plugin, outlet_fake_call(fake), request, outlet_fake_completion(fake));
-            expect(status == OUTLET_OK, "requests pass");
+            expect(status == OUTLET_OK, "prepare succeeds");
             const char *value = outlet_fake_header(fake, request, "X-Test");
-            expect(value != NULL && strcmp(value, "seen") == 0, "the header that was configured is set");
+            expect(value != NULL && strcmp(value, "seen") == 0, "the configured header is set");
 
             destroy(plugin);
             outlet_fake_free(fake);
@@ -114,11 +114,11 @@ enum PluginTemplate {
         """#
 
     static let cMakefile = #"""
-        # make builds {name}.so, make test runs its unit test, and checks it against the rules of Outlet's
+        # make builds {name}.so; make test runs its unit test, and checks it against the rules of Outlet's
         # plugin ABI.
         #
-        #   OUTLET_SDK=DIR  the folder PluginsSDK of Outlet; without it pkg-config knows an installed one
-        #   OUTLET=FILE     the program
+        #   OUTLET_SDK=DIR  the folder PluginsSDK of Outlet; by default pkg-config finds the installed one
+        #   OUTLET=FILE     the program `outlet`
 
         OUTLET ?= outlet
         CFLAGS ?= -O2 -g -Wall -Wextra
@@ -172,7 +172,8 @@ enum PluginTemplate {
                 .target(
                     name: "{Type}",
                     dependencies: [.product(name: "OutletPluginKit", package: "outlet")],
-                    // The plugin carries its own runtime: it depends on no toolchain of the host's.
+                    // The Swift runtime is linked statically, so that the host need not provide
+                    // one.
                     swiftSettings: [.unsafeFlags(["-static-stdlib"])],
                     linkerSettings: [
                         .unsafeFlags([
@@ -198,7 +199,7 @@ enum PluginTemplate {
             static let info = PluginInfo(
                 id: "{id}", version: "1.0.0", summary: "Adds a header to every request.")
 
-            /// What it may be told: the host refuses anything else before the plugin is made.
+            /// The configuration; the host refuses any other before it makes the plugin.
             struct Settings: Decodable {
                 /// The header's name (X-Stamp).
                 var header: String?
@@ -217,7 +218,9 @@ enum PluginTemplate {
 
         private let module = PluginModule({Type}.self)
 
-        /// What the host looks up.
+        /// The function that the host calls first.
+        ///
+        /// - Parameter hostMinor: The minor ABI version of the host.
         @c @implementation
         public func outlet_module_v1(_ hostMinor: UInt32) -> UnsafePointer<outlet_module>? {
             module.table
@@ -226,10 +229,10 @@ enum PluginTemplate {
         """#
 
     static let swiftMakefile = #"""
-        # make builds the plugin, make test checks it against the rules of Outlet's plugin ABI.
+        # make builds the plugin; make test checks it against the rules of Outlet's plugin ABI.
         #
-        #   OUTLET_SDK=DIR  the folder PluginsSDK of Outlet; ../outlet/PluginsSDK otherwise
-        #   OUTLET=FILE     the program
+        #   OUTLET_SDK=DIR  the folder PluginsSDK of Outlet; by default ../outlet/PluginsSDK
+        #   OUTLET=FILE     the program `outlet`
 
         OUTLET ?= outlet
         BUILT := .build/release/lib{name}.so
@@ -252,18 +255,18 @@ enum PluginTemplate {
     static let readme = #"""
         # {name}
 
-        A plugin of Outlet, `{id}`: it adds a header to every request. `{file}` is all of it.
+        A plugin for Outlet, `{id}`, which adds a header to every request. Its source is `{file}`.
 
         ```sh
-        make        # builds it
-        make test   # tests it, and checks it against the rules of the plugin ABI: outlet plugins check
+        make        # builds the plugin
+        make test   # tests it, and checks it against the rules of the plugin ABI (outlet plugins check)
         ```
 
-        Outlet's SDK is found through `OUTLET_SDK`, its folder PluginsSDK, which `make` is given as
-        `make OUTLET_SDK=DIR` or finds in the environment; in C an installed one is found through pkg-config
-        (`outlet-plugin`). `OUTLET=FILE` names the program where it is not in `PATH`.
+        `OUTLET_SDK` is the path of Outlet's folder PluginsSDK, set in the environment or by
+        `make OUTLET_SDK=DIR`. For C, pkg-config finds an installed SDK (`outlet-plugin`). `OUTLET=FILE` is
+        the path of the program `outlet` if it is not in `PATH`.
 
-        What a plugin can do, and the rules that it keeps to, are told in README.md and ABI.md of the SDK.
+        README.md of the SDK describes what a plugin can do, ABI.md the rules that it must follow.
 
         """#
 }
