@@ -310,7 +310,8 @@ let package = Package(
                 + umbrella.dropFirst(),
             path: "Tests/Essentials", swiftSettings: swift),
         .testTarget(
-            name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),
+            name: "OutletHTTPTests", dependencies: ["OutletHTTP", "OutletTestSupport"],
+            swiftSettings: swift),
         .testTarget(
             name: "OutletIDNTests", dependencies: ["OutletIDN"], swiftSettings: swift),
         .testTarget(

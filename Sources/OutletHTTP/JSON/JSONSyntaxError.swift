@@ -18,6 +18,8 @@ public struct JSONSyntaxError: Error, Sendable, Equatable {
         case tooDeep(maximum: Int)
         /// Something other than white space follows the value.
         case trailingContent
+        /// The text has 4 GiB or more.
+        case tooLong
     }
 
     /// Why the text is not JSON.
@@ -51,6 +53,7 @@ extension JSONSyntaxError.Reason: CustomStringConvertible {
         case .unpairedSurrogate: "half of a surrogate pair"
         case .tooDeep(let maximum): "nested deeper than \(maximum) levels"
         case .trailingContent: "something follows the value"
+        case .tooLong: "the text has 4 GiB or more"
         }
     }
 

@@ -1,5 +1,6 @@
-public import FoundationEssentials
+import FoundationEssentials
 public import OutletHTTP
+public import OutletSession
 
 extension Response {
     /// Parses the body as JSON.
@@ -50,7 +51,7 @@ extension Response {
     ///   has no value there.
     public func map<Value: Decodable>(
         _ type: Value.Type, atKeyPath keyPath: String? = nil,
-        using decoder: JSONDecoder = JSONDecoder(), failsOnEmptyData: Bool = true
+        using decoder: any DataDecoder = JSONTextDecoder(), failsOnEmptyData: Bool = true
     ) throws -> Value {
         var json = data
         if let keyPath {

@@ -143,7 +143,7 @@ extension DownloadRequest {
         of type: Value.Type = Value.self,
         queue: DispatchQueue? = nil,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
-        decoder: any DataDecoder = JSONDecoder(),
+        decoder: any DataDecoder = JSONTextDecoder(),
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods,
         completionHandler: @escaping @Sendable (DownloadResponse<Value, SessionError>) -> Void

@@ -122,7 +122,7 @@ extension DownloadRequest {
         _ type: Value.Type = Value.self,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
-        decoder: any DataDecoder = JSONDecoder(),
+        decoder: any DataDecoder = JSONTextDecoder(),
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
     ) -> DownloadTask<Value> {

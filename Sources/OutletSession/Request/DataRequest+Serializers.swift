@@ -70,7 +70,7 @@ extension DataRequest {
         of type: Value.Type = Value.self,
         queue: DispatchQueue? = nil,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
-        decoder: any DataDecoder = JSONDecoder(),
+        decoder: any DataDecoder = JSONTextDecoder(),
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods,
         completionHandler: @escaping @Sendable (DataResponse<Value, SessionError>) -> Void

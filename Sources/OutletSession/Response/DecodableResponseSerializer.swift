@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// Decodes values from bytes; `JSONDecoder` and `PropertyListDecoder` conform.
+/// Decodes values from bytes; `JSONTextDecoder`, `JSONDecoder` and `PropertyListDecoder` conform.
 public protocol DataDecoder: Sendable {
     /// Decodes a value.
     ///
@@ -15,6 +15,7 @@ public protocol DataDecoder: Sendable {
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 
+extension JSONTextDecoder: DataDecoder {}
 extension JSONDecoder: DataDecoder {}
 extension PropertyListDecoder: DataDecoder {}
 
@@ -57,7 +58,7 @@ public final class DecodableResponseSerializer<T: Decodable & Sendable>: Respons
     ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
-        decoder: any DataDecoder = JSONDecoder(),
+        decoder: any DataDecoder = JSONTextDecoder(),
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
     ) {
@@ -158,7 +159,7 @@ extension ResponseSerializer {
     public static func decodable<T: Decodable & Sendable>(
         of type: T.Type,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
-        decoder: any DataDecoder = JSONDecoder(),
+        decoder: any DataDecoder = JSONTextDecoder(),
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
     ) -> DecodableResponseSerializer<T> where Self == DecodableResponseSerializer<T> {

@@ -1,5 +1,6 @@
 public import Dispatch
 public import FoundationEssentials
+public import OutletHTTP
 
 extension DataStreamRequest {
     /// Delivers the pieces of the body as they arrive.
@@ -64,7 +65,7 @@ extension DataStreamRequest {
     @discardableResult
     public func responseStreamDecodable<T: Decodable & Sendable>(
         of type: T.Type = T.self, on queue: DispatchQueue? = nil,
-        using decoder: any DataDecoder = JSONDecoder(),
+        using decoder: any DataDecoder = JSONTextDecoder(),
         preprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         stream: @escaping Handler<T, SessionError>
     ) -> Self {

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import OutletHTTP
 
 /// Serializes the pieces of a body, each on its own.
 public protocol DataStreamSerializer<SerializedObject>: Sendable {
@@ -31,7 +32,7 @@ public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSeri
     ///   - decoder: Decodes each piece; may be called on several threads at the same time.
     ///   - dataPreprocessor: Changes each piece first; by default it is kept as it is.
     public init(
-        decoder: any DataDecoder = JSONDecoder(),
+        decoder: any DataDecoder = JSONTextDecoder(),
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor()
     ) {
         self.decoder = decoder
@@ -86,7 +87,7 @@ extension DataStreamSerializer {
     ///   - decoder: Decodes each piece; may be called on several threads at the same time.
     ///   - dataPreprocessor: Changes each piece first; by default it is kept as it is.
     public static func decodable<T: Decodable & Sendable>(
-        of type: T.Type, decoder: any DataDecoder = JSONDecoder(),
+        of type: T.Type, decoder: any DataDecoder = JSONTextDecoder(),
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor()
     ) -> Self where Self == DecodableStreamSerializer<T> {
         DecodableStreamSerializer<T>(decoder: decoder, dataPreprocessor: dataPreprocessor)

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import OutletHTTP
 
 /// The events of a streaming request, for `for await` loops.
 ///
@@ -52,7 +53,7 @@ public struct DataStreamTask: Sendable {
     public func streamingDecodables<T: Decodable & Sendable>(
         _ type: T.Type = T.self,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
-        using decoder: any DataDecoder = JSONDecoder(),
+        using decoder: any DataDecoder = JSONTextDecoder(),
         bufferingPolicy: Stream<T, SessionError>.BufferingPolicy = .unbounded
     ) -> Stream<T, SessionError> {
         streamingResponses(

@@ -1,4 +1,5 @@
-public import FoundationEssentials
+import FoundationEssentials
+public import OutletHTTP
 public import OutletTransport
 
 /// Makes a value of each message of a WebSocket.
@@ -22,7 +23,7 @@ public protocol WebSocketMessageSerializer<Output, Failure>: Sendable {
 extension WebSocketMessageSerializer {
     /// Returns a serializer that decodes each message as JSON with `decoder`.
     public static func json<Value>(
-        decoding _: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
+        decoding _: Value.Type = Value.self, using decoder: any DataDecoder = JSONTextDecoder()
     ) -> DecodableWebSocketMessageDecoder<Value>
     where Self == DecodableWebSocketMessageDecoder<Value> {
         Self(decoder: decoder)

@@ -1,5 +1,6 @@
 public import Dispatch
-public import FoundationEssentials
+import FoundationEssentials
+public import OutletHTTP
 public import OutletTransport
 
 extension WebSocketRequest {
@@ -30,7 +31,7 @@ extension WebSocketRequest {
     @discardableResult
     public func streamDecodableEvents<Value>(
         _ type: Value.Type = Value.self, on queue: DispatchQueue? = nil,
-        using decoder: any DataDecoder = JSONDecoder(),
+        using decoder: any DataDecoder = JSONTextDecoder(),
         handler: @escaping @Sendable (_ event: Event<Value, any Error>) -> Void
     ) -> Self where Value: Decodable & Sendable {
         streamSerializer(
@@ -48,7 +49,7 @@ extension WebSocketRequest {
     @discardableResult
     public func streamDecodable<Value>(
         _ type: Value.Type = Value.self, on queue: DispatchQueue? = nil,
-        using decoder: any DataDecoder = JSONDecoder(),
+        using decoder: any DataDecoder = JSONTextDecoder(),
         handler: @escaping @Sendable (_ value: Value) -> Void
     ) -> Self where Value: Decodable & Sendable {
         streamDecodableEvents(type, on: queue, using: decoder) { $0.message.map(handler) }

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import OutletHTTP
 public import OutletTransport
 
 /// The events of a WebSocket, for `for await` loops, and its methods to send, for tasks.
@@ -88,7 +89,7 @@ public struct WebSocketTask: Sendable {
     public func streamingDecodableEvents<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
-        using decoder: any DataDecoder = JSONDecoder(),
+        using decoder: any DataDecoder = JSONTextDecoder(),
         bufferingPolicy: EventStreamOf<Value, any Error>.BufferingPolicy = .unbounded
     ) -> EventStreamOf<Value, any Error> {
         stream(
@@ -107,7 +108,7 @@ public struct WebSocketTask: Sendable {
     public func streamingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
-        using decoder: any DataDecoder = JSONDecoder(),
+        using decoder: any DataDecoder = JSONTextDecoder(),
         bufferingPolicy: StreamOf<Value>.BufferingPolicy = .unbounded
     ) -> StreamOf<Value> {
         stream(
