@@ -1,18 +1,24 @@
 extension HTTPHeader {
     /// Whether the field affects the message's length, its `Host`, or the connection.
-    ///
-    /// Compares lengths first, because every field of every request is tested.
     var isFraming: Bool {
-        switch name.utf8.count {
-        case 2: isNamed("TE")
-        case 4: isNamed("Host")
-        case 7: isNamed("Trailer") || isNamed("Upgrade")
-        case 10: isNamed("Connection") || isNamed("Keep-Alive")
-        case 14: isNamed("Content-Length")
-        case 16: isNamed("Proxy-Connection")
-        case 17: isNamed("Transfer-Encoding")
-        default: false
-        }
+        var name = name
+        return name.withUTF8 { isFramingName($0) }
+    }
+}
+
+/// Whether fields of this name affect the message's length, its `Host`, or the connection.
+///
+/// Compares lengths first, because every field of every request is tested.
+package func isFramingName(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+    switch name.count {
+    case 2: name.equalsIgnoringCase("TE")
+    case 4: name.equalsIgnoringCase("Host")
+    case 7: name.equalsIgnoringCase("Trailer") || name.equalsIgnoringCase("Upgrade")
+    case 10: name.equalsIgnoringCase("Connection") || name.equalsIgnoringCase("Keep-Alive")
+    case 14: name.equalsIgnoringCase("Content-Length")
+    case 16: name.equalsIgnoringCase("Proxy-Connection")
+    case 17: name.equalsIgnoringCase("Transfer-Encoding")
+    default: false
     }
 }
 

@@ -267,21 +267,26 @@ extension HTTPHeader {
 /// CR and LF would end the field's line; servers reject the others or treat them as line ends.
 package func isFieldValue(_ text: String) -> Bool {
     var text = text
-    return text.withUTF8 { bytes in
-        // Tests eight bytes at a time. A word that may contain a control character, which is rare,
-        // ends the loop; the rest is tested byte by byte.
-        var index = 0
-        while index &+ 8 <= bytes.count {
-            let word = UnsafeRawBufferPointer(bytes).loadUnaligned(
-                fromByteOffset: index, as: UInt64.self)
-            let isLow = (word &- 0x2020_2020_2020_2020) & ~word
-            let deletes = word ^ 0x7F7F_7F7F_7F7F_7F7F
-            let isDelete = (deletes &- 0x0101_0101_0101_0101) & ~deletes
-            if (isLow | isDelete) & 0x8080_8080_8080_8080 != 0 { break }
-            index &+= 8
-        }
-        return bytes[index...].allSatisfy { !$0.isControl || $0 == 0x09 }
+    return text.withUTF8 { isFieldValue($0) }
+}
+
+/// Whether a text has no control characters other than HTAB (RFC 9110 §5.5).
+///
+/// - Parameter bytes: The text; the bytes need not be UTF-8.
+package func isFieldValue(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    // Tests eight bytes at a time. A word that may contain a control character, which is rare,
+    // ends the loop; the rest is tested byte by byte.
+    var index = 0
+    while index &+ 8 <= bytes.count {
+        let word = UnsafeRawBufferPointer(bytes).loadUnaligned(
+            fromByteOffset: index, as: UInt64.self)
+        let isLow = (word &- 0x2020_2020_2020_2020) & ~word
+        let deletes = word ^ 0x7F7F_7F7F_7F7F_7F7F
+        let isDelete = (deletes &- 0x0101_0101_0101_0101) & ~deletes
+        if (isLow | isDelete) & 0x8080_8080_8080_8080 != 0 { break }
+        index &+= 8
     }
+    return bytes[index...].allSatisfy { !$0.isControl || $0 == 0x09 }
 }
 
 /// Whether a value received from a server can be sent back with the same bytes.

@@ -36,7 +36,7 @@ extension UInt8 {
 }
 
 /// Whether two texts are equal, with `A` to `Z` equal to `a` to `z`.
-func asciiEqualsIgnoringCase(
+package func asciiEqualsIgnoringCase(
     _ a: UnsafeBufferPointer<UInt8>, _ b: UnsafeBufferPointer<UInt8>
 ) -> Bool {
     guard a.count == b.count else { return false }
@@ -55,6 +55,12 @@ func asciiEqualsIgnoringCase(_ a: String, _ b: String) -> Bool {
 }
 
 extension UnsafeBufferPointer<UInt8> {
+    /// Whether the text equals another one, with `A` to `Z` equal to `a` to `z`.
+    package func equalsIgnoringCase(_ text: StaticString) -> Bool {
+        asciiEqualsIgnoringCase(
+            self, UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
     /// Whether the text begins with another one, with `A` to `Z` equal to `a` to `z`.
     package func startsIgnoringCase(with text: StaticString) -> Bool {
         let start = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
@@ -65,5 +71,10 @@ extension UnsafeBufferPointer<UInt8> {
 /// Whether a text is a token, which is never empty (RFC 9110 §5.6.2).
 package func isToken(_ text: String) -> Bool {
     var text = text
-    return text.withUTF8 { bytes in !bytes.isEmpty && bytes.allSatisfy(\.isToken) }
+    return text.withUTF8 { isToken($0) }
+}
+
+/// Whether a text is a token, which is never empty (RFC 9110 §5.6.2).
+package func isToken(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    !text.isEmpty && text.allSatisfy(\.isToken)
 }

@@ -19,9 +19,16 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
 
     /// Copies bytes; the copy is valid as long as the arena exists.
     mutating func copy(_ bytes: some Collection<UInt8>) -> CopiedBytes {
-        let block = allocate(bytes.count)
-        block.copyBytes(from: bytes)
-        return CopiedBytes(block: UnsafeRawBufferPointer(block))
+        CopiedBytes(block: UnsafeRawBufferPointer(mutableCopy(bytes)))
+    }
+
+    /// Copies bytes into memory of the same size, which is valid as long as the arena exists.
+    mutating func mutableCopy(
+        _ bytes: some Collection<UInt8>
+    ) -> UnsafeMutableBufferPointer<UInt8> {
+        let memory = allocate(bytes.count).bindMemory(to: UInt8.self)
+        _ = memory.update(fromContentsOf: bytes)
+        return memory
     }
 
     /// Copies a text as UTF-8; the copy is valid as long as the arena exists.
@@ -29,18 +36,22 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
 
     /// Copies header fields into a C array; the copy is valid as long as the arena exists.
     mutating func copy(_ headers: HTTPHeaders) -> CopiedFields {
-        let count = headers.count
+        copy(
+            headers.indices.map {
+                outlet_field(
+                    name: copy(headers[$0].name).view, value: copy(valueAt: $0, of: headers).view)
+            })
+    }
+
+    /// Copies a C array, but not the bytes of its fields; it is valid as long as the arena exists.
+    mutating func copy(_ fields: [outlet_field]) -> CopiedFields {
         let block = allocate(
-            count * MemoryLayout<outlet_field>.stride,
+            fields.count * MemoryLayout<outlet_field>.stride,
             alignment: MemoryLayout<outlet_field>.alignment)
         let list = block.bindMemory(to: outlet_field.self)
-        for (index, field) in headers.enumerated() {
-            list.initializeElement(
-                at: index,
-                to: outlet_field(
-                    name: copy(field.name).view, value: copy(valueAt: index, of: headers).view))
-        }
-        return CopiedFields(first: list.baseAddress.map { UnsafePointer($0) }, count: count)
+        _ = list.initialize(fromContentsOf: fields)
+        return CopiedFields(
+            first: list.baseAddress.map { UnsafePointer($0) }, count: fields.count)
     }
 
     /// Copies the value of a header field; the copy is valid as long as the arena exists.
@@ -55,7 +66,8 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
         return outlet_view(ptr: copy.baseAddress, len: UInt64(copy.count))
     }
 
-    private mutating func allocate(
+    /// Allocates memory that is valid as long as the arena exists.
+    mutating func allocate(
         _ count: Int, alignment: Int = 1
     ) -> UnsafeMutableRawBufferPointer {
         let gap = -Int(bitPattern: unused.baseAddress) & (alignment - 1)
@@ -121,20 +133,13 @@ struct MessageCopies: ~Copyable, Sendable {
         return fields
     }
 
-    /// Discards the copies of the fields, because the fields have changed.
-    ///
-    /// The memory is not freed: the plugin may still read it.
-    mutating func forgetFields() {
-        values.removeAll(keepingCapacity: true)
-        list = nil
-    }
-
     /// Discards all copies, because any part of the message may have changed.
     ///
     /// The memory is not freed: the plugin may still read it.
     mutating func invalidate() {
         texts.removeAll(keepingCapacity: true)
-        forgetFields()
+        values.removeAll(keepingCapacity: true)
+        list = nil
     }
 }
 

@@ -20,12 +20,15 @@ extension HostTable {
         return with(host, request.id, RequestHandle.self) { request in body(request, text) }
     }
 
-    static func write(
+    static func writeField(
         _ host: Table, _ request: outlet_request, _ name: outlet_view, _ value: outlet_view,
-        _ body: (RequestHandle, HTTPHeader) -> outlet_status
+        _ body: (RequestHandle, UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>)
+            -> outlet_status
     ) -> outlet_status {
-        guard let field = HTTPHeader(name, value) else { return OUTLET_E_ARGUMENT }
-        return with(host, request.id, RequestHandle.self) { request in body(request, field) }
+        guard let name = name.foreign(.name), let value = value.foreign(.value) else {
+            return OUTLET_E_ARGUMENT
+        }
+        return with(host, request.id, RequestHandle.self) { request in body(request, name, value) }
     }
 
     // MARK: Requests
@@ -47,6 +50,13 @@ extension HostTable {
         with(host, request.id, RequestHandle.self) { request in
             store(request.headers(), at: out, capacity: capacity, count: count)
         }
+    }
+
+    static func requestRemoveHeader(
+        _ host: Table, _ request: outlet_request, _ name: outlet_view
+    ) -> outlet_status {
+        guard let name = name.foreign(.name) else { return OUTLET_E_ARGUMENT }
+        return with(host, request.id, RequestHandle.self) { $0.remove(header: name) }
     }
 
     static func requestBody(
@@ -127,9 +137,7 @@ extension HostTable {
         guard let key = key.text(.name), let value = value.text(.value) else {
             return OUTLET_E_ARGUMENT
         }
-        return with(host, request.id, RequestHandle.self) { request in
-            request.set(attribute: key, value: value)
-        }
+        return with(host, request.id, RequestHandle.self) { $0.set(attribute: key, value: value) }
     }
 
     static func requestSlot(

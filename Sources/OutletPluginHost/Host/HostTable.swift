@@ -39,14 +39,12 @@ enum HostTable {
                 HostTable.write(host, request, url) { $0.set(url: $1) }
             },
             request_set_header: { host, request, name, value in
-                HostTable.write(host, request, name, value) { $0.set($1) }
+                HostTable.writeField(host, request, name, value) { $0.set(header: $1, value: $2) }
             },
             request_add_header: { host, request, name, value in
-                HostTable.write(host, request, name, value) { $0.add($1) }
+                HostTable.writeField(host, request, name, value) { $0.add(header: $1, value: $2) }
             },
-            request_remove_header: { host, request, name in
-                HostTable.write(host, request, name) { $0.remove(header: $1) }
-            },
+            request_remove_header: { HostTable.requestRemoveHeader($0, $1, $2) },
             request_set_body: { HostTable.requestSetBody($0, $1, $2) },
             request_set_attr: { HostTable.requestSetAttribute($0, $1, $2, $3) },
             request_slot: { HostTable.requestSlot($0, $1, $2) },
@@ -84,11 +82,38 @@ enum HostTable {
     static func with<Object: AnyObject & Sendable>(
         _ host: Table, _ id: UInt64, _ type: Object.Type, _ body: (Object) -> outlet_status
     ) -> outlet_status {
-        guard let (object, call) = lookUp(host, id, type) else { return OUTLET_E_STALE }
-        guard call?.allowsCurrentThread == false else { return body(object) }
-        HandleTable.shared.owner(numbered: HostTables.number(of: host))?.note(
+        let caller = HostTables.number(of: host)
+        guard id >> 48 == caller, caller > 0, let object = HandleTable.shared.object(of: id) else {
+            return refuse(id, of: caller)
+        }
+        guard let part = HandleTable.part(of: id) else {
+            guard let found = object as? Object else { return refuse(id, of: caller) }
+            if let call = object as? CallContext, !call.allowsCurrentThread {
+                return refuseThread(caller)
+            }
+            return body(found)
+        }
+        guard let call = object as? Completion, let found = call.subject(part) as? Object else {
+            return refuse(id, of: caller)
+        }
+        return call.allowsCurrentThread ? body(found) : refuseThread(caller)
+    }
+
+    private static func refuseThread(_ caller: UInt16) -> outlet_status {
+        HandleTable.shared.owner(numbered: caller)?.note(
             .wrongThread, "what a hook was passed was used on another thread while it ran")
         return OUTLET_E_THREAD
+    }
+
+    /// Records the use of an id that is not valid.
+    private static func refuse(_ id: UInt64, of caller: UInt16) -> outlet_status {
+        guard let owner = HandleTable.shared.owner(numbered: caller) else { return OUTLET_E_STALE }
+        if id >> 48 != caller {
+            owner.note(.foreignHandle, "a handle was used that was never passed to it")
+        } else if owner.instance?.mayNotKnow(isStale: id) != true {
+            owner.note(.staleHandle, "a handle was used after its end, or for something else")
+        }
+        return OUTLET_E_STALE
     }
 
     /// Returns the object of an id; `nil` for an id that is not valid, which is recorded as a
@@ -96,21 +121,11 @@ enum HostTable {
     static func find<Object: AnyObject & Sendable>(
         _ host: Table, _ id: UInt64, _ type: Object.Type
     ) -> Object? {
-        lookUp(host, id, type)?.object
-    }
-
-    private static func lookUp<Object: AnyObject & Sendable>(
-        _ host: Table, _ id: UInt64, _ type: Object.Type
-    ) -> (object: Object, call: CallContext?)? {
         let caller = HostTables.number(of: host)
-        let isOwn = id >> 48 == caller && caller > 0
-        if isOwn, let found = HandleTable.shared.lookUp(id, as: type) { return found }
-        guard let owner = HandleTable.shared.owner(numbered: caller) else { return nil }
-        if !isOwn {
-            owner.note(.foreignHandle, "a handle was used that was never passed to it")
-        } else if owner.instance?.mayNotKnow(isStale: id) != true {
-            owner.note(.staleHandle, "a handle was used after its end, or for something else")
+        if id >> 48 == caller, caller > 0, let found = HandleTable.shared.find(id, as: type) {
+            return found
         }
+        _ = refuse(id, of: caller)
         return nil
     }
 

@@ -42,32 +42,61 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         var reader: BodyReader?
         /// The header fields that the transport adds; `nil` if plugins do not see them.
         var wire: WireFields?
-        var index = FieldIndex()
+        /// The header fields; made on first use, and from then on in place of the request's.
+        var fields = FieldTable()
         var copies = MessageCopies()
 
-        /// Adds the transport's header fields before fields are read or changed.
-        mutating func showWire() {
-            guard wire != nil else { return }
+        /// Makes the table of fields, with those of the transport, before it is used.
+        mutating func loadFields() {
             wire?.show(in: &request)
+            fields.load(request.headers)
+        }
+
+        /// Discards what described the former body.
+        mutating func bodyWasReplaced() {
+            loadFields()
+            fields.remove("Content-Length")
+            copies.invalidate()
+        }
+
+        /// The request with the changes made to its fields.
+        var changed: HTTPRequest {
+            var changed = request
+            if fields.isChanged { changed.headers = fields.changes(to: request.headers) }
+            return changed
         }
 
         /// Checks whether a change is allowed.
         ///
-        /// - Parameter field: The name of the changed header field, empty for a note or the like;
-        ///   `nil` for the method, the URL or the body.
+        /// - Parameter part: The changed part.
         /// - Returns: The status that rejects the change; `nil` if it is allowed.
-        func objection(changing field: String? = nil) -> outlet_status? {
+        func objection(changing part: Part) -> outlet_status? {
             switch access {
             case .sealed: return OUTLET_E_STALE
             case .read: return OUTLET_E_STATE
             case .fields:
-                guard let field else { return OUTLET_E_STATE }
-                return WireFields.isProtected(field) ? OUTLET_E_DENIED : nil
+                switch part {
+                case .head: return OUTLET_E_STATE
+                case .note: return nil
+                case .field(let name):
+                    return WireFields.isProtected(name) ? OUTLET_E_DENIED : nil
+                }
             // The host sets Content-Length from the body.
             case .request, .answer:
-                return field?.equalsIgnoringCase("Content-Length") == true ? OUTLET_E_DENIED : nil
+                guard case .field(let name) = part else { return nil }
+                return name.equalsIgnoringCase("Content-Length") ? OUTLET_E_DENIED : nil
             }
         }
+    }
+
+    /// A part of a request that a plugin changes.
+    private enum Part {
+        /// The method, the URL or the body.
+        case head
+        /// The header field with a name.
+        case field(UnsafeBufferPointer<UInt8>)
+        /// A note, or what else belongs to the call and is not sent.
+        case note
     }
 
     private let state: Lock<State>
@@ -107,10 +136,12 @@ final class RequestHandle: WatchedSubject, SettledSubject {
             state.access = .sealed
             defer {
                 state.request = Self.none
+                state.fields.close()
                 state.answer = nil
             }
-            state.wire?.hide(in: &state.request)
-            return (state.request, state.answer)
+            var changed = state.changed
+            state.wire?.hide(in: &changed)
+            return (changed, state.answer)
         }
     }
 
@@ -188,18 +219,15 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     /// - Returns: `nil` if there is no such field.
     func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> CopiedBytes? {
         state.withLock { state in
-            state.showWire()
-            let headers = state.request.headers
-            return state.index.position(of: name, nth, in: headers).map {
-                state.copies.copy(valueAt: $0, of: headers)
-            }
+            state.loadFields()
+            return state.fields.value(of: name, nth)
         }
     }
 
     func headers() -> CopiedFields {
         state.withLock { state in
-            state.showWire()
-            return state.copies.copy(state.request.headers)
+            state.loadFields()
+            return state.fields.all()
         }
     }
 
@@ -209,12 +237,12 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         method: CopiedBytes, url: CopiedBytes, fields: CopiedFields, length: UInt64?
     ) {
         state.withLock { state in
-            state.showWire()
+            state.loadFields()
             let request = state.request
             return (
                 state.copies.copy(.method, request.method.rawValue.utf8),
                 state.copies.copy(.url, (request.url?.absoluteString ?? "").utf8),
-                state.copies.copy(request.headers), BodyReader.length(of: request.body)
+                state.fields.all(), BodyReader.length(of: request.body)
             )
         }
     }
@@ -257,10 +285,12 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     // MARK: Changing
 
     func set(method: String) -> outlet_status {
-        change { request in
-            request.method = HTTPMethod(rawValue: method)
+        let method = HTTPMethod(rawValue: method)
+        return change(.head) { request in
             // Only the transport sends CONNECT, to open a tunnel through a proxy.
-            return request.method != .connect && (try? request.checkFields()) != nil
+            guard method != .connect, isToken(method.rawValue) else { return false }
+            request.method = method
+            return true
         }
     }
 
@@ -269,35 +299,42 @@ final class RequestHandle: WatchedSubject, SettledSubject {
             let scheme = url.scheme?.lowercasedASCII,
             scheme == "http" || scheme == "https", (try? Origin(url)) != nil
         else { return OUTLET_E_ARGUMENT }
-        return change { request in
+        return change(.head) { request in
             request.url = url
             return true
         }
     }
 
-    func set(_ field: HTTPHeader) -> outlet_status {
-        change(field) { $0.update(field, in: &$1) }
+    /// Sets a header field, and removes others with its name.
+    func set(
+        header name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
+    ) -> outlet_status {
+        change(name, value, keepsOthers: false)
     }
 
-    func add(_ field: HTTPHeader) -> outlet_status {
-        change(field) { $0.append(field, to: &$1) }
+    /// Adds a header field.
+    func add(
+        header name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
+    ) -> outlet_status {
+        change(name, value, keepsOthers: true)
     }
 
-    func remove(header name: String) -> outlet_status {
+    /// Removes all header fields with a name.
+    func remove(header name: UnsafeBufferPointer<UInt8>) -> outlet_status {
         state.withLock { state in
-            if let objection = state.objection(changing: name) { return objection }
-            state.showWire()
-            state.copies.forgetFields()
-            state.index.remove(name, from: &state.request.headers)
+            if let objection = state.objection(changing: .field(name)) { return objection }
+            state.loadFields()
+            state.fields.remove(name)
             return OUTLET_OK
         }
     }
 
     func set(body: [UInt8]) -> outlet_status {
-        change { request in
-            request.body = .data(Data(body))
-            request.headers.remove(name: "Content-Length")
-            return true
+        state.withLock { state in
+            if let objection = state.objection(changing: .head) { return objection }
+            state.request.body = .data(Data(body))
+            state.bodyWasReplaced()
+            return OUTLET_OK
         }
     }
 
@@ -305,9 +342,10 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         for reserved in ["target.", "request.", "outlet."] where key.startsWithBytes(of: reserved) {
             return OUTLET_E_DENIED
         }
-        return change(field: "") { request in
+        return change(.note) { request in
+            guard !key.isEmpty else { return false }
             request.context.notes[key] = value
-            return !key.isEmpty
+            return true
         }
     }
 
@@ -327,12 +365,12 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     ) -> outlet_status {
         let scope = scope
         return state.withLock { state in
-            if let objection = state.objection(changing: replacesBody ? nil : "") {
+            if let objection = state.objection(changing: replacesBody ? .head : .note) {
                 return objection
             }
             guard let stream = open("\(state.request)") else { return OUTLET_E_STATE }
-            if replacesBody { state.copies.invalidate() }
             attach(&state.request, stream)
+            if replacesBody { state.bodyWasReplaced() }
             scope?.keep(stream)
             return OUTLET_OK
         }
@@ -352,50 +390,45 @@ final class RequestHandle: WatchedSubject, SettledSubject {
 
     /// Sets or adds a header field.
     ///
-    /// A field that is not well-formed is checked together with the whole request, which is slower.
+    /// A name that the table already has was checked before.
     private func change(
-        _ field: HTTPHeader, _ body: (inout FieldIndex, inout HTTPHeaders) -> Void
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, keepsOthers: Bool
     ) -> outlet_status {
-        guard field.isWellFormed else {
-            return change(field: field.name) { request in
-                var index = FieldIndex()
-                body(&index, &request.headers)
-                return (try? request.checkFields()) != nil
+        state.withLock { state in
+            if let objection = state.objection(changing: .field(name)) { return objection }
+            state.loadFields()
+            guard isFieldValue(value) else { return OUTLET_E_ARGUMENT }
+            let place = state.fields.first(named: name)
+            if place?.isOrdinary != true {
+                guard isToken(name) else { return OUTLET_E_ARGUMENT }
+                if isFramingName(name) {
+                    // Such fields are valid together with the whole request only.
+                    var request = state.changed
+                    let field = HTTPHeader(
+                        name: String(decoding: name, as: UTF8.self), valueBytes: value)
+                    keepsOthers ? request.headers.append(field) : request.headers.update(field)
+                    guard (try? request.checkFields()) != nil else { return OUTLET_E_ARGUMENT }
+                }
             }
-        }
-        return state.withLock { state in
-            if let objection = state.objection(changing: field.name) { return objection }
-            state.showWire()
-            state.copies.forgetFields()
-            guard state.request.headers.count < OUTLET_MAX_FIELDS else {
-                // The maximum is reached: accept only a change that adds no field.
-                var (index, headers) = (FieldIndex(), state.request.headers)
-                body(&index, &headers)
-                guard headers.count <= state.request.headers.count else { return OUTLET_E_ARGUMENT }
-                state.request.headers = headers
-                state.index.invalidate()
-                return OUTLET_OK
+            if let place, !keepsOthers {
+                state.fields.replace(place, with: name, value)
+            } else {
+                guard state.fields.count < OUTLET_MAX_FIELDS else { return OUTLET_E_ARGUMENT }
+                state.fields.append(name, value)
             }
-            body(&state.index, &state.request.headers)
             return OUTLET_OK
         }
     }
 
-    /// Applies a change to a copy of the request, and keeps it if it is valid.
+    /// Changes a part other than the header fields.
     ///
     /// - Parameters:
-    ///   - field: The name of the changed header field, empty for a note; `nil` for anything else.
-    ///   - body: Makes the change; returns whether the result is valid.
-    private func change(
-        field: String? = nil, _ body: (inout HTTPRequest) -> Bool
-    ) -> outlet_status {
+    ///   - part: The part.
+    ///   - body: Makes the change; returns `false` and changes nothing if it is not valid.
+    private func change(_ part: Part, _ body: (inout HTTPRequest) -> Bool) -> outlet_status {
         state.withLock { state in
-            if let objection = state.objection(changing: field) { return objection }
-            state.showWire()
-            var request = state.request
-            guard body(&request) else { return OUTLET_E_ARGUMENT }
-            state.request = request
-            state.index.invalidate()
+            if let objection = state.objection(changing: part) { return objection }
+            guard body(&state.request) else { return OUTLET_E_ARGUMENT }
             state.copies.invalidate()
             return OUTLET_OK
         }

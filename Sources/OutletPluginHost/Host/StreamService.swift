@@ -43,7 +43,6 @@ enum StreamService {
                 make($0, $1, $2, $3, $4, UnsafeMutableRawPointer(bitPattern: data))
             }
             request.body = .stream(body)
-            request.headers.remove(name: "Content-Length")
         }
     }
 

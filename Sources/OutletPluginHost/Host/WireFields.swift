@@ -14,7 +14,7 @@ struct WireFields: Sendable {
     init(sentWith credential: Credential?) { self.credential = credential }
 
     /// Whether only the transport may set a field, so that `finalize` hooks may not.
-    static func isProtected(_ name: String) -> Bool {
+    static func isProtected(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         name.equalsIgnoringCase("Host") || name.equalsIgnoringCase("Content-Length")
     }
 

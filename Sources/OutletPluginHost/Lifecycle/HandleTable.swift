@@ -59,46 +59,44 @@ final class HandleTable: Sendable {
         }
     }
 
-    /// The object of an id; `nil` if the id has ended or the object is of another type.
-    func find<Object: AnyObject & Sendable>(_ id: UInt64, as type: Object.Type) -> Object? {
-        lookUp(id, as: type)?.object
-    }
-
-    /// The object of an id, and the call that it is or was passed to.
+    /// The object of an id, with the object that a completion's id stands for with its part.
     ///
     /// - Returns: `nil` if the id has ended or the object is of another type.
-    func lookUp<Object: AnyObject & Sendable>(
-        _ id: UInt64, as type: Object.Type
-    ) -> (object: Object, call: CallContext?)? {
-        let object = storage.withLock { storage -> (any AnyObject & Sendable)? in
-            guard let slot = HandleTable.slot(of: id, in: storage) else { return nil }
+    func find<Object: AnyObject & Sendable>(_ id: UInt64, as type: Object.Type) -> Object? {
+        guard let object = object(of: id) else { return nil }
+        guard let part = HandleTable.part(of: id) else { return object as? Object }
+        return (object as? Completion)?.subject(part) as? Object
+    }
+
+    /// The object of an id without its part; `nil` if the id has ended.
+    func object(of id: UInt64) -> (any AnyObject & Sendable)? {
+        storage.withLock { storage in
+            let slot = HandleTable.slot(of: id)
+            guard slot < storage.slots.count,
+                storage.slots[slot].generation == HandleTable.generation(of: id)
+            else { return nil }
             return storage.slots[slot].object
         }
-        guard let object else { return nil }
-        let part = id & HandleTable.partMask
-        guard part > 0 else {
-            return (object as? Object).map { ($0, object as? CallContext) }
-        }
-        guard let completion = object as? Completion,
-            let subject = completion.subject(UInt8(part)) as? Object
-        else { return nil }
-        return (subject, completion)
+    }
+
+    /// The part of an id; `nil` for the object itself.
+    static func part(of id: UInt64) -> UInt8? {
+        let part = UInt8(truncatingIfNeeded: id & partMask)
+        return part > 0 ? part : nil
     }
 
     /// Whether an id has not ended.
-    func isLive(_ id: UInt64) -> Bool {
-        storage.withLock { storage in
-            HandleTable.slot(of: id, in: storage).map { storage.slots[$0].object != nil } ?? false
-        }
-    }
+    func isLive(_ id: UInt64) -> Bool { object(of: id) != nil }
 
     /// Ends an id and releases its object.
     func remove(_ id: UInt64) {
         // Released after unlocking: freeing an object may take a while.
         let object = storage.withLock { storage -> (any AnyObject & Sendable)? in
-            guard let slot = HandleTable.slot(of: id, in: storage) else { return nil }
-            let object = storage.slots[slot].object
-            storage.slots[slot].object = nil
+            let slot = HandleTable.slot(of: id)
+            guard slot < storage.slots.count,
+                storage.slots[slot].generation == HandleTable.generation(of: id)
+            else { return nil }
+            let object = storage.slots[slot].object.take()
             storage.slots[slot].generation += 1
             // A slot whose generations are used up is never used again.
             if storage.slots[slot].generation < HandleTable.generations {
@@ -117,11 +115,7 @@ final class HandleTable: Sendable {
         }
     }
 
-    private static func slot(of id: UInt64, in storage: Storage) -> Int? {
-        let slot = Int(id & 0xFF_FFFF) >> 2
-        guard slot < storage.slots.count,
-            UInt64(storage.slots[slot].generation) == id >> 24 & 0xFF_FFFF
-        else { return nil }
-        return slot
-    }
+    private static func slot(of id: UInt64) -> Int { Int(id & 0xFF_FFFF) >> 2 }
+
+    private static func generation(of id: UInt64) -> UInt32 { UInt32(id >> 24 & 0xFF_FFFF) }
 }
