@@ -200,8 +200,8 @@ import Testing
                     http_date(outlet_text(dates[i]), 1700000000, &date);
                     printf("%lld ", (long long)date);
                 }
-                printf("%lld %lld", (long long)wished_wait(outlet_text("120"), 0),
-                       (long long)wished_wait(outlet_text("Sun, 06 Nov 1994 08:49:37 GMT"),
+                printf("%lld %lld", (long long)requested_wait(outlet_text("120"), 0),
+                       (long long)requested_wait(outlet_text("Sun, 06 Nov 1994 08:49:37 GMT"),
                                               784111776));
             }
             """, including: "RetryAfter", flags: ["-Wno-unused"])
