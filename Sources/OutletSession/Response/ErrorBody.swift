@@ -105,7 +105,8 @@ extension ResponseSerializer {
     ///   - errorType: The type of error bodies; read them with ``SessionError/errorBody(as:)``.
     ///   - decoder: Decodes both; may be called on several threads at the same time.
     public static func decodable<T: Decodable & Sendable, Failure: Decodable & Sendable>(
-        of type: T.Type, orError errorType: Failure.Type, decoder: any DataDecoder = JSONTextDecoder()
+        of type: T.Type, orError errorType: Failure.Type,
+        decoder: any DataDecoder = JSONTextDecoder()
     ) -> ErrorBodyResponseSerializer<T, Failure>
     where Self == ErrorBodyResponseSerializer<T, Failure> {
         ErrorBodyResponseSerializer(success: DecodableResponseSerializer(decoder: decoder))
