@@ -73,6 +73,38 @@ import Testing
         #expect(connections.count > 1)
     }
 
+    @Test func `requests without a stream wait when the origin has all its connections`()
+        async throws
+    {
+        let transport = try await transport { $0.httpMaximumConnectionsPerHost = 3 }
+        let url = "\(try await Nginx.shared().baseURL(.fewStreams))/info"
+        for _ in 0..<2 {
+            let (results, connections) = try await ends(
+                burst(of: 60, to: url, by: transport).probes)
+            #expect(results.allSatisfy { $0.error == nil })
+            #expect((2...3).contains(connections.count))
+        }
+    }
+
+    @Test func `requests that wait for a stream can be cancelled, and leave no trace`()
+        async throws
+    {
+        let server = try await Nginx.shared().baseURL(.fewStreams)
+        let transport = try await transport { $0.httpMaximumConnectionsPerHost = 1 }
+        // Learns that the server speaks HTTP/2.
+        _ = try await ends(burst(of: 1, to: "\(server)/info", by: transport).probes)
+        let slow = burst(of: 8, to: "\(server)/limited/large.bin", by: transport)
+        while transport.statistics.total.requestsWaiting != 4, !Task.isCancelled {
+            await Task.yield()
+        }
+        #expect(transport.statistics.total.openConnections == 1)
+        for task in slow.tasks { task.cancel() }
+        let (results, _) = try await ends(slow.probes)
+        #expect(results.allSatisfy { $0.error?.code == .cancelled })
+        let (others, _) = try await ends(burst(of: 8, to: "\(server)/info", by: transport).probes)
+        #expect(others.allSatisfy { $0.error == nil })
+    }
+
     @Test func `a handshake that does not end holds up others for a moment only`() async throws {
         let server = try ScriptedServer.start { _ in [.stall] }
         let transport = try await transport()

@@ -1,3 +1,4 @@
+import CCurl
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
@@ -109,6 +110,52 @@ import OutletTransport
         queue.learn(.http2, of: origin)
         for _ in 0..<100 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
         expectEntered(false, &queue, "x", origin: origin, priority: .normal)
+    }
+
+    @Test func `so many run as there are streams, and one more after as many ends`() throws {
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = try OriginQueue<String>(named("origin"), limit: 1)
+        queue.learn(.http2, of: origin)
+        for _ in 0..<6 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
+        for _ in 0..<3 {
+            queue.leave(origin, lacksStream: true)
+            enter("x", origin: origin, priority: .normal, &queue)
+        }
+        #expect(names(&queue).isEmpty && queue.active == 3)
+        for _ in 0..<4 { enter("x", origin: origin, priority: .normal, &queue) }
+        for _ in 0..<2 {
+            queue.leave(origin)
+            #expect(names(&queue).count == 1)
+        }
+        queue.leave(origin)
+        #expect(names(&queue).count == 2)
+        // None runs and none waits: the next burst finds out for itself.
+        while queue.active > 0 {
+            queue.leave(origin)
+            _ = names(&queue)
+        }
+        for _ in 0..<6 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
+    }
+
+    @Test func `an origin that multiplexes opens no socket beyond its limit while others run`()
+        throws
+    {
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = try OriginQueue<String>(named("origin"), limit: 2)
+        origin.tally?.pointee.sockets = 2
+        for _ in 0..<3 { enter("x", origin: origin, priority: .normal, &queue) }
+        #expect(origin.mayOpenSocket)
+        queue.learn(.http2, of: origin)
+        // No other runs whose end it could wait for.
+        #expect(origin.mayOpenSocket)
+        #expect(names(&queue).count == 1)
+        #expect(!origin.mayOpenSocket)
+        origin.figures.webSockets = 1
+        #expect(origin.mayOpenSocket)
+        origin.figures.webSockets = 0
+        origin.tally?.pointee.sockets = 1
+        #expect(origin.mayOpenSocket)
+        origin.tally?.pointee.sockets = 0
     }
 
     @Test func `one goes first until it is known what the origin speaks`() throws {

@@ -27,6 +27,11 @@ final class OriginQueue<Element> {
     /// Whether one transfer goes first and the others wait until the version is known, because with
     /// HTTP/2 they share its connection.
     fileprivate(set) var sendsOneFirst: Bool
+    /// For how many transfers the connections of an HTTP/2 origin have streams; `nil` as long as
+    /// each transfer has found one.
+    private var streams: Int?
+    /// The number of transfers that have ended since ``streams`` last changed.
+    private var endedWithStreams = 0
     /// The waiting transfers by priority, lowest first.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -72,6 +77,43 @@ final class OriginQueue<Element> {
     /// an idle connection, which costs a connection at worst.
     var mayHaveIdleConnection: Bool { Int(tally?.pointee.sockets ?? 1) >= figures.active }
 
+    /// Whether a running transfer that needs a socket may open one.
+    ///
+    /// `false` if the origin multiplexes and has as many sockets as its limit allows, but none of
+    /// them has a stream left for the transfer. There must be other transfers at whose ends it can
+    /// try again: idle connections may be unusable for it.
+    var mayOpenSocket: Bool {
+        version != .http2 || figures.active <= limit
+            || Int(tally?.pointee.sockets ?? 0) < limit + figures.webSockets
+    }
+
+    /// The maximum number of running transfers of an HTTP/2 origin.
+    fileprivate var streamLimit: Int {
+        min(streams ?? .max, limit * AdmissionQueue<Element>.streamsPerConnection)
+    }
+
+    /// Counts one running transfer less.
+    ///
+    /// - Parameter lacksStream: Whether it has not run, because no connection had a stream for it.
+    fileprivate func leave(lacksStream: Bool) {
+        figures.active -= 1
+        if lacksStream {
+            streams = max(limit, figures.active)
+            endedWithStreams = 0
+        } else if let former = streams {
+            endedWithStreams += 1
+            // A further transfer finds out whether the server has raised its limit.
+            if endedWithStreams >= former {
+                streams = former + 1
+                endedWithStreams = 0
+            }
+        }
+        if figures.active == 0, figures.waiting == 0 {
+            sendsOneFirst = isNegotiated
+            streams = nil
+        }
+    }
+
     /// Whether other transfers wait for the first one to show the version.
     var waitsForFirst: Bool { sendsOneFirst && version == .unknown }
 
@@ -116,7 +158,7 @@ struct AdmissionQueue<Element> {
         switch origin.version {
         case .unknown where origin.sendsOneFirst: origin.figures.active == 0
         case .unknown, .http1: origin.figures.active < origin.limit
-        case .http2: origin.figures.active < origin.limit * Self.streamsPerConnection
+        case .http2: origin.figures.active < origin.streamLimit
         }
     }
 
@@ -149,12 +191,14 @@ struct AdmissionQueue<Element> {
     }
 
     /// Counts one running transfer less.
-    mutating func leave(_ origin: OriginQueue<Element>) {
+    ///
+    /// - Parameters:
+    ///   - origin: Its origin.
+    ///   - lacksStream: Whether it has not run, because no connection had a stream for it; until
+    ///     another one ends, no further one is started.
+    mutating func leave(_ origin: OriginQueue<Element>, lacksStream: Bool = false) {
         active -= 1
-        origin.figures.active -= 1
-        if origin.figures.active == 0, origin.figures.waiting == 0 {
-            origin.sendsOneFirst = origin.isNegotiated
-        }
+        origin.leave(lacksStream: lacksStream)
         list(origin)
     }
 

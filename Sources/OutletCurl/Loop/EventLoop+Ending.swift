@@ -7,6 +7,9 @@ extension EventLoop {
     func complete(_ transfer: CurlTransfer, _ easy: EasyHandle, _ code: CURLcode) {
         assertOnLoop()
         if transfer.wantsOtherConnection, restart(transfer, easy) { return }
+        if transfer.lacksStream, code == CURLE_COULDNT_CONNECT {
+            return waitForStream(transfer, easy)
+        }
         if code == CURLE_OK, transfer.failure == nil, let link = transfer.link {
             return shakeHands(transfer, link, easy)
         }
@@ -46,6 +49,29 @@ extension EventLoop {
             code: .unknown, host: transfer.address?.host,
             reason: String(cString: curl_multi_strerror(code)))
         return false
+    }
+
+    /// Makes a transfer wait again, because its origin has as many connections as its limit allows,
+    /// and none of them has a stream left.
+    private func waitForStream(_ transfer: CurlTransfer, _ easy: EasyHandle) {
+        assertOnLoop()
+        guard let origin = transfer.address?.queue else { return }
+        transfer.lacksStream = false
+        remove(transfer, easy, isClean: false)
+        transfer.phase = .queued
+        admission.leave(origin, lacksStream: true)
+        wait(transfer, in: origin)
+        admitWaiting()
+    }
+
+    /// Takes a transfer out of libcurl.
+    private func remove(_ transfer: CurlTransfer, _ easy: EasyHandle, isClean: Bool) {
+        assertOnLoop()
+        curl_multi_remove_handle(multi, easy.raw)
+        deadlines.remove(transfer)
+        transfer.easy = nil
+        transfer.releaseBody()
+        pool.put(easy, isClean: isClean)
     }
 
     /// Ends a WebSocket.
@@ -103,11 +129,7 @@ extension EventLoop {
             trailers: easy.head.trailers, error: error,
             metrics: metrics,
             tunnelRefusal: refusal.map { TunnelRefusal(head: $0) })
-        curl_multi_remove_handle(multi, easy.raw)
-        deadlines.remove(transfer)
-        transfer.easy = nil
-        transfer.releaseBody()
-        pool.put(easy, isClean: error == nil)
+        remove(transfer, easy, isClean: error == nil)
         if let error, error.code != .cancelled, let origin = transfer.address?.queue,
             origin.waitsForFirst
         {

@@ -31,6 +31,12 @@ extension EventLoop {
             if !begin(transfer) { leave(origin) }
             return
         }
+        wait(transfer, in: origin)
+    }
+
+    /// Queues a transfer that has no place, or fails it if the queue is full.
+    func wait(_ transfer: CurlTransfer, in origin: OriginQueue<CurlTransfer>) {
+        assertOnLoop()
         guard shared.waiting.rise(upTo: settings.queueLimit) else {
             if origin.waitsForFirst {
                 admission.stopWaitingForFirst(origin)

@@ -11,6 +11,10 @@ extension CurlTransfer {
     /// - Returns: Whether it may. Proxies and the Unix socket of the configuration are exempt.
     func mayConnect(to address: UnsafePointer<sockaddr>, _ settings: TransportSettings) -> Bool {
         loop?.assertOnLoop()
+        guard mayOpenSocket else {
+            lacksStream = true
+            return false
+        }
         guard settings.addressPolicy != nil || addressPolicy != nil else { return true }
         guard address.pointee.sa_family != AF_UNIX, proxy.isEmpty else { return true }
         guard let address = InternetAddress(address) else { return false }
@@ -21,6 +25,9 @@ extension CurlTransfer {
         refusedAddress = (address, policy)
         return false
     }
+
+    /// Whether the connections of the origin are fewer than its limit; WebSockets are not limited.
+    private var mayOpenSocket: Bool { link != nil || address?.queue.mayOpenSocket != false }
 
     /// The session's own policy; `nil` if it has none, so that only the transport's applies.
     var addressPolicy: AddressPolicy? { extras?.answers?.addressPolicy }

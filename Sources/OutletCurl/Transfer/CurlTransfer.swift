@@ -100,6 +100,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     /// Whether libcurl picked a connection that must not be used, so that the transfer starts again
     /// with another one.
     var wantsOtherConnection = false
+    /// Whether no connection of its origin had a stream for it, so that it waits again.
+    var lacksStream = false
     /// Whether a head has been received since the request was last sent.
     var wasAnswered = false
     var received: Int64 = 0
