@@ -6,6 +6,9 @@
 package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
     let names: [StaticString]
     let marks: UInt64
+    /// One bit for each first letter of the names, by its lowest five bits, which are the same in
+    /// either case.
+    private let initials: UInt32
 
     /// Makes a set of names, none of which may be empty.
     package init(arrayLiteral names: StaticString...) {
@@ -13,7 +16,11 @@ package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
         marks = names.reduce(0) { marks, name in
             marks | Self.mark(first: name.utf8Start.pointee, count: name.utf8CodeUnitCount)
         }
+        initials = names.reduce(0) { $0 | 1 << UInt32($1.utf8Start.pointee & 31) }
     }
+
+    /// Whether one of the names may begin with this letter, in either case.
+    func mayBegin(with first: UInt8) -> Bool { initials >> UInt32(first & 31) & 1 != 0 }
 
     /// Whether the set has a name, compared case-insensitively.
     func contains(_ name: String) -> Bool {

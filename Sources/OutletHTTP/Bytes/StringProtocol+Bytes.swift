@@ -223,4 +223,14 @@ extension String {
         }
         return (areSame ?? nil) ?? utf8.elementsEqual(other.utf8)
     }
+
+    /// Whether the text has these bytes in UTF-8; compares in place with `memcmp`.
+    package func hasSameBytes(as bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard utf8.count == bytes.count else { return false }
+        let areSame = utf8.withContiguousStorageIfAvailable { own in
+            guard let a = own.baseAddress, let b = bytes.baseAddress else { return true }
+            return memcmp(a, b, own.count) == 0
+        }
+        return areSame ?? utf8.elementsEqual(bytes)
+    }
 }

@@ -23,6 +23,13 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
         var isSupplied: Bool { self == .call || isSink }
         /// Whether the argument is a sink that receives the function's result.
         var isSink: Bool { self == .sink || self == .byteSink }
+        /// Whether it is a number or a Boolean.
+        var isScalar: Bool {
+            switch self {
+            case .boolean, .int32, .uint32, .int64, .uint64, .double: true
+            case .void, .status, .text, .bytes, .call, .sink, .byteSink, .request, .callback: false
+            }
+        }
 
         /// Whether a function may return it.
         var isResult: Bool {
@@ -50,6 +57,11 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
     let arguments: [Kind]
     /// The signatures of the callback arguments, in order.
     let callbacks: [Signature]
+
+    /// Whether the function writes its result to a sink.
+    let hasSink: Bool
+    /// Whether all arguments are numbers or Booleans, which need neither memory nor handles.
+    let isScalar: Bool
 
     /// The maximum number of arguments of a function.
     static let maximumArguments = 8
@@ -86,6 +98,8 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
         }
         self.arguments = arguments
         self.callbacks = callbacks
+        hasSink = arguments.contains(where: \.isSink)
+        isScalar = arguments.allSatisfy(\.isScalar)
         guard arguments.count <= Signature.maximumArguments else {
             throw Malformed(
                 reason: "\(arguments.count) arguments, at most \(Signature.maximumArguments)")
@@ -117,9 +131,6 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
         }
         return kind
     }
-
-    /// Whether the function writes its result to a sink.
-    var hasSink: Bool { arguments.contains(where: \.isSink) }
 
     /// The kinds of the arguments that the caller supplies, in order.
     var parameters: [Kind] { arguments.filter { !$0.isSupplied } }

@@ -8,15 +8,16 @@ final class CallArguments {
     private var arena = ByteArena()
     private var requests: ArraySlice<outlet_request>
     private var functions: ArraySlice<UnsafeMutableRawPointer?>
-    private let context: CallContext
+    /// Receives the reason of a failure.
+    let context: CallContext
     private let output: SinkHandle?
     /// The ids of the handles that are valid during the call.
     private var handles: [UInt64] = []
     private var closures: [CallbackClosure] = []
     /// The handle of the call; empty if the signature has none.
-    private(set) var call = outlet_call()
+    private var call = outlet_call()
     /// The handle of the sink; empty if the signature has none.
-    private(set) var sink = outlet_sink()
+    private var sink = outlet_sink()
 
     /// Makes the handles, sinks and function pointers for a call.
     ///
@@ -64,17 +65,40 @@ final class CallArguments {
     /// The bytes that the function has written to the sink.
     var written: [UInt8] { output?.content ?? [] }
 
-    /// Returns the failure reason for a status; a default one if the function set none.
-    func reason(_ status: outlet_status) -> PluginReason { context.reason(status) }
+    /// Writes the handle of the call or of the sink.
+    ///
+    /// - Parameters:
+    ///   - kind: The kind of the argument.
+    ///   - slot: Where libffi reads the argument.
+    func storeHandle(of kind: Signature.Kind, at slot: UnsafeMutableRawPointer) {
+        if kind == .call {
+            slot.storeBytes(of: call, as: outlet_call.self)
+        } else {
+            slot.storeBytes(of: sink, as: outlet_sink.self)
+        }
+    }
 
-    /// Copies bytes; the copy is valid as long as this object exists.
-    func copy(_ bytes: some Collection<UInt8>) -> outlet_view { arena.copy(bytes).view }
-
-    /// Returns the handle of the next request argument.
-    func nextRequest() -> outlet_request { requests.popFirst() ?? outlet_request() }
-
-    /// Returns the function pointer of the next callback argument.
-    func nextFunction() -> UnsafeMutableRawPointer? { functions.popFirst() ?? nil }
+    /// Writes a value that needs memory or a handle: bytes, texts, requests and callbacks.
+    ///
+    /// - Parameters:
+    ///   - value: The value; copies of it are valid as long as this object exists.
+    ///   - kind: The kind of the argument.
+    ///   - slot: Where libffi reads the argument.
+    func store(
+        _ value: PluginValue, as kind: Signature.Kind, at slot: UnsafeMutableRawPointer
+    ) {
+        switch (kind, value) {
+        case (.text, .text(let value)):
+            slot.storeBytes(of: arena.copy(value).view, as: outlet_view.self)
+        case (.bytes, .bytes(let value)):
+            slot.storeBytes(of: arena.copy(value).view, as: outlet_view.self)
+        case (.request, .request):
+            slot.storeBytes(of: requests.popFirst() ?? outlet_request(), as: outlet_request.self)
+        case (.callback, .function):
+            slot.storeBytes(of: functions.popFirst() ?? nil, as: UnsafeMutableRawPointer?.self)
+        default: break
+        }
+    }
 
     /// Makes the handles and callbacks invalid after the function has returned.
     func end() {

@@ -60,11 +60,12 @@ final class CallInterface: @unchecked Sendable {
     ///   - function: The function.
     ///   - instance: The plugin instance, which is the first C argument.
     ///   - values: One value for each of the signature's ``Signature/parameters``, of its kind.
-    ///   - arguments: Provides handles, function pointers and the memory of texts and bytes.
+    ///   - arguments: Provides handles, function pointers and the memory of texts and bytes; `nil`
+    ///     if the signature is ``Signature/isScalar``.
     /// - Returns: The result; a status is an ``PluginValue/int(_:)``.
     func call(
         _ function: @convention(c) () -> Void, on instance: OpaquePointer, values: [PluginValue],
-        arguments: CallArguments
+        arguments: CallArguments?
     ) -> PluginValue {
         // 16 bytes per value: the size of the largest kind, a view.
         let count = signature.arguments.count + 1
@@ -81,8 +82,8 @@ final class CallInterface: @unchecked Sendable {
                 for (index, kind) in signature.arguments.enumerated() {
                     let slot = base + 16 * (index + 1)
                     switch kind {
-                    case .call: slot.storeBytes(of: arguments.call, as: outlet_call.self)
-                    case .sink, .byteSink: slot.storeBytes(of: arguments.sink, as: outlet_sink.self)
+                    case .call, .sink, .byteSink:
+                        arguments?.storeHandle(of: kind, at: slot)
                     default:
                         guard next < values.count else { return .nothing }
                         CallInterface.store(values[next], as: kind, at: slot, arguments: arguments)
@@ -98,7 +99,7 @@ final class CallInterface: @unchecked Sendable {
 
     private static func store(
         _ value: PluginValue, as kind: Signature.Kind, at slot: UnsafeMutableRawPointer,
-        arguments: CallArguments
+        arguments: CallArguments?
     ) {
         switch (kind, value) {
         case (.boolean, .bool(let value)): slot.storeBytes(of: value ? 1 : 0, as: UInt8.self)
@@ -109,15 +110,7 @@ final class CallInterface: @unchecked Sendable {
         case (.int64, .int(let value)): slot.storeBytes(of: value, as: Int64.self)
         case (.uint64, .uint(let value)): slot.storeBytes(of: value, as: UInt64.self)
         case (.double, .double(let value)): slot.storeBytes(of: value, as: Double.self)
-        case (.text, .text(let value)):
-            slot.storeBytes(of: arguments.copy(value.utf8), as: outlet_view.self)
-        case (.bytes, .bytes(let value)):
-            slot.storeBytes(of: arguments.copy(value), as: outlet_view.self)
-        case (.request, .request):
-            slot.storeBytes(of: arguments.nextRequest(), as: outlet_request.self)
-        case (.callback, .function):
-            slot.storeBytes(of: arguments.nextFunction(), as: UnsafeMutableRawPointer?.self)
-        default: break
+        default: arguments?.store(value, as: kind, at: slot)
         }
     }
 

@@ -58,7 +58,7 @@ final class FunctionCaller: Sendable {
             throw .wrongCount(declaration: declaration(function), given: values.count)
         }
         var converted = values
-        for (index, kind) in function.parameters.enumerated() {
+        for (index, kind) in function.parameters.enumerated() where !values[index].isOf(kind) {
             guard let fitting = values[index].converted(to: kind) else {
                 throw .wrongType(
                     declaration: declaration(function), position: index + 1, wanted: kind.name,
@@ -108,11 +108,15 @@ final class FunctionCaller: Sendable {
             let text = "libffi cannot call \(export.signature) on this machine"
             throw .failed(failure(PluginReason(message: text)))
         }
-        guard let arguments = CallArguments(values, export.signature, for: instance) else {
-            let text = "libffi makes no function pointers on this machine"
-            throw .failed(failure(PluginReason(message: text)))
+        var arguments: CallArguments?
+        if !export.signature.isScalar {
+            arguments = CallArguments(values, export.signature, for: instance)
+            guard arguments != nil else {
+                let text = "libffi makes no function pointers on this machine"
+                throw .failed(failure(PluginReason(message: text)))
+            }
         }
-        defer { arguments.end() }
+        defer { arguments?.end() }
         let owner = instance.owner
         let stopwatch = Stopwatch(owner.observer)
         let returned: PluginValue
@@ -125,19 +129,21 @@ final class FunctionCaller: Sendable {
         }
         var error: PluginError?
         var text: String?
-        if export.signature.arguments.contains(.sink) {
-            text = String(validating: arguments.written, as: UTF8.self)
+        let written = arguments?.written ?? []
+        if export.signature.hasSink, export.signature.arguments.contains(.sink) {
+            text = String(validating: written, as: UTF8.self)
             if text == nil { error = failure(PluginReason(message: "its text is not UTF-8")) }
         }
         if export.signature.result == .status, case .int(let status) = returned,
             status != Int64(OUTLET_OK)
         {
-            error = failure(arguments.reason(outlet_status(truncatingIfNeeded: status)))
+            let context = arguments?.context ?? CallContext(deadline: 0)
+            error = failure(context.reason(outlet_status(truncatingIfNeeded: status)))
         }
         stopwatch.report(
             owner, .call, requestID: nil, effects: [export.name], failure: error?.message)
         if let error { throw .failed(error) }
-        if export.signature.hasSink { return text.map { .text($0) } ?? .bytes(arguments.written) }
+        if export.signature.hasSink { return text.map { .text($0) } ?? .bytes(written) }
         return export.signature.result == .status ? .nothing : returned
     }
 

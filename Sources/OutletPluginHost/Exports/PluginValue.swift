@@ -99,21 +99,27 @@ extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
         }
     }
 
+    /// Whether the value needs no conversion to be of a kind.
+    func isOf(_ kind: Signature.Kind) -> Bool {
+        switch (kind, self) {
+        case (.boolean, .bool), (.text, .text), (.double, .double), (.bytes, .bytes),
+            (.request, .request), (.callback, .function), (.int64, .int), (.uint64, .uint):
+            true
+        default: false
+        }
+    }
+
     /// Returns the value converted to a kind; `nil` if it cannot be converted or is out of range.
     func converted(to kind: Signature.Kind) -> PluginValue? {
         switch (kind, self) {
-        case (.boolean, .bool), (.text, .text), (.double, .double), (.bytes, .bytes),
-            (.request, .request), (.callback, .function):
-            self
+        case (let kind, let value) where value.isOf(kind): self
         case (.bytes, .text(let value)): .bytes(Array(value.utf8))
         case (.double, .int(let value)): .double(Double(value))
         case (.int32, .int(let value)): Int32(exactly: value) == nil ? nil : self
-        case (.int64, .int): self
         case (.int64, .uint(let value)): Int64(exactly: value).map(PluginValue.int)
         case (.uint32, .int(let value)): UInt32(exactly: value).map { .uint(UInt64($0)) }
         case (.uint32, .uint(let value)): UInt32(exactly: value) == nil ? nil : self
         case (.uint64, .int(let value)): UInt64(exactly: value).map(PluginValue.uint)
-        case (.uint64, .uint): self
         default: nil
         }
     }

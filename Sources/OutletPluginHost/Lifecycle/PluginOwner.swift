@@ -97,14 +97,19 @@ final class PluginOwner: Sendable {
     func calling<Result>(
         _ hook: PluginHook, about subject: String? = nil, _ body: () -> Result
     ) -> Result {
-        let number = state.withLock { $0.calls.begin(hook) }
-        defer { state.withLock { $0.calls.end(number) } }
+        let number = begin(hook)
+        defer { end(number) }
+        guard PluginWatch.isOn || probe != nil else { return body() }
         return PluginWatch.watching(id, hook.rawValue, about: subject) {
             probe?.willCall(id, hook)
             defer { probe?.didCall(id, hook) }
             return body()
         }
     }
+
+    private func begin(_ hook: PluginHook) -> UInt64 { state.withLock { $0.calls.begin(hook) } }
+
+    private func end(_ call: UInt64) { state.withLock { $0.calls.end(call) } }
 
     /// The calls into the plugin that have not returned.
     var activeCalls: [PluginCall] { state.withLock { $0.calls }.all(of: id) }

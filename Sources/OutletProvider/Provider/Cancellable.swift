@@ -21,6 +21,8 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
         /// There is nothing left to cancel.
         var isOver = false
         var action: (@Sendable () -> Void)?
+        /// The call whose request does not exist yet.
+        var call: ProviderCall?
         var request: Request?
     }
 
@@ -38,12 +40,13 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
 
     /// Cancels the request; has no effect on one that has ended.
     public func cancel() {
-        let (action, request) = state.withLock { state in
+        let (action, call, request) = state.withLock { state in
             state.isCancelled = true
             defer { state.action = nil }
-            return (state.action, state.request)
+            return (state.action, state.call, state.request)
         }
         action?()
+        call?.cancelRequestClosure()
         request?.cancel()
     }
 
@@ -53,10 +56,14 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
         state.withLock { $0.request }?.cURLDescription() ?? "Empty Request"
     }
 
+    /// Makes ``cancel()`` fail a call that has no request yet.
+    func cancels(_ call: ProviderCall) { state.withLock { $0.call = call } }
+
     /// Makes ``cancel()`` cancel a request; cancels it at once if ``cancel()`` was called before.
     func cancels(_ request: Request) {
         let isLate = state.withLock { state in
             guard !state.isOver else { return false }
+            state.call = nil
             state.request = request
             return state.isCancelled
         }
@@ -82,6 +89,7 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
         state.withLock { state in
             state.isOver = true
             state.action = nil
+            state.call = nil
             state.request = nil
         }
     }

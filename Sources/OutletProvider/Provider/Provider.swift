@@ -156,7 +156,7 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     private func start(
         _ call: ProviderCall, _ target: Target, _ endpoint: Endpoint, _ stub: StubBehavior
     ) {
-        call.token.onCancel { [call] in call.cancelRequestClosure() }
+        call.token.cancels(call)
         var stubbed: RequestAnswer.Stub?
         if stub != .never {
             stubbed = { [self] request in

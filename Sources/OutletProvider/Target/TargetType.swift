@@ -80,13 +80,12 @@ extension URL {
     private static func joined(_ base: URL, _ path: String) -> URL? {
         guard base.baseURL == nil else { return nil }
         var (start, end) = (base.absoluteString, path)
-        let text = start.withUTF8 { start in end.withUTF8 { joined(start, $0) } }
-        return text.flatMap { ParsedURLCache.shared.url($0) }
+        return start.withUTF8 { start in end.withUTF8 { joined(start, $0) } }
     }
 
     private static func joined(
         _ base: UnsafeBufferPointer<UInt8>, _ path: UnsafeBufferPointer<UInt8>
-    ) -> String? {
+    ) -> URL? {
         let slash = UInt8(ascii: "/")
         let head = base.last == slash ? base.dropLast() : base[...]
         guard base.startsIgnoringCase(with: "http"), head.last != slash,
@@ -98,10 +97,12 @@ extension URL {
             guard byte == slash ? former != slash : byte.isPlain else { return nil }
             former = byte
         }
-        return String(unsafeUninitializedCapacity: head.count + 1 + tail.count) { text in
-            let middle = text.update(fromContentsOf: head)
-            text[middle] = slash
-            return text[(middle + 1)...].update(fromContentsOf: tail)
+        let count = head.count + 1 + tail.count
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { text in
+            let middle = text.initialize(fromContentsOf: head)
+            text.initializeElement(at: middle, to: slash)
+            _ = text[(middle + 1)...].initialize(fromContentsOf: tail)
+            return ParsedURLCache.shared.url(UnsafeBufferPointer(text))
         }
     }
 }

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import OutletHTTP
 import OutletTransport
 
 /// A cache of parsed URLs: parsing one costs as much as the rest of making a request.
@@ -29,35 +30,44 @@ package final class ParsedURLCache: Sendable {
 
     /// Returns the URL of a text; `nil` if it is not a URL.
     package func url(_ text: String) -> URL? {
-        let known = memory.withLock { memory -> URL? in
-            if let last = memory.last, last.text == text { return last.url }
-            guard let entry = memory.entries[Self.index(of: text)], entry.text == text else {
-                return nil
-            }
+        var copy = text
+        return find({ $0 == text }, index: { copy.withUTF8(Self.index) }) ?? parse(text)
+    }
+
+    /// Returns the URL of a text in UTF-8; `nil` if it is not a URL.
+    package func url(_ text: UnsafeBufferPointer<UInt8>) -> URL? {
+        find({ $0.hasSameBytes(as: text) }, index: { Self.index(of: text) })
+            ?? parse(String(decoding: text, as: UTF8.self))
+    }
+
+    private func find(_ isWanted: (String) -> Bool, index: () -> Int) -> URL? {
+        memory.withLock { memory in
+            if let last = memory.last, isWanted(last.text) { return last.url }
+            guard let entry = memory.entries[index()], isWanted(entry.text) else { return nil }
             memory.last = entry
             return entry.url
         }
-        if let known { return known }
+    }
+
+    private func parse(_ text: String) -> URL? {
         guard let url = URL(string: text) else { return nil }
         guard Self.isKept(text) else { return url }
         memory.withLock { memory in
             memory.last = Entry(text: text, url: url)
-            memory.entries[Self.index(of: text)] = memory.last
+            var text = text
+            memory.entries[text.withUTF8(Self.index)] = memory.last
         }
         return url
     }
 
     /// FNV-1a of the last 24 bytes, where URLs differ most; a collision costs one parse.
-    private static func index(of text: String) -> Int {
-        var text = text
-        return text.withUTF8 { bytes in
-            var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-            var index = max(0, bytes.count - 24)
-            while index < bytes.count {
-                hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01B3
-                index &+= 1
-            }
-            return Int((hash ^ (hash >> 32)) & 255)
+    private static func index(of bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        var index = max(0, bytes.count - 24)
+        while index < bytes.count {
+            hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01B3
+            index &+= 1
         }
+        return Int((hash ^ (hash >> 32)) & 255)
     }
 }
