@@ -184,10 +184,26 @@ final class JSONDocument {
     }
 
     func value<Value: Decodable>(_ type: Value.Type, at position: Int) throws -> Value {
-        if let known = try knownValue(type, at: position), let value = known as? Value {
-            return value
-        }
+        if Self.isKnown(type) { return try known(type, at: position) }
         return try Value(from: JSONValueDecoder(document: self, position: position))
+    }
+
+    /// A value of a known type.
+    ///
+    /// Not a part of ``value(_:at:)``, which would then instantiate the metadata of `Value?` at each
+    /// call, in 600 instructions.
+    @inline(never)
+    private func known<Value: Decodable>(_ type: Value.Type, at position: Int) throws -> Value {
+        guard let value = try knownValue(type, at: position) as? Value else {
+            return try Value(from: JSONValueDecoder(document: self, position: position))
+        }
+        return value
+    }
+
+    /// Whether ``knownValue(_:at:)`` has a value for a type.
+    private static func isKnown(_ type: any Any.Type) -> Bool {
+        type == [String].self || type == [Int].self || type == [Double].self || type == URL.self
+            || type == Data.self || type == JSONValue.self || type == Decimal.self
     }
 
     /// A value of a Foundation type whose own way of decoding is not that of JSON, or of an array

@@ -181,9 +181,10 @@ struct JSONScanner {
         let start = offset
         var all: UInt8 = 0
         var isEscaped = false
-        while offset < text.count {
-            let byte = text[offset]
-            switch byte {
+        while true {
+            all |= skipPlain()
+            guard offset < text.count else { throw fault(.unexpectedEnd) }
+            switch text[offset] {
             case UInt8(ascii: "\""):
                 var string = token(.string, from: start)
                 string.isEscaped = isEscaped
@@ -193,13 +194,24 @@ struct JSONScanner {
             case UInt8(ascii: "\\"):
                 isEscaped = true
                 try skipEscape()
-            case 0..<0x20: throw fault(.controlCharacter(byte))
-            default:
-                all |= byte
-                offset += 1
+            case let byte: throw fault(.controlCharacter(byte))
             }
         }
-        throw fault(.unexpectedEnd)
+    }
+
+    /// Skips the bytes of a string up to a quotation mark, a backslash or a control character.
+    ///
+    /// - Returns: The bits that are set in any of them.
+    private mutating func skipPlain() -> UInt8 {
+        var (position, all): (Int, UInt8) = (offset, 0)
+        while position < text.count {
+            let byte = text[position]
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }
+            all |= byte
+            position &+= 1
+        }
+        offset = position
+        return all
     }
 
     /// Skips the escape at the current offset; ``unescapedString()`` pairs surrogates.
