@@ -10,7 +10,9 @@ import OutletTransport
 
 /// A WebSocket handshake that a plugin answers in place of the server.
 @Suite struct AnsweredHandshakeTests {
-    @Test func `fails, and does not reach the network`() async throws {
+    @Test func `a WebSocket handshake that a plugin answers fails and does not reach the network`()
+        async throws
+    {
         let network = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
         let session = Session(
             transport: network,

@@ -16,7 +16,7 @@ import Testing
         #expect(result.exitCode == 0, "\(command): \(result.errorOutput)")
     }
 
-    @Test func `the C samples are built by cc and the header alone`() async throws {
+    @Test func `the C samples build with cc and only the header`() async throws {
         let directory = try TemporaryDirectory()
         try await run("make -s -C $ROOT/SamplePlugins BUILD=$PWD", in: directory)
         let host = try PluginHost.load(
@@ -37,7 +37,7 @@ import Testing
         #expect(try host.call("dev.outlet.request-id.format", ["1"]) == "X-Request-ID: 1")
     }
 
-    @Test func `the C plugin of the documentation works as it stands there`() async throws {
+    @Test func `the C plugin of the documentation compiles and loads unchanged`() async throws {
         let directory = try TemporaryDirectory()
         let document = try String(
             contentsOf: URL(filePath: "\(Self.root)/PluginsSDK/README.md"), encoding: .utf8)
@@ -62,7 +62,8 @@ import Testing
         #expect(refused?.description.hasSuffix("\"header\" is longer than 63 bytes") == true)
     }
 
-    @Test func `the installed SDK builds a plugin that exports its entry alone`() async throws {
+    @Test func `a plugin built with the installed SDK exports only its entry symbol`() async throws
+    {
         let directory = try TemporaryDirectory()
         try await run(
             """

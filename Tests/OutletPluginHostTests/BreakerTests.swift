@@ -18,7 +18,7 @@ import Testing
         CircuitBreaker(.init(maximumFaults: faults, window: 60 * second, pause: 30 * second))
     }
 
-    @Test func `faults within the window trip it, older ones do not count`() {
+    @Test func `the breaker trips on faults within the window, not on older ones`() {
         var breaker = breaker(3)
         let times = [1, 2, 63, 64].map { breaker.fault(at: $0 * second) }
         #expect(times == [false, false, false, false])
@@ -28,7 +28,8 @@ import Testing
         #expect(!breaker.admits(at: 94 * second) && breaker.admits(at: 95 * second))
     }
 
-    @Test func `behind the pause one fault is enough, unless it comes late`() {
+    @Test
+    func `after the pause one fault trips the breaker again, unless a full window has passed`() {
         var once = breaker(3)
         for time in 1...3 { _ = once.fault(at: UInt64(time) * second) }
         var late = once
@@ -38,7 +39,7 @@ import Testing
         #expect(!tooLate && late.admits(at: 100 * second))
     }
 
-    @Test func `without a maximum nothing trips it`() {
+    @Test func `without a maximum the breaker never trips`() {
         var breaker = breaker(0)
         let tripped = (0..<1000).map { breaker.fault(at: UInt64($0)) }
         #expect(!tripped.contains(true) && breaker.admits(at: 1000))
@@ -61,7 +62,7 @@ import Testing
         return try PluginHost.load(directories: [folder.path], options: options)
     }
 
-    @Test func `a plugin that fails too often is left alone, and requests fail at once`()
+    @Test func `a plugin with too many faults is no longer called, and requests fail at once`()
         async throws
     {
         let recorder = ActivityRecorder()
@@ -86,7 +87,8 @@ import Testing
         #expect(await host.shutDown() == [])
     }
 
-    @Test func `a hook has a deadline of its own where settings give it one`() async throws {
+    @Test func `a deadline in the settings replaces the default deadline of its hook`() async throws
+    {
         for (deadlines, hook) in [("{}", nil), (#"{"finalize": 0.02}"#, PluginHook.finalize)] {
             let folder = try PluginFolder(faulty: "Wire")
             try folder.directory.write(
@@ -105,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: [#"{"create": 1}"#, #"{"adapt": 0}"#, #"{"adapt": "1"}"#, "3"])
-    func `a deadline that is none, or of no such hook, is refused`(deadlines: String) throws {
+    func `an invalid deadline or an unknown hook name is refused`(deadlines: String) throws {
         let folder = try PluginFolder(faulty: "Wire")
         try folder.directory.write(
             #"{"plugins": {"faulty.wire": {"deadlines": \#(deadlines)}}}"#, to: "plugins.json")
@@ -114,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `requests go on without a plugin that fails open`() async throws {
+    @Test func `requests continue without a tripped plugin that fails open`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(failsOpen: true, maximumFaults: 2, observer: recorder)
         let stub = StubTransport { _ in .text("x") }
@@ -129,7 +131,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a refusal holds where a plugin fails open`() async throws {
+    @Test func `a refusal fails the request even if the plugin fails open`() async throws {
         let folder = try PluginFolder(faulty: "Wire")
         for (finalize, isRefusal) in [("fail", true), ("read", false)] {
             var options = PluginHost.Options()

@@ -47,8 +47,7 @@ import Testing
         #expect(reached == count, "\(name)")
     }
 
-    @Test func `a call has one memory for all of its hooks, which request_done frees`() async throws
-    {
+    @Test func `all hooks of a call share one memory, which request_done frees`() async throws {
         let host = try host()
         let stub = StubTransport(answers: [.status(503), .text("x")])
         let session = Session(transport: stub, plugins: host)
@@ -64,7 +63,7 @@ import Testing
         #expect(await host.shutDown() == [])
     }
 
-    @Test func `a call goes on where a body cannot be read and a retrier wants another`()
+    @Test func `a retry after a serialization failure belongs to the same call`()
         async throws
     {
         let host = try host()
@@ -77,7 +76,7 @@ import Testing
         #expect(try count("hooks_seen", host) == 11 && count("live", host) == 0)
     }
 
-    @Test func `a request that is kept keeps no session`() async throws {
+    @Test func `a kept HTTPRequest does not keep the session alive`() async throws {
         let host = try host()
         weak var transport: StubTransport?
         var kept: HTTPRequest?
@@ -94,7 +93,7 @@ import Testing
         withExtendedLifetime(kept) {}
     }
 
-    @Test func `a shutdown right behind an answer leaves no call undone`() async throws {
+    @Test func `a shutdown right after a response still calls request_done`() async throws {
         for _ in 0..<20 {
             let recorder = ActivityRecorder()
             let host = try PluginFolder(faulty: "Keeps").load(
@@ -108,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a call that fails before it is sent is done as well`() async throws {
+    @Test func `request_done is called for a call that fails before it is sent`() async throws {
         let host = try host(at: "prepare", how: "pend", answerDeadline: .milliseconds(50))
         let stub = StubTransport(answers: [.status(200)])
         let session = Session(transport: stub, plugins: host)
@@ -120,7 +119,7 @@ import Testing
     }
 
     @Test(arguments: ["adapt", "prepare", "process"])
-    func `a hook may promise its answer, and give it later`(hook: String) async throws {
+    func `a hook may return pending and settle its completion later`(hook: String) async throws {
         let host = try host(at: hook, how: "pend")
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
@@ -135,7 +134,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin that never blocks may promise its answer too`() async throws {
+    @Test func `a hook of a nonblocking plugin may return pending too`() async throws {
         let host = try host(at: "prepare", how: "pend", quick: true)
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
@@ -150,7 +149,7 @@ import Testing
     }
 
     @Test(arguments: [("adapt", false), ("prepare", false), ("process", false), ("prepare", true)])
-    func `cancelling a call reaches a promised answer at once, and the call is done`(
+    func `a cancelled call cancels a pending hook at once and calls request_done`(
         hook: String, quick: Bool
     ) async throws {
         let host = try host(at: hook, how: "pend", quick: quick)
@@ -168,7 +167,7 @@ import Testing
     }
 
     @Test(arguments: ["adapt", "prepare", "process"])
-    func `a hook that holds its thread up fails the call at its deadline`(
+    func `a hook that blocks its thread fails the call at the deadline`(
         hook: String
     ) async throws {
         let host = try host(at: hook, how: "block", answerDeadline: .milliseconds(200))
@@ -183,7 +182,7 @@ import Testing
     }
 
     @Test(arguments: ["will_send", "did_receive"])
-    func `a hook that only watches is not waited for longer than its deadline`(
+    func `the host waits for an observing hook only until its deadline`(
         hook: String
     ) async throws {
         let host = try host(at: hook, how: "block", answerDeadline: .milliseconds(200))
@@ -196,7 +195,8 @@ import Testing
         try await reach(1, "finished", host)
     }
 
-    @Test func `what is written after the answer is refused`() async throws {
+    @Test func `a change of the request after its completion was settled is refused`() async throws
+    {
         let host = try host(at: "prepare", how: "settle")
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
@@ -205,7 +205,8 @@ import Testing
         #expect(try count("late", host) == -2)
     }
 
-    @Test func `plugins together ask for so many further attempts and no more`() async throws {
+    @Test func `all plugins together are limited to maximumRetries further attempts`() async throws
+    {
         var options = PluginHost.Options()
         options.maximumRetries = 3
         let folder = try PluginFolder(faulty: "CrossedCompletions")
@@ -219,7 +220,7 @@ import Testing
                 "it asks for another attempt, but plugins may ask for at most 3"))
     }
 
-    @Test func `a plugin without request_done has nowhere to keep anything`() async throws {
+    @Test func `a plugin without request_done cannot store memory for a call`() async throws {
         let host = try PluginFolder(faulty: "WrongHandles").load()
         // The fixture aborts the process if a call of the host returns a wrong status.
         let stub = StubTransport(answers: [.status(200)])

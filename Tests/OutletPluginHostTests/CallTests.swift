@@ -18,12 +18,12 @@ import Testing
         host = try folder.load(configuration: ["dev.outlet.request-id": #"{"prefix": "ab-"}"#])
     }
 
-    @Test func `text goes in and comes out`() throws {
+    @Test func `a function takes and returns text`() throws {
         #expect(
             try host.call("dev.outlet.request-id.format", ["7"]) == .text("X-Request-ID: ab-7"))
     }
 
-    @Test func `a function without arguments gives another result each time`() throws {
+    @Test func `a function without arguments runs at each call`() throws {
         let first = try host.call("dev.outlet.request-id.next")
         let second = try host.call("dev.outlet.request-id.next")
         #expect(first != second)
@@ -31,7 +31,7 @@ import Testing
         #expect(try host.call("dev.outlet.request-id.count") == .uint(2))
     }
 
-    @Test func `every kind of argument arrives as it was given`() throws {
+    @Test func `a function receives every kind of argument unchanged`() throws {
         let arguments: [PluginValue] = [
             true, -5, .uint(4_000_000_000), -5_000_000_000, .uint(18_000_000_000_000_000_000), 0.5,
         ]
@@ -45,7 +45,7 @@ import Testing
         #expect(result == "right")
     }
 
-    @Test func `every kind of result comes back`() throws {
+    @Test func `every kind of result is returned`() throws {
         #expect(try host.call("faulty.obliging.negative") == -7)
         #expect(try host.call("faulty.obliging.is_empty", [""]) == true)
         #expect(try host.call("faulty.obliging.is_empty", ["x"]) == false)
@@ -58,7 +58,7 @@ import Testing
         #expect(try host.call("dev.outlet.pacer.delay_ms", parsing: ["3"]) == -1)
     }
 
-    @Test func `a function's own failure carries its words`() {
+    @Test func `the error of a failing function has its code and message`() {
         #expect(
             throws: PluginCallError.failed(
                 PluginError(
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `wrong names say what there is`() {
+    @Test func `the error for a wrong name lists the existing names`() {
         #expect(error("next") == "next: not of the form PLUGIN-ID.FUNCTION")
         #expect(
             error("dev.outlet.requestid.next")
@@ -86,7 +86,7 @@ import Testing
                 == "dev.outlet.request-id.nxt: no such function; there is next, format, count")
     }
 
-    @Test func `wrong arguments say what is wanted`() {
+    @Test func `the error for wrong arguments contains the declaration`() {
         #expect(
             error("dev.outlet.request-id.format")
                 == "dev.outlet.request-id.format(text) -> text: called with 0 arguments")
@@ -111,7 +111,7 @@ import Testing
                 "argument 2 is not int32"))
     }
 
-    @Test func `a plugin that was shut down is not called`() async {
+    @Test func `a call of a plugin that was shut down fails`() async {
         await host.shutDown()
         #expect(
             error("dev.outlet.request-id.next")
@@ -135,8 +135,7 @@ import Testing
         }
     }
 
-    @Test func `a plugin whose hooks run one by one is not called from inside of one`() async throws
-    {
+    @Test func `a plugin with serial hooks cannot be called from inside a hook`() async throws {
         let folder = try PluginFolder(faulty: "RawText")
         let observer = CallingObserver()
         let host = try folder.load(observer: observer)
@@ -148,7 +147,7 @@ import Testing
         observer.host.withLock { $0 = nil }
     }
 
-    @Test func `bytes go in and come out as they are`() throws {
+    @Test func `a function takes and returns bytes unchanged`() throws {
         let host = try PluginFolder(faulty: "Obliging").load()
         #expect(
             try host.call("faulty.obliging.turned", [.bytes([0, 255, 7])]) == .bytes([7, 255, 0]))
@@ -157,7 +156,7 @@ import Testing
         #expect(throws: PluginCallError.self) { try host.call("faulty.obliging.untext") }
     }
 
-    @Test func `a request can be read`() throws {
+    @Test func `a function can read a request argument`() throws {
         let host = try PluginFolder(faulty: "Obliging").load()
         let request = HTTPRequest(url: URL(string: "http://a.example/"), method: .patch)
         #expect(try host.call("faulty.obliging.method", [.request(request)]) == "PATCH")
@@ -179,7 +178,9 @@ import Testing
         #expect(plugin.misbehaviour == [:])
     }
 
-    @Test func `a function that is called after its call does nothing, and is noted`() throws {
+    @Test func `a callback that is called after its call does nothing and counts as misbehaviour`()
+        throws
+    {
         let host = try PluginFolder(faulty: "Obliging").load()
         let plugin = try #require(host.plugins.first)
         let calls = Recorder<Int>()
@@ -193,7 +194,7 @@ import Testing
         #expect(plugin.misbehaviour == [.staleHandle: 1])
     }
 
-    @Test func `numbers of every kind pass through a Swift function`() throws {
+    @Test func `a Swift function takes and returns numbers of every type`() throws {
         let host = try PluginFolder(faulty: "Obliging").load()
         let plugin = try #require(host.plugins.first)
         let bytes = Recorder<PluginValue>()

@@ -14,7 +14,7 @@ import Testing
         return (host, try #require(host.plugins.first).instance)
     }
 
-    @Test func `of a cancelled call only the outcome is reported`() throws {
+    @Test func `after a cancel only did_receive is called, until the call ends`() throws {
         let (host, instance) = try instance()
         let scope = RequestScope(id: nil)
         #expect(scope.enter(instance, for: .adapt))
@@ -31,7 +31,7 @@ import Testing
         withExtendedLifetime(host) {}
     }
 
-    @Test func `a hook that waits for its turn is not called once nobody waits for it`() throws {
+    @Test func `a queued hook is not called after its completion was abandoned`() throws {
         let (host, instance) = try instance()
         let token = Completion(
             hook: .retry, instance: instance, passing: .init(), limit: 1_000_000_000)
@@ -42,7 +42,7 @@ import Testing
         withExtendedLifetime(host) {}
     }
 
-    @Test func `a hook may use its handles at the moment when its call is given up, and later`()
+    @Test func `a hook may use its handles while its call is abandoned and until it settles`()
         throws
     {
         let (host, instance) = try instance()

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `all rules that a value breaks are reported, with their places`() throws {
+    @Test func `all violations of a value are reported with their paths`() throws {
         let schema = """
             {"properties": {"limits": {"properties": {"rate": {"type": "number", "minimum": 1}},
                                        "additionalProperties": false},
@@ -115,11 +115,11 @@ import Testing
                 + "understood"
         ),
     ])
-    func `a schema that cannot be used says why`(schema: String, reason: String) throws {
+    func `the error for an unusable schema has the reason`(schema: String, reason: String) throws {
         #expect(try fault(schema) == reason)
     }
 
-    @Test func `a schema can make no work without end`() throws {
+    @Test func `the work for a schema is limited`() throws {
         // Each level checks the next level twice: 2^40 checks.
         var doubling = ##"{"$ref": "#/definitions/0", "definitions": {"##
         for level in 0..<40 {
@@ -159,7 +159,7 @@ import Testing
         #expect(try fault(#"{"pattern": "\#(text)"}"#) == "a pattern has more than 4096 bytes")
     }
 
-    @Test func `a value that is nested too deeply is a fault of the value`() throws {
+    @Test func `a value that is nested too deeply is reported as invalid, not the schema`() throws {
         let nested = String(repeating: "[", count: 129) + String(repeating: "]", count: 129)
         do {
             _ = try violations("{}", nested)
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `what may be meant is searched for among few short names`() throws {
+    @Test func `no similar name is suggested for long names or among many names`() throws {
         let names = (0..<1500).map { #""\#(String(repeating: "n", count: 40))\#($0)": {}"# }
         let schema =
             #"{"properties": {\#(names.joined(separator: ","))}, "additionalProperties": false}"#
@@ -179,7 +179,7 @@ import Testing
         #expect(found.allSatisfy { $0.utf8.count < 300 && !$0.contains("mean") })
     }
 
-    @Test func `violations are bounded`() throws {
+    @Test func `at most 100 violations are reported`() throws {
         let value = "[" + repeatElement("0", count: 5000).joined(separator: ",") + "]"
         let found = try ConfigurationSchema(text: #"{"items": {"type": "string"}}"#)
             .violations(of: JSONValue(parsing: value))
@@ -187,13 +187,13 @@ import Testing
         #expect(found.line.hasSuffix("/19: expected a string, found a whole number; and 80 more"))
     }
 
-    @Test func `a number that no reader can represent is distinguished`() {
+    @Test func `a number beyond the range of a double makes the schema check unusable`() {
         #expect(throws: ConfigurationSchema.Unusable.self) {
             try violations(#"{"type": "string"}"#, "1e999")
         }
     }
 
-    @Test func `a key that is there twice is found at any depth`() throws {
+    @Test func `a duplicate key is found at any depth`() throws {
         let value = try JSONValue(parsing: #"{"a": [{"b/c": {"d": 1, "e": 2, "d": 3}}], "f": 1}"#)
         #expect(
             ConfigurationViolation.repeatedKeys(in: value).map(\.description)
@@ -208,7 +208,7 @@ import Testing
     ]
 
     @Test(arguments: ["draft4", "draft6", "draft7"])
-    func `the test suite of JSON Schema passes, but for what lies elsewhere`(
+    func `the JSON Schema test suite passes, except for references to other documents`(
         draft: String
     ) throws {
         let folder = "/usr/share/json-schema-test-suite/tests/\(draft)"

@@ -23,7 +23,7 @@ import Testing
         "int \(name)(void) { return \(value); }"
     }
 
-    @Test func `what takes a plugin's place after the check is not what runs`() async throws {
+    @Test func `a file that replaces a plugin after the check is not run`() async throws {
         let folder = try PluginFolder()
         let path = try await folder.compile(plugin("first.content"), as: "x.so")
         let file = try PluginFile(path: path, checksOwnership: true)
@@ -32,7 +32,7 @@ import Testing
         #expect(try folder.load().plugins.map(\.id) == ["other.content"])
     }
 
-    @Test func `a plugin that is written over while it runs keeps its code`() async throws {
+    @Test func `a running plugin keeps its code when its file is truncated`() async throws {
         let folder = try PluginFolder()
         let path = try await folder.compile(plugin("kept.code"), as: "x.so")
         let host = try folder.load()
@@ -41,7 +41,7 @@ import Testing
         #expect(abandoned == [])
     }
 
-    @Test func `the same bytes of a place are one library, other bytes another`() async throws {
+    @Test func `a library is loaded once for each path and content`() async throws {
         let folder = try PluginFolder()
         try await folder.compile(plugin("some.plugin"), as: "x.so")
         func table() throws -> UnsafeRawPointer {
@@ -62,7 +62,7 @@ import Testing
         #expect(UnsafeRawPointer(third.instance.descriptor.table) != first)
     }
 
-    @Test func `a plugin with too many bytes is refused unread`() throws {
+    @Test func `a plugin file above the size limit is refused without being read`() throws {
         let folder = try PluginFolder()
         let path = try folder.directory.write("\u{7F}ELF", to: "x.so")
         truncate(path, (512 << 20) + 1)
@@ -96,7 +96,7 @@ import Testing
             "-Wl,-rpath,/usr/lib:$ORIGIN/missing:$ORIGIN/../lib/aside/..")
     }
 
-    @Test func `libraries beside a plugin are copied along, and theirs`() async throws {
+    @Test func `needed libraries beside a plugin are copied, also indirect ones`() async throws {
         let folder = try PluginFolder()
         try await makeBundle(folder, "copied")
         let file = try PluginFile(
@@ -118,7 +118,7 @@ import Testing
         #expect(maps.contains("/memfd:libmapped-in.so"))
     }
 
-    @Test func `the fault of a library beside a plugin names the library`() async throws {
+    @Test func `the error for an unusable needed library names that library`() async throws {
         let folder = try PluginFolder()
         try await folder.compile(
             "int nowhere(void);" + answer("needy", "nowhere()"), as: "libneedy.so.1")
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(arguments: [(mode_t(0o700), "runtime"), (0o755, "temporary")])
-    func `the way to copied libraries is the user's alone, and gone when they are loaded`(
+    func `the directory of copied libraries has mode 700 and is removed after loading`(
         mode: mode_t, place: String
     ) async throws {
         let folder = try PluginFolder()
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    @Test func `libraries beside a plugin are judged as it is`() async throws {
+    @Test func `needed libraries beside a plugin are checked like the plugin`() async throws {
         let folder = try PluginFolder()
         try await makeBundle(folder, "judged")
         let plugins = folder.directory.path("plugins")

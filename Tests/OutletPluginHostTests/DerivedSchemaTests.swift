@@ -19,7 +19,7 @@ import Testing
         return try PluginHost.load(directories: [folder.path], options: options)
     }
 
-    @Test func `each property of the type is one of the schema, and there are no others`() throws {
+    @Test func `the schema has exactly the properties of the type`() throws {
         let host = try load("{}")
         let schema = try JSONValue(parsing: host.plugins.first?.configurationSchema ?? "")
         #expect(schema["additionalProperties"] == false)
@@ -56,20 +56,22 @@ import Testing
         ),
         (#"{"tree":{"branches":[{"branches":1}]}}"#, "/tree/branches/0/branches"),
     ])
-    func `a configuration that is not of the type is refused with its place`(
+    func `a configuration that does not match the type is refused with the path`(
         text: String, place: String
     ) throws {
         let error = try #require(throws: PluginDirectoryError.self) { try load(text) }
         #expect("\(error)".contains(place), "\(error)")
     }
 
-    @Test func `what a schema cannot say is refused by the plugin, which names the key`() throws {
+    @Test func `the plugin refuses a value that the schema cannot exclude, and the error hides it`()
+        throws
+    {
         let error = try #require(throws: PluginDirectoryError.self) { try load(#"{"odd":"even"}"#) }
         #expect("\(error)".contains("configuration"), "\(error)")
         #expect(!"\(error)".contains("even"))
     }
 
-    @Test func `a configuration of the type is taken`() throws {
+    @Test func `a configuration that matches the type is accepted`() throws {
         let host = try load(
             #"{"greeting":{"text":"hi"},"count":255,"mode":"quick","level":7,"odd":"odd","weights":{"a":1}}"#
         )

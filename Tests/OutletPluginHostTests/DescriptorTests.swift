@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func `a text is taken up to its limit`() throws {
+    @Test func `a text up to its limit is accepted`() throws {
         let longest = String(repeating: "a", count: 128)
         #expect(try view(of: longest) { try text($0, "id", limit: 128) } == longest)
         let error = #expect(throws: InvalidDescriptor.self) {
@@ -28,7 +28,7 @@ import Testing
             ("a-B_9", nil), ("a.b", "a.b"), ("a b", "a b"), ("", ""), ("é", "é"),
             ("a\u{1B}", "a\u{1B}"),
         ] as [(String, String?)])
-    func `an export's name is letters, digits, hyphens and underscores`(
+    func `an export's name may only have letters, digits, hyphens and underscores`(
         name: String, refused: String?
     ) throws {
         func all() throws -> [PluginExport] {
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: [64, 65])
-    func `a plugin asks for 64 permissions at most`(count: Int) throws {
+    func `a plugin may ask for at most 64 permissions`(count: Int) throws {
         func permissions() throws -> [String] {
             try view(of: "a.test") { text in
                 try Array(repeating: text, count: count).withUnsafeBufferPointer { list in
@@ -94,7 +94,7 @@ import Testing
         ("[null]", "\"permissions\" holds something that is not a string"),
         (#""net:a.example""#, "\"permissions\" is missing, or not an array"),
     ])
-    func `a manifest's permissions are texts`(permissions: String, reason: String?) {
+    func `a manifest's permissions must be strings`(permissions: String, reason: String?) {
         let text = #"{"id": "a.b", "version": "1", "abi": "1.0", "permissions": \#(permissions)}"#
         do {
             _ = try PluginManifest.all(in: Array(text.utf8))
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `an export writes 64 MiB at most`() {
+    @Test func `an export may write at most 64 MiB`() {
         let sink = SinkHandle()
         let bytes = [UInt8](repeating: 0x61, count: SinkHandle.limit)
         bytes.withUnsafeBufferPointer { bytes in

@@ -18,7 +18,7 @@ import Testing
             configuration: ["faulty.extras": configuration], observer: observer)
     }
 
-    @Test func `a plugin that judges servers and may block is refused`() throws {
+    @Test func `a plugin with a trust hook that may block is refused`() throws {
         let host = try host()
         #expect(host.plugins.map(\.id) == ["faulty.extras", "faulty.judging"])
         #expect(
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [("abc", "201 cba"), ("", "201 ")])
-    func `a plugin makes a value of a response`(body: String, value: String) async throws {
+    func `a plugin serializes a response`(body: String, value: String) async throws {
         let host = try host()
         let serializer = try #require(host.serializer("faulty.extras"))
         let stub = StubTransport { _ in .text(body, statusCode: 201) }
@@ -44,7 +44,7 @@ import Testing
         ("bad", "serialize failed (bad-body): it is bad"),
         ("odd", "serialize failed: the type that it names cannot be read"),
     ])
-    func `a plugin that makes no value fails the response`(body: String, reason: String)
+    func `a failing serialize hook fails the response`(body: String, reason: String)
         async throws
     {
         let host = try host()
@@ -56,7 +56,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin learns the outcome of requests`() async throws {
+    @Test func `a plugin receives the events of requests`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(observer: recorder)
         let stub = StubTransport(answers: [
@@ -82,7 +82,7 @@ import Testing
         #expect(await host.shutDown() == [])
     }
 
-    @Test func `a plugin that is too slow for the events learns how many it missed`() async throws {
+    @Test func `a slow plugin receives the number of dropped events`() async throws {
         let host = try PluginFolder(faulty: "Extras").load(
             configuration: ["faulty.extras": #"{"slow": true}"#]
         ) { $0.maximumWaitingEvents = 3 }
@@ -103,7 +103,7 @@ import Testing
         #expect(await host.shutDown() == [])
     }
 
-    @Test func `a plugin receives all waiting events before it ends`() async throws {
+    @Test func `a plugin receives all waiting events before it is destroyed`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(observer: recorder)
         let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)

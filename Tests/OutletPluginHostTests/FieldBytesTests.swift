@@ -11,7 +11,7 @@ import Testing
     /// The bytes that a value may contain, as the plugin sets them.
     private let all = Array(0x21...0x7E) + [0x09, 0x20] + Array(UInt8(0x80)...0xFF)
 
-    @Test func `plugins read and write the bytes of values as they are on the wire`() async throws {
+    @Test func `plugins read and write header values as the bytes on the wire`() async throws {
         let host = try PluginFolder(faulty: "FieldBytes").load()
         let received = Array("caf".utf8) + [0xE9, 0x09, 0xFF, 0x80]
         let head = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Received: ".utf8)
@@ -27,7 +27,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `values of answers keep their bytes`() async throws {
+    @Test func `header values of a plugin's response keep their bytes`() async throws {
         let host = try PluginFolder(faulty: "FieldBytes").load()
         let session = Session(transport: CurlTransport(), plugins: host)
         let response = await session.request(

@@ -8,7 +8,7 @@ import Testing
 @Suite struct FieldTableTests {
     /// Makes random changes of every kind, with a fixed seed, with few and with many names.
     @Test(arguments: [8, 90, 400])
-    func `fields come out as from a list`(names: Int) {
+    func `a table returns the same fields as a list after random changes`(names: Int) {
         var random = Steps(state: UInt64(names))
         var plain = HTTPHeaders()
         for number in 0..<names / 2 { plain.append(name: "x-\(number)", value: "first") }
@@ -63,7 +63,7 @@ import Testing
         #expect(table.all().first?[0].value.text(.value) == "seven")
     }
 
-    @Test func `names that end alike are told apart`() {
+    @Test func `names with the same ending are distinguished`() {
         var table = FieldTable()
         table.load([])
         for name in ["First-Long-Name", "Other-Long-Name", "g-Name", "Name", "[-Name"] {

@@ -11,7 +11,7 @@ import Testing
         return host.failures.map { String($0.description.dropFirst($0.path.count + 2)) }
     }
 
-    @Test func `a library cut off anywhere is an error, never a crash`() throws {
+    @Test func `a library truncated at any length is an error, not a crash`() throws {
         let whole = try Data(contentsOf: URL(filePath: Products.path("librequest-id.so")))
         let folder = try PluginFolder()
         for part in 0..<64 {
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `a library with its last byte missing is an error`() throws {
+    @Test func `a library without its last byte is an error`() throws {
         let whole = try Data(contentsOf: URL(filePath: Products.path("librequest-id.so")))
         let folder = try PluginFolder()
         chmod(try folder.directory.write(Array(whole.dropLast()), to: "cut.so"), 0o755)
@@ -46,7 +46,7 @@ import Testing
                     + "is truncated or damaged"
             ),
         ] as [([UInt8], String)])
-    func `what is no library is an error`(content: [UInt8], error: String) throws {
+    func `a file that is not a library is an error`(content: [UInt8], error: String) throws {
         let folder = try PluginFolder()
         chmod(try folder.directory.write(content, to: "x.so"), 0o755)
         #expect(try failures(in: folder) == [error])
@@ -60,7 +60,9 @@ import Testing
         (16, 1, "not a usable shared library: it is an object file; link it with -shared"),
         (5, 2, "not a usable shared library: it is big-endian or of an unknown ELF version"),
     ])
-    func `a library of another kind says which`(offset: Int, byte: UInt8, error: String) throws {
+    func `the error for a library of another kind names the kind`(
+        offset: Int, byte: UInt8, error: String
+    ) throws {
         var bytes = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
         bytes[offset] = byte
         let folder = try PluginFolder()
@@ -76,7 +78,7 @@ import Testing
         // Offsets in the program header: of the size in memory, and of the offset in the file.
         (40, 0, "is larger in the file than loaded"), (8, 0x40, "ends at byte "),
     ])
-    func `a segment that cannot be what it says is an error`(
+    func `a segment with impossible sizes or offsets is an error`(
         field: Int, value: UInt8, fact: String
     ) throws {
         var bytes = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
@@ -111,7 +113,7 @@ import Testing
         #expect(try failures(in: folder) == ["manifest is wrong: there is more than one"])
     }
 
-    @Test func `damaged headers are errors, wherever the damage is`() throws {
+    @Test func `damage in any field of the ELF header is an error`() throws {
         let whole = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
         let folder = try PluginFolder()
         // Sets each offset and count of the ELF header in turn to its largest value.
@@ -152,7 +154,7 @@ import Testing
             #""$ORIGIN/loop" (DT_RUNPATH): DIR/loop is a symbolic link that leads nowhere"#
         ),
     ])
-    func `a library that has others looked for where anybody may put them is refused`(
+    func `a library with a run path that others can write to is refused`(
         runPath: String, reason: String
     ) async throws {
         let folder = try PluginFolder()
@@ -178,7 +180,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "root may give files away"))
-    func `a library that has others looked for behind another user's link is refused`()
+    func `a library with a run path through another user's link is refused`()
         async throws
     {
         let folder = try PluginFolder()
@@ -194,7 +196,7 @@ import Testing
             ])
     }
 
-    @Test func `a library that has others looked for in safe places is loaded`() async throws {
+    @Test func `a library with a safe run path is loaded`() async throws {
         let folder = try PluginFolder()
         mkdir(folder.directory.path("$inner"), 0o755)
         symlink("$inner", folder.directory.path("link"))
@@ -208,7 +210,7 @@ import Testing
         #expect(host.plugins.map(\.id) == ["some.plugin", "other.plugin"])
     }
 
-    @Test func `a library that needs one by a relative path, or an open one, is refused`()
+    @Test func `a library that needs one at a relative or writable path is refused`()
         async throws
     {
         let folder = try PluginFolder()
@@ -231,7 +233,7 @@ import Testing
             ])
     }
 
-    @Test func `a needed library that is missing is named`() throws {
+    @Test func `the error for a missing needed library names it`() throws {
         var bytes = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
         let name = Array("libc.so.6".utf8)
         let place = try #require(
@@ -285,7 +287,8 @@ import Testing
         ) { try folder.load() }
     }
 
-    @Test func `a directory that all can write is refused, sticky or not`() throws {
+    @Test func `a directory that all users can write is refused, even with the sticky bit`() throws
+    {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         chmod(folder.path, 0o1777)
         #expect(
@@ -294,7 +297,7 @@ import Testing
         ) { try folder.load() }
     }
 
-    @Test func `a directory named with a combining mark is below its parent`() throws {
+    @Test func `a parent directory is checked when a name begins with a combining mark`() throws {
         let folder = try PluginFolder()
         let inner = folder.directory.path("\u{301}inner")
         mkdir(inner, 0o755)
@@ -303,7 +306,7 @@ import Testing
         #expect(throws: PluginDirectoryError.self) { try PluginHost.load(directory: inner) }
     }
 
-    @Test func `a directory below one that others can write is refused`() throws {
+    @Test func `a directory inside one that others can write is refused`() throws {
         let folder = try PluginFolder()
         let inner = folder.directory.path("inner")
         mkdir(inner, 0o755)
@@ -313,7 +316,7 @@ import Testing
         }
     }
 
-    @Test func `a directory that is missing or none says why`() throws {
+    @Test func `the error for a missing or invalid directory has the reason`() throws {
         let folder = try PluginFolder()
         let missing = folder.directory.path("missing")
         #expect(
@@ -326,7 +329,8 @@ import Testing
         ) { try PluginHost.load(directory: file) }
     }
 
-    @Test func `a file whose name is not UTF-8 is refused by a name that shows its bytes`() throws {
+    @Test func `a file name that is not UTF-8 is refused, and the error escapes its bytes`() throws
+    {
         let folder = try PluginFolder()
         let path = Array("\(folder.path)/caf".utf8) + [0xE9] + Array(".so".utf8) + [0]
         let name = path.map { CChar(bitPattern: $0) }
@@ -343,7 +347,7 @@ import Testing
             ])
     }
 
-    @Test func `only visible files that end in .so are looked at`() throws {
+    @Test func `hidden files and files without the suffix .so are ignored`() throws {
         let folder = try PluginFolder()
         for name in ["README", "x.so.1", ".hidden.so", "so"] {
             try folder.directory.write("garbage", to: name)
@@ -352,7 +356,7 @@ import Testing
         #expect(host.plugins.isEmpty && host.failures.isEmpty)
     }
 
-    @Test func `the search path is the variable's, or the user's and the system's`() {
+    @Test func `the search path is OUTLET_PLUGIN_PATH, or the user's and system directories`() {
         #expect(
             PluginSearchPath.directories(environment: ["OUTLET_PLUGIN_PATH": "/a:b:/c"])
                 == ["/a", "/c"])

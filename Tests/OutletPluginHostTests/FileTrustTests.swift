@@ -14,7 +14,7 @@ import Testing
         return FileTrust.objection(to: status, allowsWriting: allowsWriting)
     }
 
-    @Test func `root's files and one's own are trusted, another user's are not`() {
+    @Test func `files of root and of the current user are trusted, files of other users are not`() {
         for user in [0, geteuid()] { #expect(objection(user: user, mode: 0o755) == nil) }
         let other = geteuid() + 1
         for allowsWriting in [false, true] {
@@ -28,7 +28,9 @@ import Testing
         (mode_t(0o775), "its group (mode 775)"), (0o757, "all users (mode 757)"),
         (0o1777, "all users (mode 1777)"),
     ])
-    func `nor is what others may write to, unless that is allowed`(mode: mode_t, who: String) {
+    func `files that others can write are not trusted, unless that is allowed`(
+        mode: mode_t, who: String
+    ) {
         #expect(objection(user: 0, mode: mode) == "is writable by \(who); chmod go-w")
         #expect(objection(user: 0, mode: mode, allowsWriting: true) == nil)
     }

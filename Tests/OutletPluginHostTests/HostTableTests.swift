@@ -51,7 +51,9 @@ import Testing
         }
     }
 
-    @Test func `a handle of another instance's is stale, and its user is blamed`() throws {
+    @Test func `a handle of another instance is stale, and counts against the plugin that uses it`()
+        throws
+    {
         let (own, thief) = (try Caller(), try Caller())
         #expect(own.table != thief.table)
         #expect(thief.set("X-Stolen", "1", in: own) == OUTLET_E_STALE)
@@ -64,7 +66,7 @@ import Testing
         #expect(deadline == 7)
     }
 
-    @Test func `what is no table of the host's is answered, never followed`() throws {
+    @Test func `a pointer that is not a host table is refused and not dereferenced`() throws {
         let caller = try Caller()
         var copy = caller.table.pointee
         let functions = caller.table.pointee
@@ -89,7 +91,7 @@ import Testing
         #expect(errno == EFAULT)
     }
 
-    @Test func `a length above its limit is refused, and nothing of it is read`() throws {
+    @Test func `a view longer than its limit is refused and not read`() throws {
         let caller = try Caller()
         let (table, host, request) = (caller.table, caller.table.pointee, caller.request)
         // The view's memory is not mapped: reading it would crash.
@@ -123,14 +125,14 @@ import Testing
         #expect(caller.misbehaviour == [:])
     }
 
-    @Test func `values up to their limit are taken`() throws {
+    @Test func `values up to their limit are accepted`() throws {
         let caller = try Caller()
         let value = String(repeating: "v", count: Int(OUTLET_MAX_VALUE))
         #expect(caller.set(String(repeating: "n", count: Int(OUTLET_MAX_NAME)), value) == OUTLET_OK)
         #expect(caller.handle.seal().request.headers.first?.value == value)
     }
 
-    @Test func `a request has 2000 fields at most, of which each may still change`() throws {
+    @Test func `a request may have at most 2000 fields, and each can still be changed`() throws {
         var request = HTTPRequest(url: URL(string: "http://a.test/"))
         for index in 1..<Int(OUTLET_MAX_FIELDS) {
             request.headers.append(name: "X-\(index)", value: "1")
@@ -143,7 +145,7 @@ import Testing
         #expect(headers.count == Int(OUTLET_MAX_FIELDS) && headers.first?.value == "2")
     }
 
-    @Test func `a log line carries its facts, within limits`() throws {
+    @Test func `a log line has at most 32 facts and a valid level`() throws {
         let caller = try Caller()
         let (table, host) = (caller.table, caller.table.pointee)
         func log(level: UInt32, facts count: Int, about call: outlet_call) -> outlet_status {
@@ -170,7 +172,9 @@ import Testing
     }
 
     @Test(arguments: [("token-expired2", true), ("", true), ("Token", false), ("a b", false)])
-    func `a failure's code is a word`(code: String, isWord: Bool) throws {
+    func `a failure's code may only have lower-case letters, digits and hyphens`(
+        code: String, isWord: Bool
+    ) throws {
         let caller = try Caller()
         let status = Self.with(code) { code in
             Self.with("no") { caller.table.pointee.fail(caller.table, caller.call, code, $0) }
@@ -180,7 +184,7 @@ import Testing
         #expect(reason.code == (isWord ? code : "") && (reason.message == "no") == isWord)
     }
 
-    @Test func `a table that ends inside of a field does not have it`() {
+    @Test func `a table that ends inside a field is read without that field`() {
         var whole = outlet_hooks()
         whole.struct_size = 20
         whole.prepare = { _, _, _, _ in OUTLET_OK }

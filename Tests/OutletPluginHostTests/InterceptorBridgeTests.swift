@@ -9,7 +9,7 @@ import Testing
 @testable import OutletPluginHost
 
 @Suite(.timeLimit(.minutes(2))) struct InterceptorBridgeTests {
-    @Test func `a promised answer that never comes fails the request at its deadline`() async throws
+    @Test func `a pending hook that never settles fails the request at the deadline`() async throws
     {
         let folder = try PluginFolder(faulty: "NeverSettles")
         let recorder = ActivityRecorder()
@@ -40,7 +40,7 @@ import Testing
         #expect(host.plugins.first?.misbehaviour == [.neverSettled: 2])
     }
 
-    @Test func `of two answers the first counts, and the second is held against the plugin`()
+    @Test func `the first of two settlements counts, and the second is misbehaviour`()
         async throws
     {
         let host = try PluginFolder(faulty: "SettlesTwice").load()
@@ -50,7 +50,7 @@ import Testing
         #expect(host.plugins.first?.misbehaviour == [.settledTwice: 1])
     }
 
-    @Test func `of two verdicts the first counts`() async throws {
+    @Test func `the first of two retry verdicts counts`() async throws {
         let host = try PluginFolder(faulty: "SettlesTwice").load()
         let stub = StubTransport(answers: [.status(503)])
         let provider = host.provider(over: stub)
@@ -59,7 +59,7 @@ import Testing
         #expect(host.plugins.first?.misbehaviour == [.settledTwice: 2])
     }
 
-    @Test func `a completion is settled by its own hook's function alone`() async throws {
+    @Test func `a completion can only be settled with the function of its own hook`() async throws {
         let host = try PluginFolder(faulty: "CrossedCompletions").load()
         let stub = StubTransport(answers: [.status(503), .status(200)])
         let response = try await host.provider(over: stub).request(.page)
@@ -68,7 +68,7 @@ import Testing
         #expect(host.plugins.first?.misbehaviour == [.forbiddenValue: 3])
     }
 
-    @Test func `cancelling a request reaches an adapter's promised answer at once`() async throws {
+    @Test func `a cancelled request cancels a pending adapt hook at once`() async throws {
         let host = try PluginFolder(faulty: "NeverSettles").load()
         let stub = StubTransport(answers: [.status(200)])
         let ended = Once<Bool>()
@@ -83,7 +83,7 @@ import Testing
         #expect(try lastCancelled(of: host) == nil)
     }
 
-    @Test func `cancelling a request reaches a retrier's promised answer at once`() async throws {
+    @Test func `a cancelled request cancels a pending retry hook at once`() async throws {
         let host = try PluginFolder(faulty: "NeverSettles").load()
         let session = Session(transport: StubTransport(answers: [.status(503)]))
         let retriers = try #require((host.interceptors.first as? Interceptor)?.retriers)
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: ["finalize", "redirect"])
-    func `a redirect is no way around a plugin that judges addresses`(hook: String) async throws {
+    func `a plugin that checks addresses also checks redirects`(hook: String) async throws {
         let folder = try PluginFolder(faulty: "GuardsAddress")
         let recorder = ActivityRecorder()
         let host = try folder.load(
@@ -142,7 +142,7 @@ import Testing
                 == ["http://test.example/page", "http://next.example/a"])
     }
 
-    @Test func `a session's own requests are judged at each hop`() async throws {
+    @Test func `a finalize hook checks each hop of a session's request`() async throws {
         let host = try PluginFolder(faulty: "GuardsAddress").load(
             configuration: [
                 "faulty.guards-address": #"{"refused": "//forbidden", "hook": "finalize"}"#
@@ -157,7 +157,7 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
-    @Test func `a plugin moves a hop`() async throws {
+    @Test func `a redirect hook changes the URL of a hop`() async throws {
         let folder = try PluginFolder(faulty: "GuardsAddress")
         let recorder = ActivityRecorder()
         let host = try folder.load(
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func `a shutdown fails the answers that are pending`() async throws {
+    @Test func `a shutdown fails pending hooks`() async throws {
         let host = try PluginFolder(faulty: "NeverSettles").load()
         let stub = StubTransport(answers: [.status(200)])
         let session = Session(transport: stub)
@@ -211,7 +211,9 @@ import Testing
         #expect(error.message == "it is being shut down")
     }
 
-    @Test func `a thread that outlives its plugin is answered, and counted`() async throws {
+    @Test func `late calls from a plugin's thread during destroy are refused and counted`()
+        async throws
+    {
         let host = try PluginFolder(faulty: "LateSettle").load()
         let session = Session(transport: StubTransport(answers: [.status(200)]))
         let interceptor = try #require(host.interceptors.first)
@@ -231,27 +233,27 @@ import Testing
 }
 
 @Suite struct ShutDownTests {
-    @Test func `a plugin that does not end its work is abandoned, not destroyed`() async throws {
+    @Test func `a plugin that does not quiesce in time is abandoned`() async throws {
         let recorder = ActivityRecorder()
         let host = try PluginFolder(faulty: "SlowQuiesce").load(observer: recorder)
         #expect(await host.shutDown(deadline: .milliseconds(50)) == ["faulty.slow-quiesce"])
         #expect(recorder.misbehaviours.values.map(\.kind) == [.didNotQuiesce])
     }
 
-    @Test func `a destroy that never returns holds nobody up`() async throws {
+    @Test func `a destroy that never returns does not block the shutdown`() async throws {
         let recorder = ActivityRecorder()
         let host = try PluginFolder(faulty: "SlowDestroy").load(observer: recorder)
         #expect(await host.shutDown(deadline: .milliseconds(50)) == ["faulty.slow-destroy"])
         #expect(recorder.misbehaviours.values.map(\.fact) == ["destroy did not return in time"])
     }
 
-    @Test func `a plugin may end its work later, from a thread of its own`() async throws {
+    @Test func `a plugin may complete quiesce later, from its own thread`() async throws {
         let host = try PluginFolder(faulty: "LaterQuiesce").load()
         #expect(await host.shutDown() == [])
         #expect(host.plugins.first?.misbehaviour == [:])
     }
 
-    @Test func `shutting down twice ends once`() async throws {
+    @Test func `two shutdowns at the same time both complete`() async throws {
         let host = try PluginFolder(samples: ["librequest-id.so", "libpacer.so"]).load()
         async let first = host.shutDown()
         async let second = host.shutDown()
@@ -260,7 +262,7 @@ import Testing
         #expect(try await offPool { host.shutDownAndWait() } == [])
     }
 
-    @Test func `a host that is released shuts its plugins down`() async throws {
+    @Test func `a released host shuts down its plugins`() async throws {
         let recorder = ActivityRecorder()
         let folder = try PluginFolder(faulty: "SlowQuiesce")
         var options = PluginHost.Options()

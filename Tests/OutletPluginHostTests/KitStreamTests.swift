@@ -37,7 +37,7 @@ import Testing
 
     private var lines: [String] { recorder.lines.values.map(\.message) }
 
-    @Test func `a plugin sees a body up to its end before the program does`() async throws {
+    @Test func `a plugin receives a whole body in pieces`() async throws {
         let response = try await watched("hello")
         #expect(response.value == "hello")
         let seen = lines.filter { $0.contains(" at ") || $0.hasPrefix("watched") }
@@ -48,7 +48,7 @@ import Testing
         #expect(recorder.misbehaviours.values.isEmpty)
     }
 
-    @Test func `what a plugin throws at a piece ends the request in its words`() async throws {
+    @Test func `an error that a plugin throws for a piece fails the request`() async throws {
         let error = try await watched("axx").error?.underlyingError
         let failure = try #require(error as? PluginError)
         #expect(failure.hook == .streamPiece && failure.code == "has-x")
@@ -64,7 +64,9 @@ import Testing
         #expect(lines.contains("made, whole true"))
     }
 
-    @Test func `what a plugin throws instead of a piece ends the request`() async throws {
+    @Test func `an error that a plugin throws instead of making a piece fails the request`()
+        async throws
+    {
         let error = try await made("make-short").error?.underlyingError
         let failure = try #require(error as? PluginError)
         #expect(failure.hook == .streamMake && failure.code == "dry")

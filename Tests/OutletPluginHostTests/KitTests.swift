@@ -24,7 +24,7 @@ import Testing
         return (response, stub.requests)
     }
 
-    @Test func `what a Swift plugin says of itself arrives`() throws {
+    @Test func `the host reads the metadata of a Swift plugin`() throws {
         let plugin = try #require(try load().plugins.first)
         #expect(plugin.name == "Kit")
         #expect(plugin.vendor == "Tests")
@@ -38,12 +38,12 @@ import Testing
         #expect(plugin.misbehaviour == [:])
     }
 
-    @Test func `a plugin that does not wait adapts at once`() async throws {
+    @Test func `a plugin can adapt a request without suspending`() async throws {
         let (_, requests) = try await sent(mode: "now", .status(200))
         #expect(requests.first?.headers["X-Adapted"] == "at once")
     }
 
-    @Test func `a plugin that waits adapts when it is done`() async throws {
+    @Test func `a plugin can adapt a request after suspending`() async throws {
         let (_, requests) = try await sent(mode: "later", .status(200))
         #expect(requests.first?.headers["X-Adapted"] == "later")
     }
@@ -74,7 +74,7 @@ import Testing
         return response
     }
 
-    @Test func `a plugin signs what is sent`() async throws {
+    @Test func `a plugin signs the request on the wire`() async throws {
         let stub = StubTransport { _ in .text("x") }
         let response = try await response(mode: "sign", body: .data(Data("abc".utf8)), over: stub)
         #expect(response.value == "x")
@@ -99,7 +99,7 @@ import Testing
         #expect(stub.requests.count == (mode == "follow" ? 2 : 1))
     }
 
-    @Test func `a plugin fetches what it needs, without its own hooks`() async throws {
+    @Test func `a plugin's own request does not call the plugin's hooks`() async throws {
         let stub = StubTransport { job in
             job.request.url?.host() == "token.example"
                 ? .text(String(decoding: job.request.httpBody ?? Data(), as: UTF8.self))
@@ -113,7 +113,7 @@ import Testing
         #expect(stub.requests.first?.headers["X-Many"] == nil)
     }
 
-    @Test func `a plugin learns why its own request failed`() async throws {
+    @Test func `a plugin receives the error of its own request`() async throws {
         let stub = StubTransport { _ in
             .failure(TransferError(code: .cannotFindHost, reason: "no such host"))
         }
@@ -122,7 +122,7 @@ import Testing
         #expect((error as? PluginError)?.message.contains("no such host") == true)
     }
 
-    @Test func `a plugin makes a value of a response`() async throws {
+    @Test func `a plugin serializes a response`() async throws {
         let serializer = try #require(try load().serializer("test.kit"))
         let session = Session(transport: StubTransport(answers: [.text("x"), .status(204)]))
         let value = await session.request("http://test.example/")
@@ -135,7 +135,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin watches requests end`() async throws {
+    @Test func `a plugin receives the end of requests`() async throws {
         let session = Session(
             transport: StubTransport { _ in .text("x") }, plugins: try load())
         _ = await session.request("http://test.example/").serializingString().response
@@ -151,7 +151,7 @@ import Testing
         #expect(error?.description == "plugin test.kit: adapt failed: no token in the vault")
     }
 
-    @Test func `a plugin turns a response round`() async throws {
+    @Test func `a plugin replaces a response`() async throws {
         let (response, _) = try await sent(mode: "now", .text("abc", statusCode: 201))
         #expect(response.statusCode == 202)
         #expect(try response.mapString() == "cba")
@@ -167,7 +167,7 @@ import Testing
         #expect(error?.message == message)
     }
 
-    @Test func `a plugin retries after a wait, then gives up with a reason`() async throws {
+    @Test func `a plugin retries after a delay, then fails with a reason`() async throws {
         let stub = StubTransport(answers: [.status(503)])
         let provider = try load().provider(over: stub)
         let error = await pluginError { try await provider.request(.mode("now")) }
@@ -195,7 +195,7 @@ import Testing
         #expect(host.plugins.first?.misbehaviour == [:])
     }
 
-    @Test func `settings are found along their path, and checked`() throws {
+    @Test func `settings are decoded by key path and checked against the schema`() throws {
         let host = try load(#"{"greeting": {"text": "good day"}, "limit": 1.5, "strict": true}"#)
         #expect(try host.call("test.kit.greet", ["Ada"]) == "good day, Ada")
         #expect(recorder.lines.values.map(\.message) == ["outlet: limit 1.5, strict true"])

@@ -10,7 +10,7 @@ import Testing
         #expect(life.state == .closed)
     }
 
-    @Test func `a busy plugin is quiesced when its last call is out`() {
+    @Test func `a busy plugin is quiesced when its last call has returned`() {
         var life = PluginLifecycle()
         #expect(life.enter() == true)
         #expect(life.enter() == true)
@@ -20,7 +20,7 @@ import Testing
         #expect(life.leave() == .callQuiesce)
     }
 
-    @Test func `stopping twice destroys once`() {
+    @Test func `a plugin that is stopped twice is destroyed once`() {
         var life = PluginLifecycle()
         #expect(life.stop() == .callQuiesce)
         #expect(life.stop() == .nothing)
@@ -29,14 +29,15 @@ import Testing
         #expect(life.quiesceReturned(isPending: false) == .nothing)
     }
 
-    @Test func `an answer that comes before quiesce returns destroys after it`() {
+    @Test func `a plugin that reports quiesced inside quiesce is destroyed after quiesce returns`()
+    {
         var life = PluginLifecycle()
         _ = life.stop()
         #expect(life.quiesced() == .nothing)
         #expect(life.quiesceReturned(isPending: true) == .callDestroy)
     }
 
-    @Test func `an answer that comes later destroys then`() {
+    @Test func `a plugin that reports quiesced later is destroyed then`() {
         var life = PluginLifecycle()
         _ = life.stop()
         #expect(life.quiesceReturned(isPending: true) == .nothing)
@@ -44,13 +45,13 @@ import Testing
         #expect(life.quiesced() == nil)
     }
 
-    @Test func `an answer that nobody asked for is a breach`() {
+    @Test func `reporting quiesced without a stop is invalid`() {
         var life = PluginLifecycle()
         #expect(life.quiesced() == nil)
         #expect(life.state == .serving(calls: 0))
     }
 
-    @Test func `past the deadline a plugin is abandoned for good`() {
+    @Test func `a plugin is abandoned permanently at the deadline`() {
         var life = PluginLifecycle()
         _ = life.enter()
         _ = life.stop()
@@ -93,25 +94,25 @@ import Testing
         if case .refuse(breach) = action { true } else { false }
     }
 
-    @Test func `an answer inside the hook is delivered after it`() {
+    @Test func `a result settled inside the hook is delivered after the hook returns`() {
         var machine = begun()
         #expect(delivered(machine.settle(1)) == nil)
         #expect(delivered(machine.hookReturned(nil)) == 1)
     }
 
-    @Test func `an answer inside the hook wins over its status`() {
+    @Test func `a result settled inside the hook has priority over its status`() {
         var machine = begun()
         _ = machine.settle(1)
         #expect(delivered(machine.hookReturned(2)) == 1)
     }
 
-    @Test func `a hook that promises nothing is answered by its status`() {
+    @Test func `without OUTLET_PENDING the status of the hook is the result`() {
         var machine = begun()
         #expect(delivered(machine.hookReturned(2)) == 2)
         #expect(isRefused(machine.settle(1), breach: true))
     }
 
-    @Test func `a promised answer is delivered once`() {
+    @Test func `a pending result is delivered once`() {
         var machine = begun()
         #expect(delivered(machine.hookReturned(nil)) == nil)
         #expect(delivered(machine.settle(1)) == 1)
@@ -119,14 +120,14 @@ import Testing
         #expect(givenUp(machine.cancel(3)) == nil)
     }
 
-    @Test func `a second answer inside the hook is a breach`() {
+    @Test func `a second settlement inside the hook is a breach`() {
         var machine = begun()
         _ = machine.settle(1)
         #expect(isRefused(machine.settle(2), breach: true))
         #expect(delivered(machine.hookReturned(nil)) == 1)
     }
 
-    @Test func `an answer after the host gave up is no breach`() {
+    @Test func `a settlement after a cancel is refused and not a breach`() {
         var machine = begun()
         _ = machine.hookReturned(nil)
         #expect(givenUp(machine.cancel(3)) == 3)
@@ -134,13 +135,13 @@ import Testing
         #expect(delivered(machine.hookReturned(4)) == nil)
     }
 
-    @Test func `a status after the host gave up is too late as well`() {
+    @Test func `a status after a cancel is refused and not a breach`() {
         var machine = begun()
         #expect(givenUp(machine.cancel(3)) == 3)
         #expect(isRefused(machine.hookReturned(4), breach: false))
     }
 
-    @Test func `a hook that nobody waits for is not called, and not told`() {
+    @Test func `a hook that is cancelled before it begins is not called, and gets no cancel`() {
         var machine = Machine()
         #expect(givenUp(machine.cancel(3), notifiesPlugin: false) == 3)
         #expect(machine.begin() == false)
@@ -162,7 +163,7 @@ import Testing
         #expect(table.find(id, as: Thing.self) == nil)
     }
 
-    @Test func `a slot that is used again has another handle`() {
+    @Test func `a reused slot has a new handle`() {
         let table = HandleTable()
         let first = table.insert(Thing(), owner: 0)
         table.remove(first)
@@ -174,13 +175,13 @@ import Testing
         #expect(table.find(second, as: Thing.self) != nil)
     }
 
-    @Test func `a handle of another kind finds nothing`() {
+    @Test func `a handle of another type finds nothing`() {
         let table = HandleTable()
         let id = table.insert(Thing(), owner: 0)
         #expect(table.find(id, as: Other.self) == nil)
     }
 
-    @Test func `zero and numbers out of the blue find nothing`() {
+    @Test func `zero and handles that were never issued find nothing`() {
         let table = HandleTable()
         _ = table.insert(Thing(), owner: 0)
         for id in [0, 1, UInt64.max, 1 << 48, 0xFF_FFFF] {
@@ -188,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func `a removed handle still tells its owner`() {
+    @Test func `the owner of a removed handle can still be found`() {
         let table = HandleTable()
         let owner = PluginOwner(id: "a", observer: nil)
         let number = table.number(owner)
@@ -198,7 +199,7 @@ import Testing
         #expect(table.owner(numbered: 0) == nil && table.owner(numbered: number + 1) == nil)
     }
 
-    @Test func `an object lives as long as somebody uses it`() {
+    @Test func `a found object lives after its handle is removed`() {
         let table = HandleTable()
         weak var weakThing: Thing?
         do {

@@ -19,8 +19,7 @@ import Testing
         return String(failure.description.dropFirst(path.count + 2))
     }
 
-    @Test func `a plugin that could not start may be tried again, alone as it wants to be`() throws
-    {
+    @Test func `a plugin that failed to start can be loaded again`() throws {
         for _ in 0..<2 {
             #expect(
                 try failure(of: "CreateFails")
@@ -76,13 +75,13 @@ import Testing
             "manifest is wrong: it has no entry for 'faulty.lying-manifest', which the code has"
         ),
     ])
-    func `each fault is an error of its own, and other plugins still load`(
+    func `each fault has its own error, and other plugins still load`(
         name: String, error: String
     ) throws {
         #expect(try failure(of: name) == error)
     }
 
-    @Test func `a missing symbol is named`() throws {
+    @Test func `the error for an undefined symbol names it`() throws {
         let error = try failure(of: "MissingSymbol")
         #expect(error.hasPrefix("cannot be loaded: undefined symbol: outlet_faulty_nowhere; "))
     }
@@ -150,7 +149,7 @@ import Testing
             "'some.second' has the permissions \"\" there, and \"env:HOME\" in the code"
         ),
     ])
-    func `a manifest that has not the plugins of the code is refused`(
+    func `a manifest that does not match the plugins of the code is refused`(
         manifests: String, reason: String
     ) async throws {
         let folder = try PluginFolder()
@@ -160,7 +159,7 @@ import Testing
         #expect(host.failures == [.invalidManifest(path: path, reason: reason)])
     }
 
-    @Test func `a plugin without a manifest is refused where one is asked for`() throws {
+    @Test func `a plugin without a manifest is refused if the host requires one`() throws {
         let folder = try PluginFolder(faulty: "Obliging", samples: ["librequest-id.so"])
         var options = PluginHost.Options()
         options.requiresManifest = true
@@ -175,7 +174,7 @@ import Testing
             ])
     }
 
-    @Test func `of two plugins with one id the first by name stays`() throws {
+    @Test func `of two plugins with the same id the first file by name is loaded`() throws {
         let folder = try PluginFolder()
         let first = try folder.copy("librequest-id.so", as: "a.so")
         let second = try folder.copy("librequest-id.so", as: "b.so")
@@ -187,7 +186,7 @@ import Testing
             ])
     }
 
-    @Test func `configuration that is not a JSON object is refused by name`() throws {
+    @Test func `configuration that is not a JSON object is refused`() throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         let host = try folder.load(configuration: ["dev.outlet.request-id": "[1]"])
         #expect(host.plugins.isEmpty)
@@ -201,7 +200,7 @@ import Testing
             ])
     }
 
-    @Test func `configuration for a plugin that is not there is an error`() throws {
+    @Test func `configuration for an unknown plugin is an error`() throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         let host = try folder.load(configuration: ["dev.outlet.request-if": "{}"])
         #expect(
@@ -236,7 +235,7 @@ import Testing
             ])
     }
 
-    @Test func `a plugin with a schema that cannot be used is refused by name`() async throws {
+    @Test func `a plugin with an unusable schema is refused`() async throws {
         let folder = try PluginFolder()
         let path = try await folder.compile(
             #"""
@@ -251,7 +250,7 @@ import Testing
             ])
     }
 
-    @Test func `a Swift plugin, a C plugin and one built by cc alone run together`() throws {
+    @Test func `a Swift plugin and a C plugin run together, and a second copy is refused`() throws {
         let folder = try PluginFolder(samples: ["libpacer.so", "librequest-id.so"])
         try folder.copy("libpacer.so", as: "z-second-swift.so")
         let host = try folder.load()
@@ -263,7 +262,7 @@ import Testing
         #expect(host.plugins.map(\.straySymbols.count) == [0, 0])
     }
 
-    @Test func `what a plugin says of itself can be read`() throws {
+    @Test func `the metadata of a plugin can be read`() throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         let plugin = try #require(try folder.load().plugins.first)
         #expect(plugin.name == "Request ID")
@@ -280,7 +279,7 @@ import Testing
         #expect(plugin.loadDuration > 0)
     }
 
-    @Test func `a file that is named is loaded, if its place is safe`() throws {
+    @Test func `a file given by path is loaded if its directory is safe`() throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         let file = folder.directory.path("librequest-id.so")
         let host = try PluginHost.load(directories: [], files: [file])
@@ -294,7 +293,7 @@ import Testing
         }
     }
 
-    @Test func `configuration for a plugin that is missing stops the other plugins`() throws {
+    @Test func `configuration for a missing plugin fails the whole load`() throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         #expect(throws: PluginDirectoryError.self) {
             try PluginHost.load(directory: folder.path, configuration: ["dev.outlet.pacer": "{}"])
@@ -302,7 +301,7 @@ import Testing
     }
 
     @Test(arguments: ["\u{301}", "\u{FE0F}"])
-    func `a file whose name begins with a combining mark lies in its directory, too`(
+    func `the directory is checked for a file name that begins with a combining mark`(
         mark: String
     ) throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
@@ -333,7 +332,9 @@ import Testing
         return fstat(descriptor, &status) == 0 ? status.st_mode & 0o777 : nil
     }
 
-    @Test func `what loading a plugin changes of the process is put back and noted`() async throws {
+    @Test func `changes of the process while loading a plugin are reverted and counted`()
+        async throws
+    {
         let folder = try PluginFolder(faulty: "ChangesProcess")
         let mode = modeOfNewFile(folder.directory.path("before"))
         let recorder = ActivityRecorder()
@@ -377,7 +378,7 @@ import Testing
         """
     }
 
-    @Test func `a handler in a library that a plugin needs is put back, too`() async throws {
+    @Test func `a signal handler of a needed library is reverted too`() async throws {
         let folder = try PluginFolder()
         try await folder.compile(taking(40), as: "libneeded.so.1")
         try await folder.compile(
@@ -395,7 +396,8 @@ import Testing
         #expect(action.__sigaction_handler.sa_handler == nil)
     }
 
-    @Test func `a handler counts also if the host had the library mapped to read it`() async throws
+    @Test func `a signal handler is reverted even if the library was mapped before for reading`()
+        async throws
     {
         let folder = try PluginFolder()
         let file = try await folder.compile(taking(41) + "\n" + plugin("taking.read"), as: "x.so")
@@ -406,7 +408,7 @@ import Testing
         #expect(try folder.load().plugins.first?.misbehaviour == [.changedProcess: 1])
     }
 
-    @Test func `a handler that the host sets while a library is loaded stays`() throws {
+    @Test func `a signal handler that the host sets during a load is kept`() throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         let state = ProcessState()
         #expect(dlopen(folder.directory.path("librequest-id.so"), RTLD_NOW | RTLD_LOCAL) != nil)
@@ -418,7 +420,7 @@ import Testing
         #expect(action.__sigaction_handler.sa_handler != nil)
     }
 
-    @Test func `unless others are enough, all plugins of a folder are loaded or none`() throws {
+    @Test func `one unusable plugin of a directory fails the whole load by default`() throws {
         let folder = try PluginFolder(
             faulty: "ChangesProcess", "CreateFails", "NoEntry", samples: ["librequest-id.so"])
         let first = try folder.load()

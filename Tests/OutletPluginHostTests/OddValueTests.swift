@@ -23,7 +23,7 @@ import Testing
             ),
             ("adapt_done and fail", "adapt", "the second thought", [.forbiddenValue: 1]),
         ] as [(String, String, String, [PluginMisbehaviour.Kind: Int])])
-    func `no request is sent after one`(
+    func `no request is sent after an undefined status of prepare or adapt`(
         mode: String, hook: String, reason: String, noted: [PluginMisbehaviour.Kind: Int]
     ) async throws {
         let host = try host(mode)
@@ -35,7 +35,7 @@ import Testing
         #expect(host.plugins.first?.misbehaviour == noted)
     }
 
-    @Test func `an outcome is not taken from a process that returns one`() async throws {
+    @Test func `a process hook that returns an undefined status fails the request`() async throws {
         let provider = try host("process").provider(over: StubTransport(answers: [.status(200)]))
         let error = await pluginError { try await provider.request(.page) }
         #expect(error?.message == Self.unexplained)
@@ -47,7 +47,7 @@ import Testing
             ("retry_done", "verdict 77, without a reason", [.forbiddenValue: 1]),
             ("retry_done and fail", "status -1, without a reason", [.forbiddenValue: 1]),
         ] as [(String, String, [PluginMisbehaviour.Kind: Int])])
-    func `no request is repeated after one`(
+    func `no request is retried after an undefined status or verdict of retry`(
         mode: String, reason: String, noted: [PluginMisbehaviour.Kind: Int]
     ) async throws {
         let host = try host(mode)
@@ -59,13 +59,13 @@ import Testing
         #expect(host.plugins.first?.misbehaviour == noted)
     }
 
-    @Test func `a plugin whose create returns one does not start`() throws {
+    @Test func `a plugin whose create returns an undefined status does not start`() throws {
         #expect(
             try host("create").failures.map(\.description).first?.contains(
                 "'faulty.odd-values' could not start: \(Self.unexplained)") == true)
     }
 
-    @Test func `a quiesce that returns one is noted`() async throws {
+    @Test func `an undefined status of quiesce is counted as misbehaviour`() async throws {
         let recorder = ActivityRecorder()
         let host = try PluginFolder(faulty: "OddValues").load(
             configuration: ["faulty.odd-values": #"{"mode": "quiesce"}"#], observer: recorder)
@@ -76,7 +76,9 @@ import Testing
     @Test(arguments: [
         ("odd", unexplained)
     ])
-    func `a function that returns one has failed`(name: String, reason: String) throws {
+    func `a function that returns an undefined status has failed`(name: String, reason: String)
+        throws
+    {
         let host = try host("")
         #expect(
             throws: PluginCallError.failed(

@@ -13,7 +13,7 @@ import Testing
         """
     }
 
-    @Test func `plugins stand in the order that they ask for, then in that of their files`()
+    @Test func `plugins are ordered by their declared order, then by file name`()
         async throws
     {
         let folder = try PluginFolder()
@@ -25,7 +25,7 @@ import Testing
         #expect(host.plugins.map(\.id) == ["d.first", "b.normal", "c.normal", "a.last"])
     }
 
-    @Test func `an order that there is not is refused`() async throws {
+    @Test func `an undefined order is refused`() async throws {
         let folder = try PluginFolder()
         try await folder.compile(code("a.odd", ".order = 2"), as: "a.so")
         let host = try folder.load()
@@ -33,7 +33,7 @@ import Testing
         #expect(host.failures.first?.description.contains("'a.odd' has the order 2") == true)
     }
 
-    @Test func `a plugin that needs a service which nobody offers is not created`() async throws {
+    @Test func `a plugin that needs an unknown service is not created`() async throws {
         let folder = try PluginFolder()
         let needs = ".required_services = needs, .required_service_count = 1"
         try await folder.compile(code("a.needy", needs), as: "a.so")

@@ -15,7 +15,7 @@ import Testing
             configuration: ["dev.outlet.pacer": configuration], observer: observer)
     }
 
-    @Test func `a failed request is sent again until it is answered`() async throws {
+    @Test func `a failed request is retried until it succeeds`() async throws {
         let recorder = ActivityRecorder()
         let host = try load(observer: recorder)
         let stub = StubTransport(answers: [
@@ -30,7 +30,7 @@ import Testing
             recorder.activities.values.map(\.effects) == [["retry at once"], ["retry at once"]])
     }
 
-    @Test func `attempts end with maxAttempts`() async throws {
+    @Test func `retries stop at maxAttempts`() async throws {
         let host = try load(#"{"baseDelayMs": 0, "maxAttempts": 2}"#)
         let stub = StubTransport(answers: [.status(500)])
         let provider = host.provider(over: stub)
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [400, 404, 499])
-    func `what the client did wrong is not sent again`(status: Int) async throws {
+    func `a request with a 4xx status is not retried`(status: Int) async throws {
         let host = try load()
         let stub = StubTransport(answers: [.status(status)])
         let provider = host.provider(over: stub)
@@ -47,7 +47,7 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
-    @Test func `Retry-After wins over the doubled wait`() async throws {
+    @Test func `Retry-After replaces the exponential delay`() async throws {
         let recorder = ActivityRecorder()
         let host = try load(#"{"baseDelayMs": 60000, "maxDelayMs": 60000}"#, observer: recorder)
         let stub = StubTransport(answers: [
@@ -57,7 +57,7 @@ import Testing
         #expect(recorder.activities.values.map(\.effects) == [["retry at once"]])
     }
 
-    @Test func `a Retry-After beyond maxDelayMs is not waited for`() async throws {
+    @Test func `a Retry-After above maxDelayMs ends the retries`() async throws {
         let host = try load(#"{"baseDelayMs": 0, "maxDelayMs": 1000}"#)
         let stub = StubTransport(answers: [.status(503, headers: ["Retry-After": "3600"])])
         let provider = host.provider(over: stub)
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [(1, 100), (2, 200), (3, 400), (4, 500), (5, -1)])
-    func `the wait doubles up to its limit`(attempt: Int64, milliseconds: Int64) throws {
+    func `the delay doubles up to its limit`(attempt: Int64, milliseconds: Int64) throws {
         let host = try load(#"{"baseDelayMs": 100, "maxDelayMs": 500, "maxAttempts": 5}"#)
         #expect(
             try host.call("dev.outlet.pacer.delay_ms", [.int(attempt)]) == .int(milliseconds))

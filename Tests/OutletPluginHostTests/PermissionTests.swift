@@ -12,14 +12,14 @@ import Testing
         ("net:[2001:DB8::0:1]", "net:[2001:db8::1]"), ("net:[::1]:443", "net:[::1]:443"),
         ("env:HOME", "env:HOME"), ("env:a:b", "env:a:b"),
     ])
-    func `a permission has one form`(text: String, form: String) throws {
+    func `a permission is normalized`(text: String, form: String) throws {
         #expect(try Permission(text).description == form)
     }
 
     @Test(arguments: [
         "", "net", "fs:/tmp", "NET:a.example", "http://a.example", "*",
     ])
-    func `an unknown kind is reported`(text: String) {
+    func `an unknown kind of permission is reported`(text: String) {
         #expect(throws: Permission.Invalid.unknownKind(text)) { try Permission(text) }
     }
 
@@ -29,7 +29,7 @@ import Testing
         "net:*a.example", "net:a.*.example", "net:**", "net:::1", "net:[::1", "net:a..example",
         "net:1.2.3.4.5", "net:*.*", "net:%61.example", "env:", "env:A=B", "env:A\u{0}",
     ])
-    func `what is no host or name is refused`(text: String) {
+    func `a permission with an invalid host or name is refused`(text: String) {
         #expect {
             try Permission(text)
         } throws: { error in
@@ -52,7 +52,7 @@ import Testing
         ("env:HOME", "env:HOME", true), ("env:HOME", "env:home", false),
         ("env:a.example", "net:a.example", false),
     ])
-    func `a policy covers what lies within it`(
+    func `a policy covers a permission that is equal or narrower`(
         policy: String, asked: String, isCovered: Bool
     ) throws {
         #expect(try Permission(policy).covers(Permission(asked)) == isCovered)
@@ -62,7 +62,7 @@ import Testing
         try Origin(try #require(URL(string: address)))
     }
 
-    @Test func `grants say which servers, variables and services may be used`() throws {
+    @Test func `grants limit servers, variables and services`() throws {
         let grants = Grants(
             try ["net:*.example.com:443", "net:[::1]", "net:bücher.example", "env:TOKEN"]
                 .map(Permission.init))
@@ -86,7 +86,7 @@ import Testing
         #expect(!Grants.none.allowsNetwork(to: try origin("http://a.example")))
     }
 
-    @Test func `a policy withholds what it does not cover`() throws {
+    @Test func `a policy withholds the permissions that it does not cover`() throws {
         let asked = ["net:a.example", "env:HOME", "fs:/tmp"]
         let free = PermissionDecision(on: asked, by: nil)
         #expect(free.grants.permissions.map(\.description) == ["net:a.example", "env:HOME"])

@@ -10,7 +10,7 @@ import OutletTransport
 import Testing
 
 @Suite struct ProviderBridgeTests {
-    @Test func `a C plugin adds its header, and the observer hears of it`() async throws {
+    @Test func `a C plugin adds its header, and the observer receives the change`() async throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         let recorder = ActivityRecorder()
         let host = try folder.load(
@@ -29,7 +29,7 @@ import Testing
         #expect(activity.failure == nil)
     }
 
-    @Test func `a header that is there already stays`() async throws {
+    @Test func `a header that the request already has is kept`() async throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         let host = try folder.load(
             configuration: ["dev.outlet.request-id": #"{"header": "X-Answer"}"#])
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["prepare", "process", "adapt"])
-    func `a hook that fails fails the request with the plugin's words`(hook: String) async throws {
+    func `a failing hook fails the request with the plugin's message`(hook: String) async throws {
         let folder = try PluginFolder(faulty: "FailingHooks")
         let host = try folder.load(
             configuration: ["faulty.failing-hooks": #"{"fail": {"hook": "\#(hook)"}}"#])
@@ -53,13 +53,13 @@ import Testing
         #expect(stub.requests.count == (hook == "process" ? 1 : 0))
     }
 
-    @Test func `a plugin that fails no hook lets the request pass`() async throws {
+    @Test func `a plugin without failing hooks does not fail the request`() async throws {
         let folder = try PluginFolder(faulty: "FailingHooks")
         let provider = try folder.load().provider(over: StubTransport(answers: [.status(204)]))
         #expect(try await provider.request(.page).statusCode == 204)
     }
 
-    @Test func `a plugin answers in place of the network`() async throws {
+    @Test func `a plugin's response replaces the network`() async throws {
         let folder = try PluginFolder(faulty: "Obliging")
         let recorder = ActivityRecorder()
         let host = try folder.load(observer: recorder)
@@ -73,7 +73,7 @@ import Testing
         #expect(recorder.lines.values.map(\.message) == ["status 203"])
     }
 
-    @Test func `what a plugin answers is a transfer that tells its state and its request`()
+    @Test func `a plugin's response has a transfer with state and request`()
         async throws
     {
         let host = try PluginFolder(faulty: "Obliging").load()
@@ -88,7 +88,7 @@ import Testing
         #expect(request?.url == response.request?.url)
     }
 
-    @Test func `an empty answer is an answer`() async throws {
+    @Test func `a plugin's response may have an empty body`() async throws {
         let host = try PluginFolder(faulty: "Obliging").load()
         let stub = StubTransport(answers: [.status(500)])
         let response = try await host.provider(over: stub).request(.answered(""))
@@ -96,7 +96,7 @@ import Testing
         #expect(response.data.isEmpty)
     }
 
-    @Test func `a plugin puts a response in place of a failure`() async throws {
+    @Test func `a plugin replaces a failure with a response`() async throws {
         let host = try PluginFolder(faulty: "Obliging").load()
         let stub = StubTransport(answers: [
             .failure(TransferError(code: .timedOut, reason: "no answer within 1 s"))
@@ -106,7 +106,7 @@ import Testing
         #expect(try response.mapString() == "from the cache")
     }
 
-    @Test func `a plugin puts a failure in place of a response`() async throws {
+    @Test func `a plugin replaces a response with a failure`() async throws {
         let host = try PluginFolder(faulty: "Obliging").load()
         let provider = host.provider(over: StubTransport(answers: [.status(418)]))
         let error = await pluginError { try await provider.request(.page) }
@@ -122,7 +122,7 @@ import Testing
         #expect(try host.call("faulty.obliging.overlapped") == 0)
     }
 
-    @Test func `wrong handles and values are answered, counted and change nothing`() async throws {
+    @Test func `wrong handles and values are refused, counted and change nothing`() async throws {
         let folder = try PluginFolder(faulty: "WrongHandles")
         let recorder = ActivityRecorder()
         let host = try folder.load(observer: recorder)
@@ -141,7 +141,7 @@ import Testing
         #expect(host.plugins.first?.misbehaviour[.unaskedQuiesced] == 2)
     }
 
-    @Test func `on another thread, what a watching hook was passed cannot be used`() async throws {
+    @Test func `the handles of an observing hook cannot be used on another thread`() async throws {
         let folder = try PluginFolder(faulty: "WrongThread")
         let recorder = ActivityRecorder()
         let host = try folder.load(observer: recorder)
@@ -154,7 +154,7 @@ import Testing
         #expect(recorder.misbehaviours.values.allSatisfy { $0.kind.rule == .handleThread })
     }
 
-    @Test func `after the shutdown a request fails by the plugin's name`() async throws {
+    @Test func `a request after the shutdown of the host fails with a plugin error`() async throws {
         let host = try PluginFolder(samples: ["librequest-id.so"]).load()
         let stub = StubTransport(answers: [.status(200)])
         let provider = host.provider(over: stub)

@@ -19,7 +19,7 @@ import Testing
         return try PluginHost.load(directories: [folder.path], options: options)
     }
 
-    @Test func `a running plugin takes another configuration`() throws {
+    @Test func `a running plugin accepts a new configuration`() throws {
         let host = try load()
         let plugin = try #require(host.plugins.first)
         #expect(try plugin.call("word") == .text("first"))
@@ -35,7 +35,7 @@ import Testing
         (#"{"word":7}"#, "/word"), (#"{"wort":"a"}"#, "/"), ("[]", "not a JSON object"),
         (#"{"word":"a","word":"b"}"#, "the key 'word' is there twice"), ("{", ""),
     ])
-    func `a configuration that breaks the schema is refused, and the plugin not asked`(
+    func `a configuration that breaks the schema is refused without calling the plugin`(
         text: String, fact: String
     ) throws {
         let host = try load()
@@ -47,7 +47,8 @@ import Testing
         withExtendedLifetime(host) {}
     }
 
-    @Test func `a plugin that refuses a configuration says why, and keeps the one it had`() throws {
+    @Test func `a plugin that refuses a configuration gives a reason and keeps the old one`() throws
+    {
         let host = try load()
         let plugin = try #require(host.plugins.first)
         let error = try #require(throws: PluginError.self) {
@@ -59,7 +60,7 @@ import Testing
         withExtendedLifetime(host) {}
     }
 
-    @Test func `a plugin that takes none while it runs is named`() throws {
+    @Test func `reconfiguring a plugin without the reconfigure hook is an error`() throws {
         let host = try PluginFolder(faulty: "SettlesTwice").load()
         let error = try #require(throws: PluginError.self) {
             try host.plugins.first?.reconfigure("{}")
@@ -68,7 +69,7 @@ import Testing
         withExtendedLifetime(host) {}
     }
 
-    @Test func `an instance has a directory of its own that only the user can enter`() throws {
+    @Test func `each instance has its own data directory with mode 700`() throws {
         let place = try TemporaryDirectory()
         let host = try load { $0.dataDirectory = place.path }
         let path = place.path + "/faulty.reconfigured"
@@ -79,7 +80,7 @@ import Testing
         #expect(try load { $0.dataDirectory = place.path }.plugins.count == 1)
     }
 
-    @Test func `a directory that cannot be made is a reason not to start`() throws {
+    @Test func `a data directory that cannot be created fails the load`() throws {
         let place = try TemporaryDirectory()
         let error = try #require(throws: PluginDirectoryError.self) {
             try load { $0.dataDirectory = place.path + "/gone" }
@@ -89,7 +90,7 @@ import Testing
                 "its data directory \(place.path)/gone/faulty.reconfigured cannot be made: "))
     }
 
-    @Test func `without a place for files there is no directory`() throws {
+    @Test func `without a dataDirectory option an instance has no directory`() throws {
         #expect(try load().call("faulty.reconfigured.directory") == .text(""))
     }
 }

@@ -38,7 +38,7 @@ private let root = #filePath.dropLast(
     }
 
     #if arch(x86_64)
-        @Test func `each recorded layout has its plugin`() throws {
+        @Test func `each recorded layout has a recorded plugin`() throws {
             let names = try FileManager.default.contentsOfDirectory(
                 atPath: "\(root)/PluginsSDK/C/abi")
             #expect(!names.isEmpty)
@@ -117,7 +117,7 @@ private let root = #filePath.dropLast(
         return lines
     }
 
-    @Test func `the headers are those that are recorded`() async throws {
+    @Test func `the headers match the recorded layouts`() async throws {
         #expect(try await run("check") == [])
     }
 
@@ -157,14 +157,16 @@ private let root = #filePath.dropLast(
             "abi: new in 1.0: outlet_trust.flags; increase OUTLET_ABI_MINOR, then run .ci/abi record"
         ),
     ])
-    func `a change that is not appended is named`(
+    func `an incompatible change of the headers is reported`(
         header: String, old: String, new: String, message: String
     ) async throws {
         try change(header, old, new)
         #expect(try await run("check").contains(Substring(message)))
     }
 
-    @Test func `what is appended is recorded as another minor version, and stays`() async throws {
+    @Test func `an appended field is recorded as a new minor version and may not be removed`()
+        async throws
+    {
         try change(
             "trust.h", "    outlet_view fault;\n", "    outlet_view fault;\n    uint64_t flags;\n")
         try change("version.h", "OUTLET_ABI_MINOR 0", "OUTLET_ABI_MINOR 1")

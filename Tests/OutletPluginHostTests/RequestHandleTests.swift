@@ -13,31 +13,31 @@ import Testing
         "ftp://test.example/", "file://test.example/etc/passwd", "gopher://test.example/",
         "ws://test.example/", "httpx://test.example/",
     ])
-    func `a plugin sets no address of another scheme`(url: String) {
+    func `a plugin cannot set a URL with another scheme`(url: String) {
         #expect(handle.set(url: url) == OUTLET_E_ARGUMENT)
         #expect(handle.seal().request.url?.absoluteString == "http://test.example/")
     }
 
     @Test(arguments: ["http:///page", "https:", "page", ""])
-    func `a plugin sets no address without a host`(url: String) {
+    func `a plugin cannot set a URL without a host`(url: String) {
         #expect(handle.set(url: url) == OUTLET_E_ARGUMENT)
     }
 
     @Test(arguments: ["http://other.example/", "HTTPS://other.example/"])
-    func `a plugin sets other addresses`(url: String) {
+    func `a plugin can set another http or https URL`(url: String) {
         #expect(handle.set(url: url) == OUTLET_OK)
         #expect(handle.seal().request.url?.absoluteString == url)
     }
 
     @Test(arguments: ["a\r\nb: c", "\u{1}", "a\u{7F}", "\u{1B}[m"])
-    func `a plugin sets no field with a control character`(value: String) {
+    func `a plugin cannot set a field with a control character`(value: String) {
         #expect(set("A", value) == OUTLET_E_ARGUMENT)
         #expect(add("A", value) == OUTLET_E_ARGUMENT)
         #expect(add("A", "a\tb") == OUTLET_OK)
         #expect(handle.seal().request.headers.map(\.value) == ["a\tb"])
     }
 
-    @Test func `a sealed request is changed no more`() {
+    @Test func `a sealed request cannot be changed`() {
         _ = handle.seal()
         #expect(handle.set(url: "http://other.example/") == OUTLET_E_STALE)
     }
@@ -72,7 +72,7 @@ import Testing
         #expect(handle.headers().first == handle.headers().first)
     }
 
-    @Test func `a change is read, and leaves earlier bytes unchanged`() {
+    @Test func `a read after a change returns new bytes, and earlier bytes are unchanged`() {
         #expect(set("A", "old") == OUTLET_OK)
         let old = copy("A")
         let (all, url) = (handle.headers(), handle.url())
@@ -94,7 +94,7 @@ import Testing
         (Int32(200), true), (599, true), (199, false), (100, false), (0, false), (600, false),
         (-200, false),
     ])
-    func `an answer has a final status`(status: Int32, isOne: Bool) {
+    func `a plugin's response must have a final status`(status: Int32, isOne: Bool) {
         #expect((answer(status) != nil) == isOne)
     }
 
@@ -114,18 +114,18 @@ import Testing
         }
     }
 
-    @Test func `an answer has 2000 fields at most`() {
+    @Test func `a plugin's response may have at most 2000 fields`() {
         #expect(answer(field: "x", count: 2000)?.headers.count == 2000)
         #expect(answer(field: "x", count: 2001) == nil)
     }
 
     @Test(arguments: ["a\r\nX-Other: b", "a\nb", "a\0b"])
-    func `an answer has no field with a control character`(value: String) {
+    func `a plugin's response cannot have a field with a control character`(value: String) {
         #expect(answer(field: value) == nil)
     }
 
     @Test(arguments: [true, false])
-    func `a response is replaced where it may be, until it is sealed`(isMutable: Bool) {
+    func `a mutable response can be replaced until it is sealed`(isMutable: Bool) {
         let outcome = ResponseHandle.Outcome(response: nil, body: Data(), failure: nil)
         let handle = ResponseHandle(outcome, isMutable: isMutable)
         #expect(
@@ -137,7 +137,7 @@ import Testing
         #expect(handle.failure() == nil && handle.seal() == nil)
     }
 
-    @Test func `a request is answered until it is sealed`() throws {
+    @Test func `a request can be answered until it is sealed`() throws {
         let given = try #require(answer(200))
         #expect(handle.answer(given) == OUTLET_OK)
         #expect(handle.seal().answer != nil)

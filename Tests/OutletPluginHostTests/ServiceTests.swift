@@ -31,7 +31,7 @@ import Testing
         while try self.count(name, host) < count, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test func `a plugin that needs a service which is not there is refused`() throws {
+    @Test func `a plugin that needs an unavailable service is refused`() throws {
         let host = try host()
         #expect(host.plugins.map(\.id) == ["faulty.services"])
         let reasons = host.failures.map(\.description)
@@ -40,7 +40,7 @@ import Testing
         #expect(reasons.last?.contains("it needs outlet.http/1, and asks for no server") == true)
     }
 
-    @Test func `a plugin fetches what it adds to a request, and passes its own hooks by`()
+    @Test func `a plugin's own request for a token does not call the plugin's hooks`()
         async throws
     {
         let host = try host(token: "http://token.example/")
@@ -56,7 +56,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `the session of a call sends what a plugin needs for it`() async throws {
+    @Test func `a plugin's request inside a call uses the session of the call`() async throws {
         let host = try host(token: "http://token.example/")
         let other = StubTransport { _ in .text("other") }
         let stub = StubTransport { _ in .text("t-2") }
@@ -71,7 +71,7 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test func `without a session, or for an address that is none, nothing is sent`() throws {
+    @Test func `without a session, or with an invalid URL, a plugin's request is refused`() throws {
         let host = try host()
         let fetch = { try host.call("faulty.services.fetch", [.text($0)]) }
         #expect(try fetch("http://a.example/") == .int(-6))
@@ -82,7 +82,9 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin sends nothing to servers that it has not asked for`() async throws {
+    @Test func `a plugin cannot send to a server without permission, also by redirect`()
+        async throws
+    {
         let host = try host()
         let stub = StubTransport { job in
             job.request.url?.path() == "/out"
@@ -99,7 +101,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `nobody shares a request of a plugin's, which passes its hooks by`() async throws {
+    @Test func `a plugin's request is never coalesced with others`() async throws {
         let host = try host()
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
@@ -109,7 +111,9 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin that wants no redirect gets it as the response`() async throws {
+    @Test func `a plugin's request that follows no redirects gets the redirect as response`()
+        async throws
+    {
         let host = try host()
         let stub = StubTransport { _ in .redirect(to: "http://b.example/out") }
         let session = Session(transport: stub, plugins: host)
@@ -123,7 +127,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin learns why its request failed`() async throws {
+    @Test func `a plugin receives the error of its request`() async throws {
         let host = try host()
         let stub = StubTransport(answers: [
             .failure(TransferError(code: .cannotConnectToHost, reason: "refused"))
@@ -135,7 +139,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a request that a plugin gives up ends once, as cancelled`() async throws {
+    @Test func `a request that a plugin cancels completes once, as cancelled`() async throws {
         let host = try host()
         let stub = StubTransport { _ in Self.never }
         let session = Session(transport: stub, plugins: host)
@@ -149,7 +153,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `what is under way when the plugin ends is completed before`() async throws {
+    @Test func `a shutdown completes a plugin's requests and timers before destroy`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(observer: recorder)
         let stub = StubTransport { _ in Self.never }
@@ -164,7 +168,9 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin has so many requests and timers under way, and no more`() async throws {
+    @Test func `a plugin may have at most 64 requests and 1024 timers at the same time`()
+        async throws
+    {
         let host = try host()
         let stub = StubTransport { _ in Self.never }
         let session = Session(transport: stub, plugins: host)
@@ -183,7 +189,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a timer rings once, or is cancelled once`() async throws {
+    @Test func `a timer fires once, or is cancelled once`() async throws {
         let host = try host()
         #expect(try host.call("faulty.services.start", [.int(0)]) == .int(0))
         try await reach(1, "fired", host)

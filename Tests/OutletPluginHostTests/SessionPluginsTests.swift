@@ -32,14 +32,14 @@ import Testing
         }
     }
 
-    @Test func `data`() async throws {
+    @Test func `a data request calls all hooks`() async throws {
         let transport = StubTransport(answers: [.text("x")])
         let session = try session(transport)
         #expect(try await session.request(address).serializingString().value == "x")
         expectAllHooks(transport)
     }
 
-    @Test func `uploads`() async throws {
+    @Test func `an upload calls all hooks`() async throws {
         let transport = StubTransport(answers: [.text("x")])
         let session = try session(transport)
         let request = session.upload(Data("body".utf8), to: address)
@@ -47,7 +47,7 @@ import Testing
         expectAllHooks(transport)
     }
 
-    @Test func `downloads`() async throws {
+    @Test func `a download calls all hooks`() async throws {
         let transport = StubTransport(answers: [.text("x")])
         let session = try session(transport)
         let response = await session.download(address).serializingString().response
@@ -56,7 +56,7 @@ import Testing
         expectAllHooks(transport)
     }
 
-    @Test func `streams`() async throws {
+    @Test func `a stream calls all hooks`() async throws {
         let transport = StubTransport(answers: [.text("x")])
         let session = try session(transport)
         let pieces = Recorder<String?>()
@@ -68,7 +68,7 @@ import Testing
         expectAllHooks(transport)
     }
 
-    @Test func `the handshakes of WebSockets`() async throws {
+    @Test func `a WebSocket handshake calls all hooks`() async throws {
         let transport = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
         let session = try session(transport)
         let ends = Recorder<SessionError?>()
@@ -80,7 +80,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a stream gets the body that a plugin puts in place of its own`() async throws {
+    @Test func `a stream receives the body with which a plugin replaces a failure`() async throws {
         let late = TransferError(code: .timedOut, reason: "no answer within 1 s")
         let session = try session(StubTransport(answers: [.failure(late)]))
         let pieces = Recorder<String>()
@@ -94,7 +94,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a file keeps its body, and a plugin that replaces it fails the download`()
+    @Test func `a plugin that replaces the response of a download fails it`()
         async throws
     {
         let late = TransferError(code: .timedOut, reason: "no answer within 1 s")
@@ -109,7 +109,9 @@ import Testing
         #expect(nothing.error?.underlyingError is PluginError)
     }
 
-    @Test func `an answer of a plugin's reaches each kind without the network`() async throws {
+    @Test func `a plugin's response reaches data requests and downloads without the network`()
+        async throws
+    {
         let transport = StubTransport(answers: [])
         let session = try session(transport)
         let headers: HTTPHeaders = ["X-Answer": "given"]
@@ -122,7 +124,9 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a plugin's failure is the call's, with the response`() async throws {
+    @Test func `a plugin's failure of a response fails the call and keeps the response`()
+        async throws
+    {
         let session = try session(StubTransport(answers: [.status(418)]))
         let response = await session.request(address).serializingData().response
         let error = response.error?.underlyingError as? PluginError
@@ -131,7 +135,7 @@ import Testing
     }
 
     @Test(arguments: ["adapt", "prepare", "will_send", "retry", "did_receive", "process"])
-    func `a hook that hangs holds no queue of the session's, and a cancel ends the call`(
+    func `a hanging hook blocks no queue of the session, and a cancel ends the call`(
         hook: String
     ) async throws {
         let host = try PluginFolder(faulty: "Hangs").load(

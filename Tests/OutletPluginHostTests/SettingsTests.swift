@@ -48,7 +48,7 @@ import Testing
 
     // MARK: Configuration
 
-    @Test func `what the program says comes before the file, key by key`() throws {
+    @Test func `options of the program override the file, key by key`() throws {
         try write(
             #"{"plugins": {"dev.outlet.request-id": {"config": {"prefix": "f-", "header": "X-File"}}}}"#
         )
@@ -69,7 +69,7 @@ import Testing
         #expect(try line(load { $0.readsSettingsFiles = false }) != "X-File: f-x")
     }
 
-    @Test func `each violation says where the configuration comes from`() throws {
+    @Test func `each violation names the source of the configuration`() throws {
         try write(
             #"{"plugins": {"dev.outlet.request-id": {"config": {"prefix": 1, "a/b": 2}}}}"#)
         let library = "\(folder.path)/librequest-id.so"
@@ -125,7 +125,7 @@ import Testing
             "/plugins: the key 'A' is no name: does not match the pattern '^[a-z0-9.-]{1,128}$'"
         ),
     ])
-    func `a file that does not say what it should is refused with the place`(
+    func `an invalid settings file is refused with the position or path`(
         text: String, fact: String
     ) throws {
         try write(text)
@@ -135,7 +135,7 @@ import Testing
         #expect(failure { $0.loadPolicy = .usable } == expected)
     }
 
-    @Test func `bytes that are no text, and depth, are refused`() throws {
+    @Test func `a settings file with invalid UTF-8 or deep nesting is refused`() throws {
         let deep = #"{"plugins": "# + String(repeating: "[", count: 1 << 19)
         try write(deep)
         #expect(failure()?.contains("nested deeper than 64 levels") == true)
@@ -162,14 +162,14 @@ import Testing
                 .hasSuffix("is wrong: the program: it has more than 1000 keys") == true)
     }
 
-    @Test func `a file that others could have written is refused`() throws {
+    @Test func `a settings file that others can write is refused`() throws {
         try write(#"{"plugins": {}}"#, mode: 0o620)
         let start = "\(file): settings of plugins cannot be used: "
         #expect(failure() == start + "it is writable by its group (mode 620); chmod go-w")
         #expect(failure { $0.checksOwnership = false } == nil)
     }
 
-    @Test func `what is no regular file of a sane size is refused`() throws {
+    @Test func `a settings file that is not regular or is too large is refused`() throws {
         let start = "\(file): settings of plugins cannot be used: "
         mkfifo(file, 0o600)
         #expect(failure() == start + "it is no regular file")
@@ -186,7 +186,7 @@ import Testing
             failure() == start + "it has 1099511627776 bytes, at most 1048576 are read")
     }
 
-    @Test func `configuration that all users can read is worth a warning`() throws {
+    @Test func `configuration that all users can read gives a warning`() throws {
         let text = #"{"plugins": {"dev.outlet.request-id": {"config": {"prefix": "p"}}}}"#
         try write(text, mode: 0o644)
         #expect(
@@ -199,7 +199,7 @@ import Testing
         #expect(try load().warnings == [])
     }
 
-    @Test func `settings are for the plugins of their directory`() throws {
+    @Test func `settings for a plugin of another directory are an error`() throws {
         try write(#"{"plugins": {"dev.outlet.pacer": {}, "dev.outlet.request-id": {}}}"#)
         #expect(
             failure()
@@ -213,7 +213,7 @@ import Testing
 
     // MARK: Use
 
-    @Test func `a plugin that is disabled is not even mapped`() async throws {
+    @Test func `a disabled plugin is not mapped`() async throws {
         // Its constructor would end the process if the library were mapped.
         try await folder.compile(
             #"""
@@ -252,13 +252,13 @@ import Testing
         #expect(settled.plugins.isEmpty)
     }
 
-    @Test func `a plugin without a manifest is disabled when its code has told its id`() throws {
+    @Test func `a plugin without a manifest can be disabled by the id in its code`() throws {
         try folder.copy("libFaultyCreateFails.so")
         try write(#"{"plugins": {"faulty.create-fails": {"enabled": false}}}"#)
         #expect(try load().disabled == ["faulty.create-fails"])
     }
 
-    @Test func `an optional plugin that cannot be used stops nothing`() throws {
+    @Test func `an optional plugin that cannot be used is skipped`() throws {
         try folder.copy("libFaultyCreateFails.so")
         try folder.copy("libFaultyLyingVersion.so")
         let lying = "faulty.lying-version"
@@ -287,7 +287,8 @@ import Testing
             "instances": [{"name": "b", "config": {"prefix": "b-"}}, {"name": "a"}]}}}
         """#
 
-    @Test func `instances run side by side, each with its own configuration and name`() async throws
+    @Test func `instances run at the same time, each with its own configuration and name`()
+        async throws
     {
         try write(two)
         let recorder = ActivityRecorder()
@@ -320,7 +321,7 @@ import Testing
         ),
         (#"[{"name": ""}]"#, "/instances/0/name: not 1 to 64 letters, digits, '.', '-' and '_'"),
     ])
-    func `instances have names of their own`(instances: String, fact: String) throws {
+    func `instance names must be unique and valid`(instances: String, fact: String) throws {
         try write(#"{"plugins": {"dev.outlet.request-id": {"instances": \#(instances)}}}"#)
         #expect(
             failure()
@@ -328,7 +329,7 @@ import Testing
                 + "\(file): \(fact)")
     }
 
-    @Test func `configuration for an instance that is not there is an error`() throws {
+    @Test func `configuration for an unknown instance is an error`() throws {
         try write(two)
         #expect(
             failure { $0.configuration = ["\(requestID)#c": "{}"] }
@@ -336,7 +337,9 @@ import Testing
                 + "\(requestID)#b, \(requestID)#a")
     }
 
-    @Test func `a plugin that allows one instance per process has one`() async throws {
+    @Test func `a plugin that allows one instance per process is refused with two instances`()
+        async throws
+    {
         let path = try await folder.compile(
             #"""
             static const outlet_descriptor descriptor = {
@@ -409,7 +412,8 @@ import Testing
         #expect(recorder.lines.values.map(\.message) == ["not denied"])
     }
 
-    @Test func `without a policy all is granted that the host knows, and the rest is reported`()
+    @Test
+    func `without a policy all known permissions are granted, and unknown ones give a warning`()
         async throws
     {
         let path = try await asking(#"OUTLET_TEXT("fs:/tmp"), OUTLET_TEXT("env:A")"#, count: 2)
@@ -425,7 +429,7 @@ import Testing
         #expect(recorder.lines.values.map(\.message) == ["denied"])
     }
 
-    @Test func `a policy with a permission that is none is refused`() async throws {
+    @Test func `a policy with an unknown permission is refused`() async throws {
         try write(#"{"plugins": {"dev.outlet.request-id": {"permissions": ["net:*", "nett:x"]}}}"#)
         #expect(
             failure()

@@ -10,7 +10,7 @@ import Testing
         ("v(sf{b(sy)}i)", "(text, ((text, bytes) -> boolean), int32) -> nothing"),
         ("I(iiiiiiii)", "(int32, int32, int32, int32, int32, int32, int32, int32) -> uint32"),
     ])
-    func `a signature reads as a declaration`(text: String, declaration: String) throws {
+    func `a signature is printed as a declaration`(text: String, declaration: String) throws {
         let signature = try Signature(text)
         #expect(signature.declaration == declaration)
         #expect(signature.description == text)
@@ -30,7 +30,7 @@ import Testing
         ("e(oo)", "'o' comes twice"), ("l(o)", "with 'o' the result must be 'e'"),
         ("l(lllllllll)", "9 arguments, at most 8"),
     ])
-    func `what is no signature says why`(text: String, reason: String) {
+    func `the error for an invalid signature has the reason`(text: String, reason: String) {
         #expect(throws: Signature.Malformed(reason: reason)) { try Signature(text) }
     }
 }

@@ -54,7 +54,7 @@ import Testing
     // MARK: Watching
 
     @Test(arguments: ["count", "later"], [false, true])
-    func `a plugin sees all that goes into memory, into a file and to a stream`(
+    func `a plugin sees whole bodies of data requests, downloads and streams`(
         watch: String, quick: Bool
     ) async throws {
         let streams = try Streams(["watch": watch], quick: quick)
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: ["count", "later"])
-    func `what a plugin sees is decoded, over HTTP 2 as well`(watch: String) async throws {
+    func `a plugin sees the decoded body, also over HTTP/2`(watch: String) async throws {
         let streams = try Streams(["watch": watch])
         let nginx = try await Nginx.shared()
         var configuration = TransportConfiguration()
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: ["refuse", "refuse-end", "late-refusal"], [false, true])
-    func `a plugin refuses a body, and the program gets none of it as a whole`(
+    func `a refused body fails the download and leaves no file`(
         watch: String, quick: Bool
     ) async throws {
         let streams = try Streams(["watch": watch], quick: quick)
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a body waits for the plugin, and for a program that has suspended it`(
+    func `a body waits for a pending plugin and for a suspended request`(
         quick: Bool
     ) async throws {
         let streams = try Streams(["watch": "hold"], quick: quick)
@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a cancelled request takes the promised answer back, and ends the stream once`(
+    func `a cancelled request cancels the pending piece and ends the stream once`(
         quick: Bool
     ) async throws {
         let streams = try Streams(["watch": "hold"], quick: quick)
@@ -167,7 +167,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a piece that is never answered fails the request by its deadline`() async throws {
+    @Test func `a piece that is never settled fails the request at the deadline`() async throws {
         let streams = try Streams(["watch": "hold"], pieceDeadline: 0.05)
         let server = try LoopbackServer.start()
         let session = streams.session()
@@ -178,7 +178,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `an end of the plugin tells it the end of its streams before`() async throws {
+    @Test func `a shutdown fails a pending piece and completes`() async throws {
         let streams = try Streams(["watch": "hold"])
         let server = try LoopbackServer.start()
         let session = streams.session()
@@ -190,7 +190,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a lost connection breaks the stream`() async throws {
+    @Test func `a lost connection ends the stream as broken`() async throws {
         let streams = try Streams(["watch": "count"])
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"))
@@ -202,7 +202,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `what a stub plays is seen as well`() async throws {
+    @Test func `a plugin also sees the body of a stub`() async throws {
         let streams = try Streams(["watch": "later"])
         let stub = StubTransport { _ in .text("0123456789") }
         let session = Session(transport: stub, plugins: streams.host)
@@ -213,7 +213,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a watched response is not shared, so that each is seen`() async throws {
+    @Test func `requests with a body plugin are not coalesced`() async throws {
         let streams = try Streams(["watch": "count"])
         let stub = StubTransport { _ in .silence }
         var configuration = SessionConfiguration()
@@ -230,7 +230,8 @@ import Testing
     // MARK: Making
 
     @Test(arguments: ["", "later"], ["", "20000"])
-    func `a plugin makes a body while it is sent`(how: String, length: String) async throws {
+    func `a plugin makes a request body while it is sent`(how: String, length: String) async throws
+    {
         for quick in [false, true] {
             let streams = try Streams(
                 ["send": "20", "how": how, "length": length], quick: quick)
@@ -249,7 +250,7 @@ import Testing
     }
 
     @Test(arguments: ["", "later"])
-    func `a body is made once more where it has to be sent again`(how: String) async throws {
+    func `a request body is made again when a redirect needs it`(how: String) async throws {
         let streams = try Streams(["send": "20", "how": how])
         let server = try LoopbackServer.start()
         let session = streams.session()
@@ -261,7 +262,9 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a body that cannot be made fails the request in the plugin's words`() async throws {
+    @Test func `a body that cannot be made fails the request with the plugin's message`()
+        async throws
+    {
         let streams = try Streams(["send": "20", "how": "fail"])
         let server = try LoopbackServer.start()
         let session = streams.session()
@@ -274,7 +277,7 @@ import Testing
     }
 
     @Test(arguments: [("19500", "goes on"), ("20500", "ended after 20000 of 20500 bytes")])
-    func `a body has the length that the plugin has said`(
+    func `a body with another length than declared fails the request`(
         length: String, reason: String
     ) async throws {
         let streams = try Streams(["send": "20", "length": length])
@@ -287,7 +290,9 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `an answer that comes before the body ends the wait for it`() async throws {
+    @Test func `a response before the end of the request body cancels the pending piece`()
+        async throws
+    {
         let streams = try Streams(["send": "20", "how": "hold"])
         let server = try ScriptedServer.start(
             .requestHead, .respond("413 Content Too Large", body: "no"))
@@ -300,7 +305,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a cancelled request waits for no piece`() async throws {
+    @Test func `a cancelled request does not wait for a pending piece`() async throws {
         let streams = try Streams(["send": "20", "how": "hold"])
         let server = try LoopbackServer.start()
         let session = streams.session()

@@ -40,7 +40,9 @@ import Testing
     // MARK: Finalize
 
     @Test(arguments: [false, true])
-    func `a request is signed with its body, wherever that comes from`(quick: Bool) async throws {
+    func `a finalize hook reads a body from memory, from a file and from a stream`(quick: Bool)
+        async throws
+    {
         let host = try host(finalize: "sign", quick: quick)
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
@@ -63,7 +65,9 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a request whose body is gone once a plugin has read it is not sent`() async throws {
+    @Test func `a request with a non-rewindable body that a plugin has read is not sent`()
+        async throws
+    {
         let host = try host(finalize: "read")
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
@@ -77,7 +81,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `fields are all that may be changed on the wire`() async throws {
+    @Test func `a finalize hook may only change fields and attributes`() async throws {
         let host = try host(finalize: "probe")
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
@@ -91,7 +95,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `each request on the wire is finalized, and no answer of the cache`() async throws {
+    @Test func `each request on the wire is finalized, but no cached response`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(finalize: "look", redirect: "", observer: recorder)
         let stub = StubTransport { job in
@@ -109,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a request that is refused on the wire fails with the plugin's words`(quick: Bool)
+    func `a failing finalize hook fails the request with the plugin's message`(quick: Bool)
         async throws
     {
         let host = try host(finalize: "fail", quick: quick)
@@ -126,7 +130,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a request waits for a plugin that takes its time`(quick: Bool) async throws {
+    func `a request waits for a pending finalize hook`(quick: Bool) async throws {
         let host = try host(finalize: "pend", quick: quick)
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
@@ -157,7 +161,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a suspended request stays so behind a plugin that takes its time`() async throws {
+    @Test func `a request suspended during a pending finalize hook stays suspended`() async throws {
         let host = try host(finalize: "pend")
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
@@ -172,7 +176,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a handshake waits for a plugin, and what is sent meanwhile for the handshake`()
+    @Test func `a WebSocket handshake waits for a pending finalize hook, and so do early messages`()
         async throws
     {
         let host = try host(finalize: "pend")
@@ -195,7 +199,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a handshake that is refused fails with the plugin's words`() async throws {
+    @Test func `a failing finalize hook fails the WebSocket handshake`() async throws {
         let host = try host(finalize: "fail")
         let network = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
         let session = Session(transport: network, plugins: host)
@@ -209,7 +213,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `plugins run as long as a session that has them`() async throws {
+    @Test func `a session keeps its plugin host running`() async throws {
         for quick in [false, true] {
             for (finalize, redirect) in [("look", ""), ("", "http://moved.example/")] {
                 let stub = StubTransport { job in
@@ -232,7 +236,7 @@ import Testing
 
     // MARK: Redirect
 
-    @Test func `a redirect that a plugin takes is the response`() async throws {
+    @Test func `a redirect that a plugin does not follow is the response`() async throws {
         let host = try host(redirect: "take")
         let stub = StubTransport { _ in .redirect(to: "http://next.example/") }
         let session = Session(transport: stub, plugins: host)
@@ -242,7 +246,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a redirect that a plugin refuses fails the request in its words`() async throws {
+    @Test func `a redirect that a plugin refuses fails the request with its code`() async throws {
         let host = try host(redirect: "fail")
         let stub = StubTransport { _ in .redirect(to: "http://next.example/") }
         let session = Session(transport: stub, plugins: host)
@@ -253,7 +257,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a redirect that a plugin moves to another server takes no credentials along`()
+    @Test func `a redirect that a plugin changes to another server has no credentials`()
         async throws
     {
         let host = try host(redirect: "http://moved.example/")
@@ -270,7 +274,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a hop may be changed, but not answered`() async throws {
+    @Test func `a redirect hook may change the next request, but not answer it`() async throws {
         let host = try host(redirect: "probe")
         let stub = StubTransport { job in
             job.request.url?.host() == "test.example" ? .redirect(to: "/next") : .text("there")
@@ -286,7 +290,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a cancel reaches a plugin that decides about a redirect`() async throws {
+    @Test func `a cancelled request cancels a pending redirect hook`() async throws {
         let host = try host(redirect: "pend")
         let stub = StubTransport { _ in .redirect(to: "http://next.example/") }
         let session = Session(transport: stub, plugins: host)
@@ -300,7 +304,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin may promise to decide about a redirect`() async throws {
+    @Test func `a redirect hook may return pending`() async throws {
         let host = try host(redirect: "pend")
         let stub = StubTransport(answers: [.redirect(to: "/next"), .text("there")])
         let session = Session(transport: stub, plugins: host)
