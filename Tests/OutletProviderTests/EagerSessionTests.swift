@@ -30,7 +30,7 @@ private final class HastySession: Session, @unchecked Sendable {
 
 /// Providers with sessions that make requests ready at once.
 @Suite struct EagerSessionTests {
-    @Test func `what a plugin does to a request reaches it, however early it is adapted`()
+    @Test func `a plugin's changes apply to a request that is adapted before it is returned`()
         async throws
     {
         let session = HastySession(

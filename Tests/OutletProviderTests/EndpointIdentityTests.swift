@@ -16,7 +16,7 @@ import Testing
             task: task, httpHeaderFields: headers)
     }
 
-    @Test func `what is asked for counts, the sample does not`() {
+    @Test func `endpoints are equal if they request the same, whatever their sample response`() {
         #expect(endpoint() == endpoint(sample: 404))
         #expect(endpoint().hashValue == endpoint(sample: 404).hashValue)
         let different = [
@@ -29,7 +29,7 @@ import Testing
         #expect(Set(different).count == different.count)
     }
 
-    @Test func `the order of JSON's members does not count`() {
+    @Test func `endpoints are equal if their JSON bodies differ only in the order of members`() {
         let members = (0..<20).map { ("k\($0)", $0) }
         func task(_ members: [(String, Int)]) -> HTTPTask {
             let text = members.map { "\"\($0)\":\($1)" }.joined(separator: ",")
@@ -40,13 +40,13 @@ import Testing
         #expect(forth == back && forth.hashValue == back.hashValue)
     }
 
-    @Test func `endpoints that no request can be made of are known by their address`() {
+    @Test func `endpoints without a valid request are compared by URL`() {
         #expect(endpoint(url: "") == endpoint(url: ""))
         #expect(endpoint(url: "") != endpoint(url: "no"))
         #expect(endpoint(url: "") != endpoint())
     }
 
-    @Test func `methods say whether they may carry a form of parts`() {
+    @Test func `POST, PUT, PATCH and CONNECT support multipart forms`() {
         for method in [HTTPMethod.post, .put, .patch, .connect] {
             #expect(method.supportsMultipart)
         }

@@ -38,7 +38,7 @@ private struct Files: TargetType {
         return { _, _ in (file, [.createIntermediateDirectories, .removePreviousFile]) }
     }
 
-    @Test func `a download goes where its destination says, with all hooks`() async throws {
+    @Test func `a download is written to its destination and calls all hooks`() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let diary = Diary("a")
         let provider = provider(StubTransport { _ in .text("content") }, plugins: [diary])
@@ -63,7 +63,7 @@ private struct Files: TargetType {
             diary.entries == ["a.prepare", "a.willSend[a]", "a.didReceive", "a.process"])
     }
 
-    @Test func `a refused download is an error with its response`() async throws {
+    @Test func `a download that fails validation has an error with the response`() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let provider = provider(StubTransport { _ in .status(404) })
         do {
@@ -76,7 +76,7 @@ private struct Files: TargetType {
         }
     }
 
-    @Test func `a file is sent as it is`() async throws {
+    @Test func `an upload sends a file as the body`() async throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         let file = directory.appending(path: "y")
@@ -89,7 +89,7 @@ private struct Files: TargetType {
         #expect(transport.requests.first?.body == .file(path: file.path))
     }
 
-    @Test func `a file that is sent tells endpoints apart, where one goes does not`() {
+    @Test func `the file of an upload distinguishes endpoints, a download destination does not`() {
         func endpoint(_ task: HTTPTask) -> Endpoint {
             Endpoint(
                 url: "http://files.test/a",

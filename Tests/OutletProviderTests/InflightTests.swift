@@ -47,7 +47,7 @@ import Testing
         return (error as? SessionError)?.isExplicitlyCancelledError == true
     }
 
-    @Test func `equal requests are one transfer, and calls of their own for all else`()
+    @Test func `equal requests share one transfer, and each call runs its own hooks`()
         async throws
     {
         let transport = transport()
@@ -66,8 +66,7 @@ import Testing
         while !provider.inflightRequests.isEmpty, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test func `what changes something is no call in flight that others could share`() async throws
-    {
+    @Test func `concurrent POST requests are not coalesced`() async throws {
         let transport = transport()
         let provider = provider(transport)
         for name in ["1", "2"] {
@@ -80,7 +79,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `without tracking each request is made`() async throws {
+    @Test func `without tracking equal requests are not coalesced`() async throws {
         let transport = transport()
         let provider = provider(transport, tracks: false)
         for _ in 0..<2 { ask(provider) }
@@ -91,7 +90,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `other requests are made, and those that change something each time`() async {
+    @Test func `different requests and POST requests are each sent`() async {
         let transport = transport()
         let provider = provider(transport)
         gate.open()
@@ -128,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func `a request made from a completion is one of its own`() async throws {
+    @Test func `a request made in a completion is a new transfer`() async throws {
         let transport = transport()
         let provider = provider(transport)
         gate.open()
@@ -144,7 +143,8 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 2])
-    func `a call that is cancelled leaves alone, first or not`(index: Int) async throws {
+    func `a cancelled call does not cancel the others on the same transfer`(index: Int) async throws
+    {
         let transport = transport()
         let provider = provider(transport)
         let calls = (0..<3).map { ask(provider, "\($0)") }
@@ -159,7 +159,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `when all cancel the transfer ends, and nothing is left behind`() async throws {
+    @Test func `the transfer is cancelled and released when all calls cancel`() async throws {
         let provider = provider(transport())
         let calls = (0..<3).map { ask(provider, "\($0)") }
         await gate.arrival()
@@ -173,7 +173,7 @@ import Testing
         #expect(try await ends.values(4)[3].outcome.get().mapString() == "live")
     }
 
-    @Test func `a request that cannot be made leaves nothing behind`() async {
+    @Test func `a request that cannot be created is removed from the inflight requests`() async {
         let provider = Provider<Zoo>(
             requestClosure: { _, done in done(.failure(.requestMapping("no"))) },
             session: Session(transport: StubTransport { _ in .text("x") }), trackInflights: true)
@@ -183,7 +183,7 @@ import Testing
         while !provider.inflightRequests.isEmpty, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test func `of many calls of which every fourth cancels no other fails, and each ends once`()
+    @Test func `of many concurrent calls only the cancelled fail, and each completes once`()
         async throws
     {
         let count = 4000

@@ -33,7 +33,7 @@ private struct Optionals: Decodable {
         }
     }
 
-    @Test func `JSON of any kind is parsed, no body is null if so wished`() throws {
+    @Test func `mapJSON parses any JSON, and an empty body as null on request`() throws {
         #expect(try response(#"{"a":[1]}"#).mapJSON()["a"]?[0] == 1)
         #expect(try response("1").mapJSON() == 1)
         #expect(failure { try response("no").mapJSON() } == "json")
@@ -41,7 +41,7 @@ private struct Optionals: Decodable {
         #expect(try response("").mapJSON(failsOnEmptyData: false) == .null)
     }
 
-    @Test func `text is the whole body, or a member of the JSON in it`() throws {
+    @Test func `mapString returns the whole body or the JSON string at a key path`() throws {
         let nested = response(#"{"words":{"to":{"live":"by"}},"number":1}"#)
         #expect(try nested.mapString(atKeyPath: "words.to.live") == "by")
         #expect(failure { try nested.mapString(atKeyPath: "words.to.die") } == "string")
@@ -52,7 +52,7 @@ private struct Optionals: Decodable {
         #expect(failure { try odd.mapString() } == "string")
     }
 
-    @Test func `a value is the whole body, or a member of the JSON in it`() throws {
+    @Test func `map decodes the whole body or the JSON value at a key path`() throws {
         let issue = Issue(title: "Hello", rating: 0.5)
         #expect(
             try response(#"{"title":"Hello","rating":0.5}"#).map(Issue.self) == issue)
@@ -68,7 +68,7 @@ private struct Optionals: Decodable {
         #expect(failure { try response("{}").map(Issue.self) } == "object")
     }
 
-    @Test func `no body is an empty object or a list of one, if so wished`() throws {
+    @Test func `map decodes an empty body as an empty object or a list of one on request`() throws {
         #expect(failure { try response("").map(Optionals.self) } == "object")
         #expect(
             try response("").map(Optionals.self, failsOnEmptyData: false).title == nil)

@@ -58,7 +58,7 @@ private final class TextStream: BodyStream, @unchecked Sendable {
         return "--B\r\nContent-Disposition: form-data; \(disposition)\r\n\(type)\r\n\(body)\r\n"
     }
 
-    @Test func `a form is sent with its parts, and its type in place of the target's`()
+    @Test func `a form is sent with its parts, and its Content-Type replaces the target's`()
         async throws
     {
         let file = FileManager.default.temporaryDirectory
@@ -91,7 +91,7 @@ private final class TextStream: BodyStream, @unchecked Sendable {
             transport.requests.last?.headers["Content-Type"] == "multipart/form-data; boundary=B")
     }
 
-    @Test func `a list of parts is a form with a boundary of its own`() async throws {
+    @Test func `a list of parts is sent as a form with a random boundary`() async throws {
         let body = try await sent([
             MultipartFormBodyPart(provider: .data(Data("1".utf8)), name: "a")
         ])
@@ -100,7 +100,7 @@ private final class TextStream: BodyStream, @unchecked Sendable {
         #expect(body.hasPrefix("--\(boundary)\r\n") && boundary.count > 20)
     }
 
-    @Test func `parameters go into the address, and uploads tell of their progress`() async throws {
+    @Test func `a multipart upload adds URL parameters and reports progress`() async throws {
         let parts = [MultipartFormBodyPart(provider: .data(Data("1".utf8)), name: "a")]
         let told = Lock<[ProgressResponse]>([])
         let result = await withUnsafeContinuation { continuation in
@@ -122,7 +122,7 @@ private final class TextStream: BodyStream, @unchecked Sendable {
                 "GET takes no form"
             ),
         ])
-    func `a form that cannot be sent is a named error, and nothing is sent`(
+    func `an invalid form is an error with a reason, and nothing is sent`(
         task: HTTPTask, method: HTTPMethod, text: String
     ) async {
         let target = Form(task: task, method: method)
@@ -140,7 +140,7 @@ private final class TextStream: BodyStream, @unchecked Sendable {
         #expect(stubbed?.data == target.sampleData)
     }
 
-    @Test func `a file that is not there is an error of the session's`() async {
+    @Test func `a missing file in a form is a multipart encoding error`() async {
         let absent = MultipartFormBodyPart(
             provider: .file(URL(filePath: "/nowhere/x.txt")), name: "a")
         do {
@@ -152,7 +152,7 @@ private final class TextStream: BodyStream, @unchecked Sendable {
         }
     }
 
-    @Test func `forms tell endpoints apart by their parts`() {
+    @Test func `endpoints with forms are compared by their parts`() {
         func endpoint(_ task: HTTPTask) -> Endpoint {
             Endpoint(
                 url: "http://forms.test/a",

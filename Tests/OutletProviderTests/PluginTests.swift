@@ -49,7 +49,7 @@ private struct SentRequest: RequestType {
 
     // MARK: Logger
 
-    @Test func `a request is written down in order, its secrets left out`() {
+    @Test func `the logger writes a request in order, without secrets`() {
         logger(.verbose).willSend(SentRequest(request: request), target: Zoo.closed)
         #expect(
             log == [
@@ -60,7 +60,7 @@ private struct SentRequest: RequestType {
             ])
     }
 
-    @Test func `a body that is a stream is not read for the log`() {
+    @Test func `the logger does not read a body that is a file`() {
         var streamed = request
         streamed.body = .file(path: "/tmp/x")
         logger(.requestBody).willSend(SentRequest(request: streamed), target: Zoo.closed)
@@ -72,7 +72,7 @@ private struct SentRequest: RequestType {
             ])
     }
 
-    @Test func `a response is written down, of a refused one the body if so wished`() {
+    @Test func `the logger writes a response, and the body of a failed one on request`() {
         let accepted = Response(statusCode: 200, data: Data("yes".utf8), response: head)
         let refused = ProviderError.underlying(
             SessionError.explicitlyCancelled,
@@ -97,7 +97,7 @@ private struct SentRequest: RequestType {
         #expect(log.last == "Response: Received empty network response for animal.")
     }
 
-    @Test func `a command line for curl takes the place of the rest`() throws {
+    @Test func `the logger can write a curl command instead of the other items`() throws {
         logger([.formatRequestAscURL, .requestMethod])
             .willSend(SentRequest(request: request), target: Zoo.closed)
         #expect(log.count == 1)
@@ -107,7 +107,7 @@ private struct SentRequest: RequestType {
         #expect(try !log.at(0).contains("secret"))
     }
 
-    @Test func `formatters of one's own make the texts`() {
+    @Test func `the logger uses custom formatters`() {
         let plugin = logger(.verbose)
         plugin.configuration.formatter.requestData = { _ in "in" }
         plugin.configuration.formatter.responseData = { _ in "out" }
@@ -124,7 +124,7 @@ private struct SentRequest: RequestType {
 
     // MARK: Activity
 
-    @Test func `a request begins and ends once, however often it is sent`() async throws {
+    @Test func `the activity of a retried request begins and ends once`() async throws {
         let changes = Lock<[NetworkActivityChangeType]>([])
         let plugin = NetworkActivityPlugin { change, target in
             #expect(target is Zoo)
@@ -143,7 +143,7 @@ private struct SentRequest: RequestType {
 
     // MARK: Credentials
 
-    @Test func `the credential for a target is the request's`() async throws {
+    @Test func `the credential for a target is set on the request`() async throws {
         let jobs = Lock<[Credential?]>([])
         let transport = StubTransport { job in
             jobs.withLock { $0.append(job.credential) }
@@ -161,7 +161,8 @@ private struct SentRequest: RequestType {
 
     // MARK: Progress
 
-    @Test func `progress goes before the completion, and ends with the response`() async throws {
+    @Test func `progress is called before the completion, and last with the response`() async throws
+    {
         let diary = Diary("a")
         let body = Data(count: 4000)
         let provider = Provider<Zoo>(

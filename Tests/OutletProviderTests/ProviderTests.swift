@@ -127,7 +127,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         return (Provider(stubClosure: stub, session: session, plugins: plugins), transport)
     }
 
-    @Test func `a target becomes a request`() async throws {
+    @Test func `a request is made from a target`() async throws {
         let (provider, transport) = provider()
         let response = try await provider.request(.feed(grams: 5))
         #expect(try response.mapString() == "live")
@@ -139,7 +139,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(request.headers["X-Zoo"] == "yes")
     }
 
-    @Test func `characters of the path that mean something in a URL are escaped`() {
+    @Test func `reserved characters of the path are escaped`() {
         let url = URL(target: Zoo.animal(name: "a?b c"))
         #expect(url.absoluteString == "http://zoo.test/api/animals/a%3Fb%20c?key=1")
     }
@@ -149,7 +149,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         "http://zoo.test/api//", "http://zoo.test/a/../b", "http://zoo.test/api?key=1",
         "http://zoo.test/a%20b", "http://user@zoo.test", "http://[::1]:80/", "HTTP://ZOO.TEST/",
     ])
-    func `a path is joined to its base as Foundation joins it`(base: String) throws {
+    func `a path is joined to its base URL as in Foundation`(base: String) throws {
         let url = try #require(URL(string: base))
         for path in [
             "animals", "/animals", "animals/", "/", "//animals", "a//b", "a/../b", "a.b", ".", "..",
@@ -167,7 +167,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         ("://zoo.test", false), ("mailto:keeper@zoo.test", false), ("", false),
         ("http://zoo.test", true), ("http://user:p@zoo.test:80?key", true), ("http://[::1]/", true),
     ])
-    func `the address of an endpoint has a scheme and a host`(
+    func `the URL of an endpoint must have a scheme and a host`(
         address: (url: String, isFine: Bool)
     ) throws {
         let endpoint = Endpoint(
@@ -181,7 +181,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     }
 
     @Test(arguments: [StubBehavior.never, .immediate, .delayed(seconds: 0.01)])
-    func `all hooks run, each for all plugins before the next hook`(
+    func `each hook runs for all plugins before the next hook`(
         stub: StubBehavior
     ) async throws {
         let first = Diary("a")
@@ -196,7 +196,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     }
 
     @Test(.timeLimit(.minutes(3)), arguments: [true, false])
-    func `nothing is kept of a request that is over`(hasPlugins: Bool) async {
+    func `a completed request is released`(hasPlugins: Bool) async {
         let (provider, _) = provider(plugins: hasPlugins ? [Diary("a")] : [])
         await withCheckedContinuation { continuation in
             let witness = Witness { continuation.resume() }
@@ -204,7 +204,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         }
     }
 
-    @Test func `each attempt is prepared anew, the result is processed once`() async throws {
+    @Test func `each attempt is prepared again, and the result is processed once`() async throws {
         let diary = Diary("a")
         let retrier = Retrier { request, _, _, completion in
             completion(request.retryCount < 2 ? .retry : .doNotRetry)
@@ -219,7 +219,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(diary.entries.suffix(2) == ["a.didReceive", "a.process"])
     }
 
-    @Test func `plugins can read what the target is`() async throws {
+    @Test func `the request context has the target`() async throws {
         let (provider, transport) = provider(plugins: [Diary("a")])
         _ = try await provider.request(.animal(name: "secret"))
         let context = try #require(transport.requests.first?.context)
@@ -228,7 +228,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(context.id != nil)
     }
 
-    @Test func `a plugin that refuses fails the request and nothing is sent`() async {
+    @Test func `a plugin that throws in prepare fails the request, and nothing is sent`() async {
         let diary = Diary("a")
         let (provider, transport) = provider(plugins: [diary, Refusing()])
         do {
@@ -244,7 +244,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(diary.entries.suffix(2) == ["a.didReceive", "a.process"])
     }
 
-    @Test func `an immediate stub answers before the call returns, without the network`() {
+    @Test func `an immediate stub completes before the call returns, without the network`() {
         let (provider, transport) = provider(stub: { _ in .immediate })
         let seen = Lock<[String]>([])
         provider.request(.animal(name: "cat")) { result in
@@ -255,7 +255,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a stub and the network are validated alike`() async {
+    @Test func `responses of stubs and of the network are validated in the same way`() async {
         let transport = StubTransport { _ in .status(404) }
         let session = Session(transport: transport)
         for stub in [StubBehavior.never, .immediate] {
@@ -277,7 +277,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         }
     }
 
-    @Test func `a cancelled delayed stub completes at once, and once`() async {
+    @Test func `a cancelled delayed stub completes at once and only once`() async {
         let (provider, _) = provider(stub: { _ in .delayed(seconds: 3600) })
         let error = await withUnsafeContinuation { continuation in
             let token = provider.request(.animal(name: "cat")) { result in
@@ -294,7 +294,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     }
 
     @Test(arguments: [StubBehavior.immediate, .delayed(seconds: 0.01)])
-    func `a subclass overrides how stubs are answered`(stub: StubBehavior) async throws {
+    func `a subclass can override stubRequest`(stub: StubBehavior) async throws {
         let diary = Diary("a")
         let provider = Restubbing(
             stubClosure: { _ in stub },
@@ -307,7 +307,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     }
 
     @Test(.timeLimit(.minutes(3)))
-    func `a token tells its request while there is one`() async throws {
+    func `a token describes its request until the request has completed`() async throws {
         let gate = StubGate()
         let session = Session(
             transport: StubTransport { _ in .text("x").waiting(atByte: 0, for: gate) })
@@ -327,7 +327,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(String(reflecting: CancellableToken()) == "Empty Request")
     }
 
-    @Test func `what a session brings is a response, or an error with it`() throws {
+    @Test func `a session's result becomes a response, or an error with the response`() throws {
         struct Failure: Error {}
         let head = HTTPResponse(url: nil, statusCode: 201)
         let bare = try convertResponseToResult(head, request: nil, data: nil, error: nil).get()
@@ -349,7 +349,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         }
     }
 
-    @Test func `a request goes on when its provider is gone`() async throws {
+    @Test func `a request continues after its provider is released`() async throws {
         let session = Session(transport: StubTransport { _ in .text("live") })
         let result = await withUnsafeContinuation { continuation in
             Provider<Zoo>(session: session).request(.animal(name: "cat")) {
@@ -359,7 +359,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(try result.get().mapString() == "live")
     }
 
-    @Test func `a request closure that answers twice is heard once`() async throws {
+    @Test func `the second result of a request closure is ignored`() async throws {
         let transport = StubTransport { _ in .text("live") }
         let provider = Provider<Zoo>(
             requestClosure: { endpoint, done in
@@ -371,7 +371,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     }
 
     @Test(arguments: ["", "no scheme", "http://example.com:abc/", "http://[::1]x/", "/path"])
-    func `an endpoint that is not absolute is a named error`(url: String) {
+    func `an endpoint without an absolute URL is a requestMapping error`(url: String) {
         let endpoint = Endpoint(
             url: url, sampleResponseClosure: { .networkResponse(200, Data()) }, method: .get,
             task: .requestPlain, httpHeaderFields: nil)
@@ -386,7 +386,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         }
     }
 
-    @Test func `new fields of an endpoint win over old ones, case ignored`() {
+    @Test func `a new field of an endpoint replaces the old one, case-insensitively`() {
         let endpoint = Endpoint(
             url: "http://a.test", sampleResponseClosure: { .networkResponse(200, Data()) },
             method: .get, task: .requestPlain, httpHeaderFields: ["content-type": "a", "X": "1"])
@@ -394,7 +394,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(added.httpHeaderFields == ["Content-Type": "b", "X": "1"])
     }
 
-    @Test func `an access token replaces what was there`() async throws {
+    @Test func `an access token replaces the Authorization field`() async throws {
         let asked = Lock(0)
         let plugin = AccessTokenPlugin { target in
             asked.withLock { $0 += 1 }
@@ -408,7 +408,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(asked.withLock { $0 } == 1)
     }
 
-    @Test func `filters let their status codes pass`() throws {
+    @Test func `filters accept only their status codes`() throws {
         let found = Response(statusCode: 302, data: Data())
         #expect(throws: ProviderError.self) { try found.filterSuccessfulStatusCodes() }
         #expect(try found.filterSuccessfulStatusAndRedirectCodes() == found)

@@ -16,7 +16,7 @@ import Testing
         #expect(fields(["X-A": "1", "X-B": "2", "Accept": "text/html"]) == expected)
     }
 
-    @Test func `fields with other bytes are never those of the dictionary before`() {
+    @Test func `a dictionary with other bytes does not get the cached fields`() {
         _ = fields(["X-A": "1", "X-B": "2"])
         #expect(fields(["X-A": "1", "X-B": "3"]) == ["X-A: 1", "X-B: 3"])
         #expect(fields(["X-A": "1", "X-C": "3"]) == ["X-A: 1", "X-C: 3"])
@@ -34,7 +34,7 @@ import Testing
         #expect(recent.fields(["X-A": "\u{212A}"])["X-A"]?.utf8.count == 3)
     }
 
-    @Test func `of names that differ in case, the last one wins whatever came before`() {
+    @Test func `the last of the names that differ only in case is used, cached or not`() {
         let repeated = ["A": "1", "B": "2", "a": "3"]
         let expected = HTTPHeaders(repeated)
         #expect(recent.fields(repeated) == expected)

@@ -43,7 +43,7 @@ private final class Guard: PluginType {
         return session?.underlyingError as? Guard.Refusal
     }
 
-    @Test func `a plugin refuses where a redirect leads`() async throws {
+    @Test func `a plugin can refuse the target of a redirect`() async throws {
         let transport = StubTransport(answers: [
             .redirect(to: "http://next.test/"), .redirect(to: "http://forbidden.test/"),
             .text("caught"),
@@ -57,7 +57,10 @@ private final class Guard: PluginType {
         #expect(transport.requests.map { $0.url?.host() } == ["zoo.test", "next.test"])
     }
 
-    @Test func `plugins see each hop as it is sent, and add nothing to it`() async throws {
+    @Test
+    func `plugins see each hop as it is sent, and cannot add fields to it`()
+        async throws
+    {
         let transport = StubTransport(answers: [
             .redirect(307, to: "http://next.test/"), .redirect(to: "/again"), .text("there"),
         ])
@@ -74,7 +77,9 @@ private final class Guard: PluginType {
         #expect(transport.requests.map { $0.context.hop } == [0, 1, 2])
     }
 
-    @Test func `a plugin moves a hop, whose secrets stay behind`() async throws {
+    @Test func `a plugin can change the URL of a hop, which is sent without credentials`()
+        async throws
+    {
         let transport = StubTransport(answers: [
             .redirect(to: "http://old.test/"), .text("moved"),
         ])
@@ -101,7 +106,7 @@ private final class Guard: PluginType {
         #expect((error as? SessionError)?.isExplicitlyCancelledError == true)
     }
 
-    @Test func `a shared transfer's redirect is judged by each who shares it`() async throws {
+    @Test func `the plugins of each coalesced request check the redirect`() async throws {
         let gate = StubGate()
         let transport = StubTransport { job in
             job.request.url?.host() == "zoo.test"
@@ -142,7 +147,7 @@ private final class Guard: PluginType {
         }
     }
 
-    @Test func `a redirect is no second beginning`() async throws {
+    @Test func `a redirect does not begin the activity again`() async throws {
         let changes = Recorder<NetworkActivityChangeType>()
         let transport = StubTransport(answers: [.redirect(to: "/next"), .text("there")])
         let provider = Provider<Zoo>(

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [StubBehavior.never, .immediate, .delayed(seconds: 3600)], [true, false])
-    func `a cancel before the closure has answered completes the call at once, and once`(
+    func `a cancel before the closure's result completes the call at once and only once`(
         stub: StubBehavior, tracks: Bool
     ) async throws {
         let provider = provider(stub: stub, tracks: tracks)
@@ -52,7 +52,7 @@ import Testing
         while !provider.inflightRequests.isEmpty, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test func `cancelling a task ends its wait for a closure that never answers`() async throws {
+    @Test func `cancelling a task ends the wait for a closure without a result`() async throws {
         let provider = provider()
         let task = Task { try await provider.request(.closed) }
         try await asked.values(1)
@@ -64,7 +64,7 @@ import Testing
         #expect(isCancelled(.failure(error)))
     }
 
-    @Test func `a closure may answer later, from elsewhere`() async throws {
+    @Test func `a closure may give its result later, on another thread`() async throws {
         let provider = provider()
         provider.request(.closed) { ends.record($0) }
         let (endpoint, answer) = try await asked.values(1)[0]
@@ -92,7 +92,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `of many cancels and answers at once each call ends once`() async throws {
+    @Test func `each call completes once with many concurrent cancels and results`() async throws {
         let count = 1000
         let provider = Provider<Zoo>(
             requestClosure: { endpoint, answer in

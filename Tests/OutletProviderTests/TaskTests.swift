@@ -17,13 +17,13 @@ import Testing
         request.httpBody.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func `plain data is sent untouched`() throws {
+    @Test func `plain data is sent unchanged`() throws {
         let request = try request(.requestData(Data("raw".utf8)))
         #expect(body(request) == "raw")
         #expect(request.headers["Content-Type"] == nil)
     }
 
-    @Test func `parameters go where the encoding says`() throws {
+    @Test func `the encoding decides where parameters are sent`() throws {
         let query = try request(
             .requestParameters(parameters: ["b": 2, "a": "x y"], encoding: URLEncoding.queryString))
         #expect(query.url?.query() == "x=1&a=x%20y&b=2")
@@ -34,7 +34,7 @@ import Testing
         #expect(json.headers["Content-Type"] == "application/json")
     }
 
-    @Test func `a composite task fills body and address`() throws {
+    @Test func `a composite task sets the body and the query`() throws {
         let data = try request(
             .requestCompositeData(bodyData: Data("raw".utf8), urlParameters: ["k": [1, 2]]))
         #expect(body(data) == "raw")
@@ -47,7 +47,7 @@ import Testing
         #expect(parameters.url?.query() == "x=1&q=z")
     }
 
-    @Test func `a body encoding that is not for bodies is an error, not a crash`() {
+    @Test func `an encoding that cannot encode bodies is an error, not a crash`() {
         #expect(throws: ProviderError.self) {
             try request(
                 .requestCompositeParameters(
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `a value that is not JSON is named`() {
+    @Test func `a value that JSON cannot represent is an encodableMapping error`() {
         do {
             _ = try request(.requestJSONEncodable(["x": Double.infinity]))
             Issue.record("infinity was encoded")

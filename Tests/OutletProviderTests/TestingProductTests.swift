@@ -7,7 +7,9 @@ import Testing
 
 /// Providers over stubs, recordings and replays: all hooks run as over a network.
 @Suite struct TestingProductTests {
-    @Test func `a provider's requests are matched, and what is missing is named`() async throws {
+    @Test func `stubs match a provider's requests, and the reason for a mismatch is reported`()
+        async throws
+    {
         let transport = StubTransport(stubs: [
             Stub(
                 .post("http://zoo.test/api/feed*").header("X-Zoo", "yes").json(["grams": 5]),
