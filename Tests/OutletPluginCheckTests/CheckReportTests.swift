@@ -26,7 +26,9 @@ import Testing
         return (messages, report.hasFailed)
     }
 
-    @Test func `a violation is reported after a warning of the same rule, and counts`() throws {
+    @Test func `a violation is reported after a warning of the same rule, and fails the test`()
+        throws
+    {
         let found = try findings {
             $0.find(.callFrees, "a", isWarning: true)
             $0.find(.callFrees, "b", isWarning: true)
@@ -37,7 +39,7 @@ import Testing
         #expect(found.hasFailed)
     }
 
-    @Test func `a warning does not take back a violation`() throws {
+    @Test func `a later warning does not cancel a violation`() throws {
         let found = try findings {
             $0.find(.callFrees, "a")
             $0.find(.callFrees, "b", isWarning: true)
@@ -47,7 +49,7 @@ import Testing
         #expect(found.hasFailed)
     }
 
-    @Test func `warnings alone fail nothing`() throws {
+    @Test func `warnings alone do not fail a test`() throws {
         #expect(try !findings { $0.find(.callFrees, "a", isWarning: true) }.hasFailed)
     }
 }

@@ -130,7 +130,7 @@ import Testing
     ]
 
     @Test(arguments: files + instances + hooks)
-    func `a faulty plugin fails its test, which names the rule`(row: Row) async throws {
+    func `a faulty plugin fails its test, and the finding names the rule`(row: Row) async throws {
         let result = try await checked(
             "libFaulty\(row.plugin).so", row.configuration, [row.test], limit: row.limit)[0]
         #expect(result.verdict == .failed)
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test(arguments: changes)
-    func `a change of the process or the thread names the hook and what it is`(
+    func `the finding for changed process or thread state names the hook`(
         change: String
     ) async throws {
         let result = try await checked(
@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test(arguments: ["FailingHooks", "LaterQuiesce", "NullHooks", "Obliging", "ShortHooks"])
-    func `what is allowed breaks no rule`(plugin: String) async throws {
+    func `unusual but allowed behaviour breaks no rule`(plugin: String) async throws {
         let tests = [CheckTest.load, .create, .instances, .hooks, .shutdown, .exit]
         for result in try await checked("libFaulty\(plugin).so", [:], tests) {
             #expect(result.verdict != .failed, "\(result.test): \(result.findings)")

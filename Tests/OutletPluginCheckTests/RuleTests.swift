@@ -5,7 +5,7 @@ import Testing
 
 /// The checker's list of rules, and the tests that check each rule.
 @Suite struct RuleTests {
-    @Test func `ABI.md lists all rules, in their order`() throws {
+    @Test func `ABI.md lists all rules in the same order`() throws {
         let root = #filePath.dropLast("/Tests/OutletPluginCheckTests/RuleTests.swift".count)
         let text = try String(
             contentsOf: URL(filePath: "\(root)/PluginsSDK/ABI.md"), encoding: .utf8)
@@ -21,13 +21,13 @@ import Testing
         #expect(CheckTest.named(rule.rawValue)?.isEmpty == false)
     }
 
-    @Test func `a test is named by its own name, too`() {
+    @Test func `a test can be selected by its own name`() {
         #expect(CheckTest.named("create-again") == [.createAgain])
         #expect(CheckTest.named("settle") == nil)
     }
 
     @Test(arguments: PluginMisbehaviour.Kind.allCases)
-    func `what the host notes is about a rule that has a test`(kind: PluginMisbehaviour.Kind) {
+    func `each kind of misbehaviour has a rule with a test`(kind: PluginMisbehaviour.Kind) {
         #expect(CheckTest.named(kind.rule.rawValue)?.isEmpty == false)
     }
 }

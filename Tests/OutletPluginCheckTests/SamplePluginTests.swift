@@ -39,13 +39,13 @@ import Testing
         }
     }
 
-    @Test func `what does not start is not tested further`() async throws {
+    @Test func `later tests are skipped for a plugin that cannot be loaded`() async throws {
         let results = try await checked("libFaultyNoEntry.so", [:], [.file, .load, .hooks])
         #expect(results.map(\.verdict) == [.failed, .skipped, .skipped])
         #expect(results[2].skipReason == "see 'file'")
     }
 
-    @Test func `a crash names the plugin, the hook and what was under way`() async throws {
+    @Test func `the finding for a crash names the plugin, the hook and the step`() async throws {
         let result = try await checked(
             "libFaultyHangs.so", ["faulty.hangs": #"{"hook": "will_send", "how": "abort"}"#],
             [.hooks])[0]

@@ -6,7 +6,7 @@ import Testing
 @Suite struct FakeHostTests {
     private let fake = FakeHost()
 
-    @Test func `a plugin is made with its configuration and changes a request`() async throws {
+    @Test func `a plugin is created with its configuration and changes a request`() async throws {
         let plugin = try fake.make(
             Stamp.self,
             configuration: #"{"header": "X-Sta\"mp", "limits": {"count": 3, "on": true}}"#)
@@ -23,7 +23,7 @@ import Testing
         #expect(fake.answer(to: request) == nil)
     }
 
-    @Test func `headers are bytes, and text where a plugin wants text`() throws {
+    @Test func `header values can be read as bytes and as text`() throws {
         let request = fake.request("https://test.example/")
         try request.setHeader("X", bytes: [0x63, 0xE9])
         #expect(request.current.headerBytes("x") == [0x63, 0xE9])
@@ -35,7 +35,7 @@ import Testing
         #expect(response.current.headerBytes("x") == nil)
     }
 
-    @Test func `what a plugin refuses in its configuration is thrown`() {
+    @Test func `an invalid configuration makes the fake host throw`() {
         #expect(throws: PluginError.self) { try fake.make(Stamp.self) }
         #expect(throws: PluginError.self) {
             try fake.make(Stamp.self, configuration: #"{"header": "X", "limits": {"count": "x"}}"#)
@@ -43,13 +43,13 @@ import Testing
         #expect(throws: (any Error).self) { try fake.make(Stamp.self, configuration: "[1]") }
     }
 
-    @Test func `a plugin of a configured type gets its settings`() throws {
+    @Test func `a ConfiguredPlugin gets its decoded settings`() throws {
         let plugin = try fake.make(Typed.self, configuration: #"{"names": ["a", "b"]}"#)
         #expect(plugin.settings.names == ["a", "b"])
         #expect(throws: (any Error).self) { try fake.make(Typed.self, configuration: "{}") }
     }
 
-    @Test func `answers, replacements and decisions are there to be looked at`() async throws {
+    @Test func `a test can read a plugin's responses and replacements`() async throws {
         let plugin = try fake.make(Stamp.self, configuration: #"{"header": "X"}"#)
         let request = fake.request("https://test.example/teapot")
         try await plugin.prepare(request)

@@ -6,7 +6,7 @@ import Testing
 
 /// The services of the fake hosts.
 @Suite struct FakeServiceTests {
-    @Test func `a plugin's request is answered by the test`() async throws {
+    @Test func `the test provides the response to a plugin's request`() async throws {
         let fake = FakeHost()
         fake.answerRequests { call in
             guard call.url == "https://id.example/token" else { return nil }
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `requests at the same time get their own answers`() async throws {
+    @Test func `concurrent requests get their own responses`() async throws {
         let fake = FakeHost()
         fake.answerRequests { HTTPReply(status: 200, body: Array($0.url.utf8)) }
         let plugin = try fake.make(Fetcher.self)
@@ -41,7 +41,7 @@ import Testing
         #expect(replies == Array(repeating: true, count: 32))
     }
 
-    @Test func `without answers there is no HTTP service`() async throws {
+    @Test func `without a response closure the HTTP service is unsupported`() async throws {
         let plugin = try FakeHost().make(Fetcher.self)
         await #expect {
             try await plugin.fetch("https://id.example/")
@@ -63,7 +63,7 @@ import Testing
         return found?.assumingMemoryBound(to: Table.self)
     }
 
-    @Test func `services are there once they are offered`() {
+    @Test func `a service is available only after the fake host offers it`() {
         defer { outlet_fake_free(fake) }
         #expect((service("outlet.timer/1") as UnsafePointer<outlet_timers>?) == nil)
         outlet_fake_offer(fake, "outlet.timer/1")
@@ -71,7 +71,7 @@ import Testing
         #expect((service("outlet.http/1") as UnsafePointer<outlet_http>?) == nil)
     }
 
-    @Test func `timers end when their time has come, or when they are cancelled`() throws {
+    @Test func `a timer completes when it fires or when it is cancelled`() throws {
         defer { outlet_fake_free(fake) }
         outlet_fake_offer(fake, "outlet.timer/1")
         let timers: UnsafePointer<outlet_timers> = try #require(service("outlet.timer/1"))
@@ -97,7 +97,7 @@ import Testing
         #expect(statuses == [OUTLET_OK, OUTLET_OK, OUTLET_E_CANCELLED])
     }
 
-    @Test func `a request is ended once, by the test's response or as cancelled`() throws {
+    @Test func `a request completes once, with the test's response or as cancelled`() throws {
         defer { outlet_fake_free(fake) }
         outlet_fake_offer(fake, "outlet.http/1")
         let http: UnsafePointer<outlet_http> = try #require(service("outlet.http/1"))
