@@ -41,7 +41,7 @@ private let wrongLines = [
 ]
 
 @Suite struct ArgumentParserTests {
-    @Test func `options stand anywhere, values attached or apart`() throws {
+    @Test func `options may be at any position, with attached or separate values`() throws {
         let parsed = try ArgumentParser.parse([
             "--timeout=2.5", "GET", "-o", "file", ":80/", "--plugins", "a", "-vF", "--plugins=b",
             "x==1",
@@ -54,7 +54,7 @@ private let wrongLines = [
         #expect(parsed.isOn(.verbose) && parsed.isOn(.follow))
     }
 
-    @Test func `a value may follow its letter`() throws {
+    @Test func `a value may follow a short option directly`() throws {
         #expect(try ArgumentParser.parse(["-vofile", ":80"]).value(.output) == "file")
     }
 
@@ -70,7 +70,7 @@ private let wrongLines = [
         #expect(try !ArgumentParser.parse([":80", "-F", "--no-follow"]).isOn(.follow))
     }
 
-    @Test func `verbs take their words, all else is a request`() throws {
+    @Test func `verbs take operands, and any other command line is a request`() throws {
         #expect(try ArgumentParser.parse(["plugins", "list", "dir"]).verb == .pluginsList)
         #expect(try ArgumentParser.parse(["plugins", "list", "dir"]).operands == ["dir"])
         #expect(try ArgumentParser.parse(["--plugins", "d", "demo"]).verb == .demo)
@@ -78,19 +78,19 @@ private let wrongLines = [
     }
 
     @Test(arguments: wrongLines)
-    func `a wrong command line names what is wrong and what may be meant`(line: WrongLine) {
+    func `the error for a wrong command line has the fault and a suggestion`(line: WrongLine) {
         let error = #expect(throws: CommandError.self) { try ArgumentParser.parse(line.arguments) }
         #expect(error?.exitCode == .usage)
         #expect(error?.message == line.message)
         #expect(error?.advice == line.advice)
     }
 
-    @Test func `help is given on a line that is wrong otherwise`() throws {
+    @Test func `the option --help has priority over errors of the command line`() throws {
         let parsed = try ArgumentParser.parse(["plugins", "--help"])
         #expect(parsed.isOn(.help))
     }
 
-    @Test func `names and letters of options are unique, and each has a verb`() {
+    @Test func `long and short options are unique, and each has a verb`() {
         #expect(Set(OptionTable.all.map(\.long)).count == Option.ID.allCases.count)
         #expect(OptionTable.all.count == Option.ID.allCases.count)
         let letters = OptionTable.all.compactMap(\.short)
@@ -101,7 +101,7 @@ private let wrongLines = [
     @Test(arguments: [
         ("verbose", "verbsoe", 1), ("plugins", "plugin", 1), ("a", "xyz", 3), ("", "ab", 2),
     ])
-    func `the distance counts left out, added, changed and swapped letters`(
+    func `the edit distance counts deleted, added, changed and swapped letters`(
         a: String, b: String, distance: Int
     ) {
         #expect(Suggestion.distance(a, b) == distance)
@@ -120,7 +120,7 @@ private let wrongLines = [
     }
 
     @Test(arguments: Verb.allCases)
-    func `each verb has a page with its own options`(verb: Verb) {
+    func `each verb has a help page with only its own options`(verb: Verb) {
         let text = Help.page(for: verb, style: .plain)
         #expect(text.contains(verb.synopses[0]))
         for option in OptionTable.all where !option.verbs.contains(verb) {

@@ -9,12 +9,12 @@ import Testing
 
     init() throws { server = try LoopbackServer.start() }
 
-    @Test func `without a terminal stdout has the body's bytes and nothing else`() async throws {
+    @Test func `without a terminal stdout has only the bytes of the body`() async throws {
         let result = try await outlet("\(server.baseURL)/bytes/100000")
         #expect(result.standardOutput == LoopbackServer.bytes(100_000))
     }
 
-    @Test func `a file takes the body, stdout stays empty`() async throws {
+    @Test func `with -o the body is written to the file, and stdout is empty`() async throws {
         let directory = try TemporaryDirectory()
         let result = try await outlet(
             "\(server.baseURL)/bytes/1000", "-o", directory.path("body"))
@@ -23,7 +23,7 @@ import Testing
         #expect(try directory.read("body") == LoopbackServer.bytes(1000))
     }
 
-    @Test func `a file that cannot be made is named`() async throws {
+    @Test func `the error for an output file that cannot be created names it`() async throws {
         let result = try await outlet("\(server.baseURL)/get", "-o", "/nonexistent/body")
         #expect(result.exitCode == 1)
         #expect(
@@ -35,7 +35,7 @@ import Testing
         #expect(value["error"]?["code"] == "cannotWriteToFile")
     }
 
-    @Test func `an empty body makes an empty file`() async throws {
+    @Test func `an empty body truncates the output file`() async throws {
         let directory = try TemporaryDirectory()
         _ = try directory.write("old", to: "body")
         let result = try await outlet(
@@ -44,7 +44,8 @@ import Testing
         #expect(try directory.read("body").isEmpty)
     }
 
-    @Test func `a transfer that breaks off leaves what came in the file, and says so`() async throws
+    @Test func `a lost connection keeps the received bytes in the file and reports their number`()
+        async throws
     {
         let broken = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"))
@@ -55,7 +56,7 @@ import Testing
         #expect(result.errorOutput.contains("\(directory.path("body")) holds the first 4 B)\n"))
     }
 
-    @Test func `a body goes out while it comes in`() async throws {
+    @Test func `a body is written to stdout while it is received`() async throws {
         let gate = try Gate()
         let slow = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"), .wait(gate),
@@ -77,12 +78,13 @@ import Testing
         #expect(sent["headers"]?["X-A"] == "y")
     }
 
-    @Test func `fields are posted as a form where asked`() async throws {
+    @Test func `fields are posted as a form with -f`() async throws {
         let sent = try await echo("\(server.baseURL)/post", "-f", "a=1 2", "b=&")
         #expect(sent["form"] == ["a": "1 2", "b": "&"])
     }
 
-    @Test func `query items and headers arrive, defaults can be left out`() async throws {
+    @Test func `query items and headers are sent, and default headers can be removed`() async throws
+    {
         let sent = try await echo(
             "\(server.baseURL)/get", "q==a b", "User-Agent:", "Empty;", "Accept:text/x")
         #expect(sent["args"] == ["q": "a b"])
@@ -91,7 +93,7 @@ import Testing
         #expect(sent["headers"]?["Accept"] == "text/x")
     }
 
-    @Test func `stdin is the body`() async throws {
+    @Test func `stdin is sent as the body`() async throws {
         let result = try await outlet(
             "\(server.baseURL)/anything", standardInput: Array(#"{"n":1}"#.utf8))
         let sent = try JSONValue(parsing: result.standardOutput)
@@ -99,13 +101,13 @@ import Testing
         #expect(sent["json"] == ["n": 1])
     }
 
-    @Test func `stdin is left alone where asked`() async throws {
+    @Test func `with --ignore-stdin the program does not read stdin`() async throws {
         let result = try await outlet(
             "\(server.baseURL)/anything", "--ignore-stdin", standardInput: Array("x".utf8))
         #expect(try JSONValue(parsing: result.standardOutput)["method"] == "GET")
     }
 
-    @Test func `fields and stdin contradict each other`() async throws {
+    @Test func `fields together with data on stdin are refused`() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("x", to: "in")
         let result = try await Program.run(
@@ -118,21 +120,21 @@ import Testing
                 + "(--ignore-stdin leaves it unread)\n")
     }
 
-    @Test func `an open pipe that says nothing does not hold up a body of items`() async throws {
+    @Test func `an open stdin pipe without data does not block a body of items`() async throws {
         let program = try RunningProgram(
             Products.path("outlet"), ["\(server.baseURL)/anything", "a=1"], standardInput: .open)
         let result = try await program.result(within: .seconds(60))
         #expect(result.exitCode == 0)
     }
 
-    @Test func `a file is sent whole`() async throws {
+    @Test func `a body file is sent completely`() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("hello", to: "text")
         let sent = try await echo("PUT", "\(server.baseURL)/put", "@\(file)")
         #expect(sent["data"] == "hello")
     }
 
-    @Test func `a named pipe is no body file, which would be waited for without an end`()
+    @Test func `a named pipe as body file is refused`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -143,14 +145,14 @@ import Testing
         #expect(result.errorOutput.contains("a named pipe"))
     }
 
-    @Test func `a credential is sent`() async throws {
+    @Test func `a user and password are sent as Basic authentication`() async throws {
         let address = "127.0.0.1:\(server.port)/basic-auth/u/p"
         #expect(try await outlet("u:p@\(address)").exitCode == 0)
         #expect(try await outlet(address, "--auth", "u:p").exitCode == 0)
         #expect(try await outlet(address, "--auth", "u:x").exitCode == 4)
     }
 
-    @Test func `JSON that does not decode is 1 for those who ask for JSON`() async throws {
+    @Test func `invalid JSON exits with 1 if JSON output is requested`() async throws {
         let body = #"{"a": nope}"#
         let broken = try ScriptedServer.start(
             .request, .respond(headers: ["Content-Type: application/json"], body: body))

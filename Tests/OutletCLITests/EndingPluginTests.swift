@@ -39,7 +39,9 @@ import Testing
     ]
 
     @Test(arguments: hooks)
-    func `exit in a plugin is no success, and is named`(hook: String) async throws {
+    func `exit in a plugin exits with 7, and the error names the plugin and hook`(hook: String)
+        async throws
+    {
         let result = try await run(hook, "exit")
         #expect(result.exitCode == 7)
         #expect(
@@ -48,7 +50,7 @@ import Testing
         #expect(!result.errorOutput.contains("s3cret"))
     }
 
-    @Test func `quick_exit in a plugin is none either`() async throws {
+    @Test func `quick_exit in a plugin exits with 7`() async throws {
         let result = try await run("will_send", "quick_exit")
         #expect(result.exitCode == 7)
         #expect(result.errorOutput.contains("has called exit() in will_send of PUT "))
@@ -56,7 +58,7 @@ import Testing
 
     @Test(
         arguments: [("fault", "SIGSEGV", 11), ("abort", "SIGABRT", 6)] as [(String, String, Int32)])
-    func `a crash in a plugin is one line, and ends the process by its signal`(
+    func `a crash in a plugin is reported in one line, and the process ends by the signal`(
         how: String, name: String, number: Int32
     ) async throws {
         for hook in Self.hooks {
@@ -71,7 +73,9 @@ import Testing
     }
 
     @Test(arguments: hooks)
-    func `_exit in a plugin is no success, and is named`(hook: String) async throws {
+    func `_exit in a plugin exits with 7, and the error names the plugin and hook`(hook: String)
+        async throws
+    {
         let result = try await run(hook, "_exit")
         #expect(result.exitCode == 7)
         #expect(
@@ -80,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: ["raise", "overflow"])
-    func `a fault that does not come again, or leaves no stack, is named as well`(
+    func `a raised signal and a stack overflow in a plugin are reported as crashes`(
         how: String
     ) async throws {
         for hook in ["create", "adapt", "did_receive"] {
@@ -103,7 +107,7 @@ import Testing
         return try await program.result(within: .seconds(30))
     }
 
-    @Test func `a copy of the process does not come back, and is named`() async throws {
+    @Test func `a forked child process ends in the hook, and the fork is reported`() async throws {
         let plain = try await page("none", "")
         let result = try await page("prepare", "fork")
         #expect(result.exitCode == 0)
@@ -114,7 +118,7 @@ import Testing
         #expect(result.output == plain.output)
     }
 
-    @Test func `what a plugin changes of the process while it runs is named`() async throws {
+    @Test func `a change of the process state by a plugin is reported`() async throws {
         let result = try await run("prepare", "chdir")
         #expect(result.exitCode == 0)
         #expect(
@@ -123,21 +127,21 @@ import Testing
                 + "current directory\n")
     }
 
-    @Test func `a plugin that closes the standard streams takes no output away`() async throws {
+    @Test func `a plugin that closes the standard streams does not lose output`() async throws {
         let plain = try await page("none", "")
         let result = try await page("create", "close")
         #expect(result.exitCode == 0)
         #expect(result.output == plain.output)
     }
 
-    @Test func `output that a plugin has put something else behind is an error`() async throws {
+    @Test func `a plugin that replaces stdout causes an error`() async throws {
         let result = try await page("create", "hijack")
         #expect(result.exitCode != 0)
         #expect(result.output == "")
     }
 
     /// On the thread that moves all transfers, which has signals blocked.
-    @Test func `a crash while a server is judged is named as well`() async throws {
+    @Test func `a crash in the trust hook is reported`() async throws {
         let nginx = try await Nginx.shared()
         let library = try directory.copy("libFaultyAnswers.so")
         let result = try await RunningProgram(

@@ -34,7 +34,7 @@ import Testing
 
     // MARK: Before there is a request
 
-    @Test func `the time allowed passes while stdin is waited for`() async throws {
+    @Test func `the timeout applies while waiting for stdin`() async throws {
         let program = try start(server.baseURL, "--timeout=0.3", standardInput: .open)
         let result = try await program.result(within: .seconds(30))
         #expect(result.exitCode == 2)
@@ -45,7 +45,9 @@ import Testing
     }
 
     @Test(arguments: [(2, 130), (15, 143)] as [(Int32, Int32)])
-    func `a signal ends the wait for stdin`(signal: Int32, code: Int32) async throws {
+    func `a signal ends the program while it waits for stdin`(signal: Int32, code: Int32)
+        async throws
+    {
         let program = try start(
             server.baseURL, standardInput: .open, standardOutput: .terminal(columns: 80))
         try await program.output(containing: "waiting for the body")
@@ -59,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: ["a=@", "a:=@", "a==@", "A:@"])
-    func `the time allowed passes while a file is waited for`(item: String) async throws {
+    func `the timeout applies while waiting for a file`(item: String) async throws {
         let path = try namedPipe()
         let program = try start(":1/", "--timeout=0.3", "\(item)\(path)")
         let result = try await program.result(within: .seconds(30))
@@ -67,7 +69,7 @@ import Testing
         #expect(result.errorOutput.contains("no request within 0.3 s: \(path) is not at its end"))
     }
 
-    @Test func `a signal ends the wait for a file`() async throws {
+    @Test func `a signal ends the program while it waits for a file`() async throws {
         let path = try namedPipe()
         let program = try start(":1/", "a=@\(path)")
         // Opens once the program has opened it.
@@ -85,14 +87,14 @@ import Testing
         #expect(result.errorOutput == "outlet: interrupted: \(path) is not at its end\n")
     }
 
-    @Test func `a file that is no end of bytes is no value`() async throws {
+    @Test func `an endless file is refused as a value`() async throws {
         let result = try await outlet(":1/", "a=@/dev/zero")
         #expect(result.exitCode == 64)
         #expect(result.errorOutput.contains("/dev/zero: larger than 256 MiB"))
     }
 
     @Test(arguments: [["--cacert"], ["--verify=no", "--cert"]])
-    func `a certificate that would have to be waited for is refused`(
+    func `a named pipe is refused as a certificate`(
         options: [String]
     ) async throws {
         let path = try namedPipe()
@@ -106,7 +108,7 @@ import Testing
     // MARK: A reader that does not read
 
     @Test(arguments: [["--json"], ["--pretty=all"], []])
-    func `the time allowed passes while nobody reads`(options: [String]) async throws {
+    func `the timeout applies while stdout is not read`(options: [String]) async throws {
         let program = try RunningProgram(
             Products.path("outlet"),
             options + ["\(server.baseURL)/bytes/\(Self.size)", "--timeout=2"],
@@ -119,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: [["--json"], []], [(2, 130), (15, 143)] as [(Int32, Int32)])
-    func `a signal ends the wait for a reader`(
+    func `a signal ends the program while stdout is not read`(
         options: [String], end: (signal: Int32, code: Int32)
     ) async throws {
         let program = try RunningProgram(
@@ -132,7 +134,7 @@ import Testing
         #expect(result.exitCode == end.code)
     }
 
-    @Test func `a signal ends the program where stderr is not read either`() async throws {
+    @Test func `a signal ends the program while stdout and stderr are not read`() async throws {
         let program = try RunningProgram(
             "/bin/sh",
             [
@@ -144,7 +146,7 @@ import Testing
         #expect(try await program.result(within: .seconds(30)).exitCode == 130)
     }
 
-    @Test func `the time allowed passes while nobody opens the pipe that is to take the body`()
+    @Test func `the timeout applies while the output pipe has no reader`()
         async throws
     {
         let path = try namedPipe()
@@ -154,7 +156,8 @@ import Testing
         #expect(result.errorOutput.contains(": \(path) has taken nothing for "))
     }
 
-    @Test func `a report that is read goes on after the time allowed`() async throws {
+    @Test func `a report that is being read is written completely after the timeout`() async throws
+    {
         let slow = try ScriptedServer.start(
             .request,
             .send(

@@ -14,7 +14,8 @@ import Testing
             ("/get", 0), ("/status/204", 0), ("/status/302", 3), ("/status/404", 4),
             ("/status/503", 5),
         ] as [(String, Int32)])
-    func `a status has its code, and says nothing on stderr`(path: String, code: Int32) async throws
+    func `a status has its exit code and no message on stderr`(path: String, code: Int32)
+        async throws
     {
         let result = try await outlet(server.baseURL + path)
         #expect(result.exitCode == code)
@@ -22,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [600, 999])
-    func `a status that HTTP does not have counts as 5xx`(status: Int) async throws {
+    func `a status above 599 has the exit code of 5xx`(status: Int) async throws {
         let odd = try ScriptedServer.start(.request, .respond("\(status) Odd", body: "x"), .again)
         #expect(try await outlet(odd.baseURL).exitCode == 5)
         #expect(try await outlet(odd.baseURL, "--no-check-status").exitCode == 0)
@@ -33,7 +34,9 @@ import Testing
         ("HTTP/1.1 two hundred\r\n\r\n", "not HTTP: Unsupported HTTP version"),
         ("HTTP/9.9 200 OK\r\n\r\n", "Unsupported HTTP version"),
     ])
-    func `what is no HTTP is shown`(answer: String, shown: String) async throws {
+    func `the error for a response that is not HTTP shows the first line`(
+        answer: String, shown: String
+    ) async throws {
         let broken = try ScriptedServer.start(.request, .send(answer))
         let result = try await outlet(broken.baseURL)
         #expect(result.exitCode == 1)
@@ -61,25 +64,25 @@ import Testing
         #expect(result.errorOutput.contains("its value holds a control character"))
     }
 
-    @Test func `the status is not looked at where that is asked for`() async throws {
+    @Test func `with --no-check-status the status does not change the exit code`() async throws {
         let result = try await outlet("\(server.baseURL)/status/503", "--no-check-status")
         #expect(result.exitCode == 0)
     }
 
-    @Test func `redirects are followed where that is asked for`() async throws {
+    @Test func `with --follow redirects are followed`() async throws {
         let result = try await outlet("\(server.baseURL)/redirect/3", "--follow")
         #expect(result.exitCode == 0)
         #expect(result.output.contains(#""url":"\#(server.baseURL)/get""#))
     }
 
-    @Test func `more redirects than allowed is 6`() async throws {
+    @Test func `more redirects than allowed exit with 6`() async throws {
         let result = try await outlet(
             "\(server.baseURL)/redirect/3", "--follow", "--max-redirects=2")
         #expect(result.exitCode == 6)
         #expect(isOneLine(result.errorOutput))
     }
 
-    @Test func `a host that does not exist is 1`() async throws {
+    @Test func `an unknown host exits with 1`() async throws {
         let result = try await outlet("http://no-such-host.invalid/")
         #expect(result.exitCode == 1)
         #expect(isOneLine(result.errorOutput))
@@ -87,7 +90,7 @@ import Testing
         #expect(result.output == "")
     }
 
-    @Test func `a refused connection is 1`() async throws {
+    @Test func `a refused connection exits with 1`() async throws {
         let port = server.port
         server.stop()
         let result = try await outlet(":\(port)/get")
@@ -95,7 +98,7 @@ import Testing
         #expect(isOneLine(result.errorOutput))
     }
 
-    @Test func `a server that closes in the middle of the body is 1`() async throws {
+    @Test func `a server that closes in the middle of the body exits with 1`() async throws {
         let broken = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"))
         let result = try await outlet(broken.baseURL)
@@ -103,14 +106,14 @@ import Testing
         #expect(isOneLine(result.errorOutput))
     }
 
-    @Test func `a server that speaks no HTTP is 1`() async throws {
+    @Test func `a server that does not speak HTTP exits with 1`() async throws {
         let broken = try ScriptedServer.start(.request, .send("hello\r\n\r\n"))
         let result = try await outlet(broken.baseURL)
         #expect(result.exitCode == 1)
         #expect(isOneLine(result.errorOutput))
     }
 
-    @Test func `the time allowed is 2 when it has passed`() async throws {
+    @Test func `a timeout exits with 2`() async throws {
         let result = try await outlet("\(server.baseURL)/hold/2", "--timeout=0.2")
         #expect(result.exitCode == 2)
         #expect(isOneLine(result.errorOutput))
@@ -121,7 +124,7 @@ import Testing
         ["ftp://host/"], [":80", "--timeout=soon"], [":80", "--cacert=/nonexistent"],
         ["plugins"], [":80", "-v", "--json"], [":80", "@/nonexistent", "a=1"], ["demos"],
     ])
-    func `a wrong command line is 64`(arguments: [String]) async throws {
+    func `a wrong command line exits with 64`(arguments: [String]) async throws {
         let result = try await Program.run(Products.path("outlet"), arguments)
         #expect(result.exitCode == 64)
         #expect(isOneLine(result.errorOutput))
@@ -129,7 +132,9 @@ import Testing
     }
 
     @Test(arguments: [(2, 130), (15, 143)] as [(Int32, Int32)])
-    func `a signal ends a request that waits`(signal: Int32, code: Int32) async throws {
+    func `a signal ends a waiting request with 128 plus its number`(signal: Int32, code: Int32)
+        async throws
+    {
         let waiting = try ScriptedServer.start(.request, .stall)
         let program = try RunningProgram(Products.path("outlet"), [waiting.baseURL])
         _ = try await waiting.requests.values(1)
@@ -139,7 +144,9 @@ import Testing
         #expect(isOneLine(result.errorOutput))
     }
 
-    @Test func `a reader that leaves ends the program quietly`() async throws {
+    @Test func `the program exits with 0 and without a message when its reader closes the pipe`()
+        async throws
+    {
         let result = try await Program.run(
             "/bin/bash",
             [
@@ -151,7 +158,7 @@ import Testing
         #expect(result.errorOutput == "")
     }
 
-    @Test func `a full disk is named`() async throws {
+    @Test func `the error for a full disk has the reason`() async throws {
         let result = try await Program.run(
             "/bin/sh",
             [
@@ -166,7 +173,9 @@ import Testing
     @Test(arguments: [
         (#"exec "$0" "$1/bytes/100000" -o "$2""#, false), (#"exec "$0" --help >"$2""#, true),
     ])
-    func `a file that may grow no more is named`(line: String, isOutput: Bool) async throws {
+    func `the error for a file above the size limit names the file`(line: String, isOutput: Bool)
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let file = directory.path("body")
         let result = try await Program.run(
@@ -185,7 +194,7 @@ import Testing
             (">&-", 1, "outlet: stdout: cannot be written: Bad file descriptor\n"),
             (">&- -q", 0, ""), ("2>&-", 0, ""), (">&- 2>&-", 1, ""), ("<&-", 0, ""),
         ] as [(String, Int32, String)])
-    func `what is closed is missed only by what is written to it`(
+    func `a closed standard stream is an error only if it is written to`(
         end: String, code: Int32, error: String
     ) async throws {
         let result = try await Program.run(
@@ -195,7 +204,7 @@ import Testing
         #expect(result.errorOutput == error)
     }
 
-    @Test func `a place that takes no file is named`() async throws {
+    @Test func `the error for a directory as output file names it`() async throws {
         let directory = try TemporaryDirectory()
         let place = directory.path("")
         let result = try await outlet("\(server.baseURL)/get", "-o", place)

@@ -29,7 +29,7 @@ import Testing
         #expect(!failure.error.message.containsBytes(of: "geheim"))
     }
 
-    @Test func `what a plugin refuses is a failure of the plugin`() {
+    @Test func `an adaptation or retry failure has the exit code of a plugin failure`() {
         let errors: [SessionError] = [
             .requestAdaptationFailed(error: Refused()),
             .requestRetryFailed(retryError: Refused(), originalError: Refused()),

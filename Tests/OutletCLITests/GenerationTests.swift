@@ -32,7 +32,7 @@ import Testing
         #expect(result.errorOutput == "")
     }
 
-    @Test func `no line of the manual page is taken for a request by mistake`() {
+    @Test func `no text line of the manual page is a roff request by mistake`() {
         let requests = [".TH", ".SH", ".TP", ".B", ".br"]
         for line in ManualPage.text.split(separator: "\n") where line.hasPrefix(".") {
             #expect(requests.contains { line.hasPrefix($0) })

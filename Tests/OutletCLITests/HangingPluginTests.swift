@@ -29,7 +29,7 @@ import Testing
     ]
 
     @Test(arguments: hooks)
-    func `a hook that hangs ends with the time allowed, and is named`(hook: String) async throws {
+    func `the timeout ends a hanging hook, and the error names it`(hook: String) async throws {
         let program = try RunningProgram(
             Products.path("outlet"), arguments(hook) + ["--timeout=2"])
         let result = try await program.result(within: .seconds(30))
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: hooks, [(2, 130), (15, 143)] as [(Int32, Int32)])
-    func `a hook that hangs ends with a signal, and is named`(
+    func `a signal ends a hanging hook, and the error names it`(
         hook: String, end: (signal: Int32, code: Int32)
     ) async throws {
         let program = try RunningProgram(Products.path("outlet"), arguments(hook))
@@ -60,7 +60,9 @@ import Testing
     }
 
     @Test(arguments: ["create", "call"])
-    func `a function that hangs ends with a signal, and is named`(hook: String) async throws {
+    func `a signal ends a hanging plugin function, and the error names it`(hook: String)
+        async throws
+    {
         let program = try RunningProgram(
             Products.path("outlet"),
             ["plugins", "call", "faulty.hangs.function"] + arguments(hook).dropFirst())
@@ -75,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: [["plugins", "inspect", "--run", "x"], [":1/"], ["demo"]])
-    func `a library that hangs while it is loaded ends with a signal, and is named`(
+    func `a signal ends a library that hangs in dlopen, and the error names it`(
         arguments: [String]
     ) async throws {
         let library = try directory.copy("libFaultyHangsOnLoad.so")
@@ -90,7 +92,7 @@ import Testing
                 "hanging\noutlet: interrupted: plugin \(library) has not come back from load for "))
     }
 
-    @Test func `a plugin that does not end its work is named, and left behind`() async throws {
+    @Test func `a plugin that hangs in quiesce is abandoned and named`() async throws {
         let program = try RunningProgram(Products.path("outlet"), arguments("quiesce"))
         let result = try await program.result(within: .seconds(30))
         #expect(result.exitCode == 7)
@@ -101,7 +103,7 @@ import Testing
         )
     }
 
-    @Test func `a hook that hangs lets the time allowed pass from when plugins start`()
+    @Test func `the timeout includes the start of the plugins`()
         async throws
     {
         // Nobody is asked: the plugin does not even start.
@@ -119,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: ["adapt", "prepare", "retry", "process"])
-    func `a promise that is not kept ends with the time allowed, and is named`(
+    func `the timeout ends a pending hook that never settles, and the error names it`(
         hook: String
     ) async throws {
         let path = hook == "retry" ? "/status/503" : "/status/204"
@@ -137,7 +139,7 @@ import Testing
             ), "\(result.errorOutput)")
     }
 
-    @Test func `the end of a plugin has no more than the time allowed`() async throws {
+    @Test func `the timeout limits the shutdown of a plugin`() async throws {
         let program = try RunningProgram(
             Products.path("outlet"), arguments("quiesce") + ["--timeout=2"])
         let result = try await program.result(within: .seconds(30))
@@ -146,7 +148,7 @@ import Testing
     }
 
     @Test(arguments: ["create", "call"])
-    func `a function that hangs ends with the time allowed, and is named`(
+    func `the timeout ends a hanging plugin function, and the error names it`(
         hook: String
     ) async throws {
         let result = try await RunningProgram(

@@ -10,7 +10,7 @@ import Testing
         try SessionOptions.configuration(ArgumentParser.parse(arguments + ["http://a.test/"]))
     }
 
-    @Test func `sizes are bytes, or powers of 1024 by their letter`() throws {
+    @Test func `sizes are bytes, or multiples of 1024 with the suffix k, M or G`() throws {
         for (text, size) in [
             ("1", 1), ("512k", 512 << 10), ("64M", 64 << 20), ("2G", 2 << 30), ("0", Int64.max),
         ] {
@@ -34,13 +34,13 @@ import Testing
         "--max-head-size=0", "--max-head-fields=0", "--max-head-fields=x",
         "--max-decompression-ratio=-1", "--max-decompression-ratio=nan",
     ])
-    func `what is no size is refused by its option`(argument: String) throws {
+    func `the error for an invalid limit names its option`(argument: String) throws {
         let option = String(argument.prefix { $0 != "=" })
         let error = #expect(throws: CommandError.self) { try configuration(argument) }
         #expect(error?.message.hasPrefix(option) == true)
     }
 
-    @Test func `a body that is too large to hold names its option`() async throws {
+    @Test func `the error for a body above the limit names the option`() async throws {
         let server = try ScriptedServer.start(
             .request, .respond(body: String(repeating: "x", count: 2000)), .again)
         let refused = try await outlet("--json", "--max-response-size=1k", server.baseURL)
@@ -50,7 +50,7 @@ import Testing
         #expect(fine.exitCode == 0)
     }
 
-    @Test func `a file is read only where the command line says so`() async throws {
+    @Test func `a file URL is read only with --allow-file`() async throws {
         let directory = try TemporaryDirectory()
         try directory.write("from a file", to: "a")
         let address = "file://\(directory.path("a"))"
@@ -62,7 +62,7 @@ import Testing
         #expect(read.exitCode == 0)
     }
 
-    @Test func `only public addresses are connected to where the command line says so`()
+    @Test func `the address policy public refuses private addresses`()
         async throws
     {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)

@@ -4,7 +4,8 @@ import Testing
 
 /// The real program on the ways to a server: proxies, sockets, TLS.
 @Suite struct NetworkTests {
-    @Test func `the environment's proxy is used and shown, its password is not`() async throws {
+    @Test func `the proxy of the environment is used and shown without its password`() async throws
+    {
         let proxy = try ScriptedServer.start(.request, .respond(body: "by proxy"), .again)
         let result = try await outlet(
             "-v", "http://example.invalid/x",
@@ -17,7 +18,7 @@ import Testing
         #expect(head.hasPrefix("GET http://example.invalid/x HTTP/1.1\r\n"))
     }
 
-    @Test func `a proxy of the command line wins over the environment's`() async throws {
+    @Test func `the option --proxy overrides the proxy of the environment`() async throws {
         let proxy = try ScriptedServer.start(.request, .respond(body: "by proxy"), .again)
         let result = try await outlet(
             "--proxy", "127.0.0.1:\(proxy.port)", "http://example.invalid/",
@@ -29,7 +30,7 @@ import Testing
         #expect(none.output == "direct")
     }
 
-    @Test func `a host in another script is asked for by its name in DNS, whatever the locale`()
+    @Test func `an internationalized host is sent in its ASCII form in any locale`()
         async throws
     {
         let proxy = try ScriptedServer.start(.request, .respond(body: "by proxy"), .again)
@@ -43,7 +44,7 @@ import Testing
         #expect(head.contains("\r\nHost: xn--bcher-kva.example\r\n"))
     }
 
-    @Test func `a proxy that cannot be used is named without its password`() async throws {
+    @Test func `the error for an unusable proxy names it without its password`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         let result = try await outlet(
             "-v", server.baseURL,
@@ -56,7 +57,7 @@ import Testing
         #expect(text.contains("gopher"), "\(text)")
     }
 
-    @Test func `a Unix socket takes the place of the network`() async throws {
+    @Test func `the option --unix-socket connects to a Unix socket`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path("socket")
         let server = try ScriptedServer.start(
@@ -67,7 +68,7 @@ import Testing
         #expect(head.contains("Host: docker\r\n"))
     }
 
-    @Test func `a certificate is checked, against a bundle of one's own if asked`() async throws {
+    @Test func `a certificate is verified, by default or with a given CA bundle`() async throws {
         let nginx = try await Nginx.shared()
         let url = "https://localhost:\(nginx.port(.tls))/small.txt"
         let refused = try await outlet(url)
@@ -89,7 +90,7 @@ import Testing
         ("OUTLET_DEBUG", "http://127.0.0.1:1/"), ("SSL_CERT_FILE", "https://127.0.0.1:1/"),
         ("OUTLET_PLUGIN_PATH", "http://127.0.0.1:1/"),
     ])
-    func `a variable that is not UTF-8 is named, and not repaired`(
+    func `an environment variable that is not UTF-8 is refused by name`(
         variable: String, address: String
     ) async throws {
         let result = try await Program.run(
@@ -102,7 +103,7 @@ import Testing
         #expect(result.errorOutput.contains("\(variable): the variable's value is not UTF-8"))
     }
 
-    @Test func `the wire is logged where the environment asks for it, secrets left out`()
+    @Test func `with OUTLET_DEBUG the wire is logged without secrets`()
         async throws
     {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
@@ -113,7 +114,7 @@ import Testing
         #expect(!result.errorOutput.contains("dTpnZWhlaW0="))
     }
 
-    @Test func `keys of connections are not written, whatever the environment says`() async throws {
+    @Test func `TLS keys are not written to SSLKEYLOGFILE`() async throws {
         let nginx = try await Nginx.shared()
         let directory = try TemporaryDirectory()
         let result = try await outlet(
@@ -124,7 +125,7 @@ import Testing
         #expect(try directory.read("keys").isEmpty)
     }
 
-    @Test func `a host is reached at the address, and from the address, of the command line`()
+    @Test func `the options --resolve and --interface set the remote and local address`()
         async throws
     {
         let server = try ScriptedServer.start(.request, .respond(body: "here"), .again)
@@ -143,7 +144,8 @@ import Testing
         #expect(unknown.errorOutput.contains("no-such-one0"))
     }
 
-    @Test func `version and ciphers of TLS are those of the command line`() async throws {
+    @Test func `the options --tls-min and --ciphers set the TLS version and ciphers`() async throws
+    {
         let server = try await HandshakePeer.start()
         let authority = try await TestCA.shared().certificatePath
         let options = ["--cacert", authority, "-v"]
@@ -169,7 +171,7 @@ import Testing
         ("--ciphers=NONE-SUCH", #"tlsCipherList: "NONE-SUCH" is no cipher that OpenSSL knows"#),
         ("--tls-min=1.4", "--tls-min"),
     ])
-    func `a wrong setting is a wrong command line`(option: String, text: String) async throws {
+    func `an invalid connection option exits with 64`(option: String, text: String) async throws {
         let result = try await outlet(option, "http://127.0.0.1:1/")
         #expect(result.exitCode == 64)
         #expect(result.errorOutput.contains(text), "\(result.errorOutput)")

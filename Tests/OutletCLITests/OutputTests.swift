@@ -19,7 +19,7 @@ import Testing
             (.always, false, ["NO_COLOR": "1"], true),
             (.never, true, ["CLICOLOR_FORCE": "1"], false),
         ] as [(ColorChoice, Bool, [String: String], Bool)])
-    func `colours follow option, environment and terminal`(
+    func `colours depend on the option, the environment and the terminal`(
         choice: ColorChoice, isTerminal: Bool, environment: [String: String], isOn: Bool
     ) {
         #expect(choice.isOn(isTerminal: isTerminal, environment: environment) == isOn)
@@ -27,7 +27,7 @@ import Testing
 }
 
 @Suite struct CommandErrorTests {
-    @Test func `an error is one line that a terminal shows as it is`() {
+    @Test func `an error is one line without control characters`() {
         let error = CommandError(.failure, "a\nb\u{1B}[31m: wrong", advice: "do\tthis")
         #expect(error.description == "outlet: a b [31m: wrong (do this)")
     }
@@ -48,7 +48,7 @@ import Testing
             (12_345, "12.3 ms"),
             (123_456, "123 ms"), (1_050_000, "1.05 s"), (61_000_000, "61.0 s"),
         ] as [(Int64, String)])
-    func `times have three digits`(microseconds: Int64, text: String) {
+    func `times have three significant digits`(microseconds: Int64, text: String) {
         #expect(Quantity.duration(microseconds) == text)
     }
 
@@ -57,7 +57,7 @@ import Testing
             (0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (1_572_864, "1.50 MiB"),
             (5_368_709_120, "5.00 GiB"), (.max, "8388607 TiB"),
         ] as [(Int64, String)])
-    func `sizes have three digits`(bytes: Int64, text: String) {
+    func `sizes have three significant digits`(bytes: Int64, text: String) {
         #expect(Quantity.bytes(bytes) == text)
     }
 }
@@ -67,11 +67,11 @@ import Testing
         ("application/json", true), ("Application/JSON", true), ("application/problem+json", true),
         ("text/json", false), ("application/jsonl", false), ("text/plain", false),
     ])
-    func `only a media type of JSON claims to be JSON`(type: String, claims: Bool) {
+    func `only JSON media types count as JSON`(type: String, claims: Bool) {
         #expect(BodyText.claimsJSON(type) == claims)
     }
 
-    @Test func `bytes that no terminal should get are not text`() {
+    @Test func `NUL bytes and invalid UTF-8 are not text`() {
         #expect(BodyText.isText(prefix: Data("a\u{1B}é".utf8)))
         #expect(BodyText.isText(prefix: Data([0x61, 0xC3])))
         #expect(!BodyText.isText(prefix: Data([0x61, 0])))
@@ -91,7 +91,7 @@ import Testing
 }
 
 @Suite struct HeadTextTests {
-    @Test func `a request's head names target and host, secrets hidden`() throws {
+    @Test func `a request's head has the target and host, with secrets hidden`() throws {
         let request = HTTPRequest(
             url: URL(string: "http://h:81/p?token=x"), method: .post,
             headers: ["Authorization": "Bearer t", "A": "b"])
@@ -102,7 +102,7 @@ import Testing
             HeadText(style: .plain, showsSecrets: true).request(request).contains("Bearer t\n"))
     }
 
-    @Test func `a response's head cannot command the terminal`() {
+    @Test func `control characters in a response's head do not reach the terminal`() {
         let response = HTTPResponse(
             url: nil, statusCode: 404, headers: ["A": "b\u{1B}[2J", "N\u{202E}\u{1B}[m": "x"])
         #expect(
@@ -110,7 +110,7 @@ import Testing
                 == "HTTP/1.1 404 Not Found\nA: b [2J\nN<U+202E> [m: x\n\n")
     }
 
-    @Test func `a status without a known phrase stands alone`() {
+    @Test func `a status without a known phrase is printed without one`() {
         let response = HTTPResponse(url: nil, statusCode: 299, httpVersion: "HTTP/2")
         #expect(
             HeadText(style: .plain, showsSecrets: false).response(response) == "HTTP/2 299\n\n")
@@ -128,7 +128,7 @@ import Testing
         return metrics
     }
 
-    @Test func `stages that did not take place are left out`() {
+    @Test func `stages that did not happen are omitted`() {
         let names = TimingText.stages(of: metrics).map(\.name)
         #expect(names == ["name lookup", "connect", "prepare", "wait", "receive"])
     }
@@ -214,18 +214,18 @@ import Testing
 }
 
 @Suite struct ProgressLineTests {
-    @Test func `a known size gives share, rate and the time left`() {
+    @Test func `with a known size the progress has share, rate and remaining time`() {
         let line = ProgressLine(done: 1_048_576, total: 4_194_304, elapsed: 1_000_000)
         #expect(line.text(columns: 80) == "25 %  1.00 MiB of 4.00 MiB  1.00 MiB/s  3 s left")
         #expect(line.text(columns: 10).count == 9)
     }
 
-    @Test func `an unknown size gives amount and rate`() {
+    @Test func `with an unknown size the progress has amount and rate`() {
         let line = ProgressLine(done: 2048, total: -1, elapsed: 2_000_000)
         #expect(line.text(columns: 80) == "2.00 KiB  1.00 KiB/s  2.00 s")
     }
 
-    @Test func `before the first byte it waits`() {
+    @Test func `before the first byte the progress says that it waits`() {
         #expect(
             ProgressLine(done: 0, total: -1, elapsed: 1_500_000).text(columns: 80)
                 == "waiting  1.50 s")

@@ -8,7 +8,7 @@ import Testing
 
     init() throws { directory = try TemporaryDirectory() }
 
-    @Test func `a plugin that keeps to the rules passes`() async throws {
+    @Test func `a plugin that follows the rules passes`() async throws {
         let plugin = try directory.copy("librequest-id.so")
         let result = try await outlet(
             "plugins", "check", plugin, "--only", "entry-same", "--only", "file", "--seed", "5")
@@ -20,7 +20,7 @@ import Testing
         #expect(lines[2] == "2 passed, 0 failed, 0 skipped; seed 5")
     }
 
-    @Test func `a breach is a line with its rule, one with advice, and the exit code 7`()
+    @Test func `a broken rule is reported with its name and advice, and exits with 7`()
         async throws
     {
         let plugin = try directory.copy("libFaultyRefusesNewer.so")
@@ -34,7 +34,7 @@ import Testing
         #expect(lines[4] == "again: outlet plugins check \(plugin) --seed 5 --only entry")
     }
 
-    @Test func `the report for programs has each test with its rule`() async throws {
+    @Test func `the JSON report has each test with its rule`() async throws {
         let plugin = try directory.copy("libFaultyNullModule.so")
         let result = try await outlet("plugins", "check", plugin, "--json", "--only", "entry-minor")
         #expect(result.exitCode == 7)
@@ -46,7 +46,7 @@ import Testing
         #expect(test["findings"]?[0]?["advice"]?.stringValue?.isEmpty == false)
     }
 
-    @Test func `what a plugin writes is shown, and does not act on a terminal`() async throws {
+    @Test func `output of a plugin is reported without control characters`() async throws {
         let plugin = try directory.copy("libFaultyRawText.so")
         let result = try await outlet("plugins", "check", plugin, "--only", "no-output")
         #expect(result.exitCode == 7)
@@ -67,7 +67,7 @@ import Testing
         #expect(result.errorOutput.contains(words))
     }
 
-    @Test func `a file that is not there is no input`() async throws {
+    @Test func `a missing file exits with 66`() async throws {
         let result = try await outlet("plugins", "check", directory.path("none.so"))
         #expect(result.exitCode == 66)
     }

@@ -21,7 +21,7 @@ import Testing
             Products.path("outlet"), ["plugins", "new"] + arguments, directory: folder.path)
     }
 
-    @Test func `a new plugin in C is built by its make, and passes its own test`() async throws {
+    @Test func `a new C plugin builds with its Makefile and passes its test`() async throws {
         let made = try await new("--lang=c", "com.example.my-stamp")
         #expect(made.exitCode == 0)
         #expect(
@@ -37,7 +37,7 @@ import Testing
         #expect(!tested.output.contains("warning, "))
     }
 
-    @Test func `without an SDK the make says what it needs`() async throws {
+    @Test func `without an SDK the Makefile fails with instructions`() async throws {
         #expect(try await new("--lang=c", "stamp").exitCode == 0)
         let built = try await Program.run(
             "/usr/bin/make", ["-C", "stamp"], environment: ["PKG_CONFIG_LIBDIR": folder.path],
@@ -47,7 +47,7 @@ import Testing
     }
 
     // Building one takes a minute: build one by hand after changing the template.
-    @Test func `a new plugin in Swift has its id in source and manifest`() async throws {
+    @Test func `a new Swift plugin has its id in source and manifest`() async throws {
         #expect(
             try await new("--lang=swift", "my-stamp", "--directory", "other").exitCode == 0)
         let manifest = String(
@@ -60,7 +60,7 @@ import Testing
         #expect(source.contains(#"id: "com.example.my-stamp""#) && !source.contains("{Type}"))
     }
 
-    @Test func `the manifest is that of the SDK's own tool`() async throws {
+    @Test func `the manifest is equal to the output of the SDK's tool`() async throws {
         let project = try #require(PluginProject(name: "com.example.stamp", language: .swift))
         try project.write(to: folder.path("stamp"))
         let written = try folder.read("stamp/Sources/Stamp/Manifest.swift")
@@ -72,7 +72,7 @@ import Testing
                 == bytes(made.output).map { $0.filter { $0 != " " } })
     }
 
-    @Test func `what is there is left as it is`() async throws {
+    @Test func `an existing project is not overwritten`() async throws {
         try folder.write("mine", to: "stamp/stamp.c")
         let made = try await new("--lang=c", "stamp")
         #expect(made.exitCode == 1)
@@ -85,7 +85,7 @@ import Testing
         "", "Stamp", "stamp_it", "a..b", ".a", "a.", "1a", "a-", "a/b", "..", "a b", "\u{E9}",
         String(repeating: "a", count: 65),
     ])
-    func `a bad name is refused`(name: String) {
+    func `an invalid project name is refused`(name: String) {
         #expect(PluginProject(name: name, language: .c) == nil)
     }
 }

@@ -29,7 +29,7 @@ import Testing
         #expect(result.errorOutput == "")
     }
 
-    @Test func `a listing for programs has plugins and failures`() async throws {
+    @Test func `the JSON list has plugins and failures`() async throws {
         _ = try directory.write("no library", to: "broken.so")
         let result = try await outlet("plugins", "list", "--json", "--plugins", directory.path)
         let value = try JSONValue(parsing: result.standardOutput)
@@ -44,7 +44,7 @@ import Testing
         #expect(result.errorOutput.split(separator: "\n").count == 1)
     }
 
-    @Test func `no code runs where plugins are listed and inspected`() async throws {
+    @Test func `listing and inspecting plugins runs none of their code`() async throws {
         let folder = try TemporaryDirectory()
         let hanging = try folder.copy("libFaultyHangsOnLoad.so")
         let list = try await outlet("plugins", "list", folder.path)
@@ -65,7 +65,7 @@ import Testing
                 + "manifest)\n")
     }
 
-    @Test func `no plugin is created to be listed or inspected`() async throws {
+    @Test func `listing and inspecting plugins creates no instance`() async throws {
         let folder = try TemporaryDirectory()
         let path = try folder.copy("libFaultyCreateFails.so")
         for arguments in [["list", path], ["inspect", path], ["inspect", "--run", path]] {
@@ -78,7 +78,7 @@ import Testing
         #expect(byID.output.hasPrefix("faulty.create-fails 1.0.0\n"))
     }
 
-    @Test func `a second plugin of an id is listed as the failure that it would be`() async throws {
+    @Test func `a second plugin with the same id is listed as a failure`() async throws {
         let copy = try directory.write(try directory.read("libpacer.so"), to: "z.so")
         let result = try await outlet("plugins", "list", directory.path)
         #expect(result.output.split(separator: "\n").count == 2)
@@ -88,7 +88,7 @@ import Testing
                 + "is kept\n")
     }
 
-    @Test func `a manifest that the code denies is found when the code is asked`() async throws {
+    @Test func `inspect --run finds a manifest that does not match the code`() async throws {
         let lying = try directory.copy("libFaultyLyingVersion.so")
         #expect(try await outlet("plugins", "inspect", lying).exitCode == 0)
         let asked = try await outlet("plugins", "inspect", "--run", lying)
@@ -124,7 +124,7 @@ import Testing
                 ])
     }
 
-    @Test func `a call that cannot be made says why`() async throws {
+    @Test func `a call that cannot be made exits with an error of one line`() async throws {
         let id = try await identifier(of: pacer)
         for (arguments, code) in [
             (["\(id).delay_ms"], 64), (["\(id).delay_ms", "x"], 64), (["\(id).nothing"], 64),
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func `plugins act on a request, and the report says how`() async throws {
+    @Test func `plugins change a request, and the report lists their actions`() async throws {
         let server = try LoopbackServer.start()
         let result = try await outlet(
             "--json", "--plugins", directory.path, "\(server.baseURL)/unstable/1",
@@ -160,7 +160,7 @@ import Testing
             } == true)
     }
 
-    @Test func `the time allowed includes the waits between attempts`() async throws {
+    @Test func `the timeout includes the delays between attempts`() async throws {
         let server = try LoopbackServer.start()
         let result = try await outlet(
             "--plugins", directory.path, "--timeout=0.3", "\(server.baseURL)/unstable/1",
@@ -172,7 +172,7 @@ import Testing
                 + "redirects and retries included (--timeout allows more)\n")
     }
 
-    @Test func `a status that plugins cannot help keeps its exit code and its body`() async throws {
+    @Test func `an error status keeps its exit code and body with plugins`() async throws {
         let server = try LoopbackServer.start()
         let result = try await outlet("--plugins", directory.path, "\(server.baseURL)/nothing")
         #expect(result.exitCode == 4)
@@ -180,7 +180,7 @@ import Testing
         #expect(result.errorOutput == "")
     }
 
-    @Test func `a directory that cannot be read is 66`() async throws {
+    @Test func `a plugin directory that cannot be read exits with 66`() async throws {
         let result = try await outlet("--plugins", "/nonexistent", ":1/")
         #expect(result.exitCode == 66)
         #expect(
@@ -189,7 +189,7 @@ import Testing
                 + "No such file or directory\n")
     }
 
-    @Test func `a directory without a usable plugin is 7`() async throws {
+    @Test func `a directory without a usable plugin exits with 7`() async throws {
         let other = try TemporaryDirectory()
         let empty = try await outlet("--plugins", other.path, ":1/")
         #expect(empty.exitCode == 7)
@@ -204,7 +204,7 @@ import Testing
     }
 
     @Test(arguments: [["demo"], ["plugins", "call", "dev.outlet.request-id.next"], [":1/"]])
-    func `one plugin that cannot be used stops the program`(arguments: [String]) async throws {
+    func `one unusable plugin ends the program with 7`(arguments: [String]) async throws {
         let other = try TemporaryDirectory()
         _ = try other.copy("librequest-id.so")
         let signer = try other.write("no library", to: "signer.so")
@@ -218,7 +218,7 @@ import Testing
         #expect(result.output == "")
     }
 
-    @Test func `no request is sent without a plugin that cannot be used, unless that is optional`()
+    @Test func `an unusable plugin prevents the request, except with --plugins-optional`()
         async throws
     {
         let server = try ScriptedServer.start(
@@ -237,7 +237,7 @@ import Testing
         #expect(try await server.requests.values(1)[0].head.contains("X-Request-ID"))
     }
 
-    @Test func `configuration for a plugin that is not there stops the program`() async throws {
+    @Test func `configuration for an unknown plugin ends the program with 7`() async throws {
         let result = try await outlet(
             "--plugins", directory.path, "--plugin-config", "dev.outlet.signer={}", ":1/")
         #expect(result.exitCode == 7)
@@ -245,7 +245,7 @@ import Testing
             result.errorOutput.contains("configuration for 'dev.outlet.signer': no such plugin"))
     }
 
-    @Test func `configuration comes from files, an option's keys first`() async throws {
+    @Test func `keys of --plugin-config override those of the settings file`() async throws {
         let id = try await identifier(of: pacer)
         let settings = try directory.write(
             #"{"plugins": {"\#(id)": {"config": {"baseDelayMs": 500, "maxDelayMs": 900}}}}"#,
@@ -287,7 +287,7 @@ import Testing
         #expect(try await delay(1, "--plugin-config", "hush").errorOutput.contains("hush") == false)
     }
 
-    @Test func `settings are listed, shown and checked without a start`() async throws {
+    @Test func `settings are listed, shown and checked without creating plugins`() async throws {
         let id = try await identifier(of: pacer)
         let settings = try directory.write(
             #"""
@@ -331,7 +331,7 @@ import Testing
         }
     }
 
-    @Test func `what a plugin may do is shown`() async throws {
+    @Test func `the permissions of a plugin are shown`() async throws {
         let kit = try directory.copy("libKitFixture.so")
         let page = try await outlet(
             "plugins", "inspect", "test.kit", "--run", "--plugins", directory.path)
@@ -362,7 +362,7 @@ import Testing
     }
 
     @Test(arguments: ["finalize", "redirect"])
-    func `a redirect is no way around a plugin that judges addresses`(hook: String) async throws {
+    func `a plugin that checks addresses also checks redirects`(hook: String) async throws {
         let server = try LoopbackServer.start()
         let guarding = try directory.copy("libFaultyGuardsAddress.so")
         let result = try await outlet(
@@ -387,7 +387,9 @@ import Testing
         ["plugins", "inspect", "faulty.raw-text", "--json"],
         ["plugins", "call", "faulty.raw-text.text", "--json"], ["URL", "-v"], ["URL", "X-Fail:1"],
     ])
-    func `nothing that a plugin says is obeyed by a terminal`(arguments: [String]) async throws {
+    func `control characters of a plugin do not reach the terminal`(arguments: [String])
+        async throws
+    {
         let server = try LoopbackServer.start()
         let raw = try directory.copy("libFaultyRawText.so")
         let program = try RunningProgram(
@@ -409,7 +411,7 @@ import Testing
         #expect(text.utf8.count { $0 == 0x0D } == text.utf8.count { $0 == 0x0A })
     }
 
-    @Test func `what a plugin prints does not get between the program's own output`() async throws {
+    @Test func `output that a plugin prints goes to stderr`() async throws {
         let server = try LoopbackServer.start()
         let raw = try directory.copy("libFaultyRawText.so")
         let result = try await outlet("\(server.baseURL)/get", "--plugins", raw, "--json")
@@ -418,13 +420,13 @@ import Testing
         #expect(result.exitCode == 0)
     }
 
-    @Test func `what a function gives goes into a pipe as it is`() async throws {
+    @Test func `the result of a function goes unchanged into a pipe`() async throws {
         let raw = try directory.copy("libFaultyRawText.so")
         let result = try await outlet("plugins", "call", "faulty.raw-text.text", "--plugins", raw)
         #expect(result.output.hasPrefix("a result's \u{1B}]0;owned\u{07}"))
     }
 
-    @Test func `the demonstration ends well and leaves nothing out`() async throws {
+    @Test func `the demonstration exits with 0 and shows all parts`() async throws {
         let result = try await outlet("demo", "--plugins", directory.path)
         #expect(result.exitCode == 0)
         #expect(result.errorOutput == "")
@@ -432,7 +434,7 @@ import Testing
         for text in ["X-Request-ID", "retry", "timing"] { #expect(result.output.contains(text)) }
     }
 
-    @Test func `the demonstration is found by its files beside the program`() async throws {
+    @Test func `the demonstration finds its files beside the program`() async throws {
         #expect(try await outlet("demo").exitCode == 0)
     }
 

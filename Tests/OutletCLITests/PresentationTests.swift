@@ -11,7 +11,7 @@ import Testing
 
     init() throws { server = try LoopbackServer.start() }
 
-    @Test func `the first line of the version is the program's`() async throws {
+    @Test func `the first line of --version is the program's version`() async throws {
         let result = try await outlet("--version")
         #expect(result.exitCode == 0)
         #expect(result.output.hasPrefix("outlet \(outletVersion)\n"))
@@ -46,7 +46,7 @@ import Testing
         #expect(value["exit_code"] == 0)
     }
 
-    @Test func `a failure is in the report too`() async throws {
+    @Test func `the report has the failure of a request`() async throws {
         server.stop()
         let result = try await outlet("--json", "\(server.baseURL)/get")
         let value = try JSONValue(parsing: result.standardOutput)
@@ -57,7 +57,7 @@ import Testing
         #expect(result.exitCode == 1)
     }
 
-    @Test func `secrets are hidden unless asked for`() async throws {
+    @Test func `secrets are hidden without --show-secrets`() async throws {
         let hidden = try await outlet("-v", "\(server.baseURL)/get", "-a", "u:p", "token==t1")
         #expect(hidden.output.contains("GET /get?token=••• HTTP/1.1"))
         #expect(hidden.output.contains("Authorization: Basic •••"))
@@ -65,7 +65,7 @@ import Testing
         #expect(shown.output.contains("Authorization: Basic dTpw"))
     }
 
-    @Test func `verbose shows both heads, the way and the timing`() async throws {
+    @Test func `verbose shows both heads, the connection and the timing`() async throws {
         let result = try await outlet("-v", "\(server.baseURL)/get")
         for text in [
             "GET /get HTTP/1.1\nHost: 127.0.0.1:\(server.port)\n", "HTTP/1.1 200 OK\n",
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `the parts to print can be chosen`() async throws {
+    @Test func `the option -h prints only the response head, and -q prints nothing`() async throws {
         let head = try await outlet("-h", "\(server.baseURL)/get")
         #expect(head.output.hasPrefix("HTTP/1.1 200 OK\n"))
         #expect(!head.output.contains("{"))
@@ -83,7 +83,7 @@ import Testing
         #expect(quiet.output == "")
     }
 
-    @Test func `a terminal gets the head, colours and laid out JSON`() async throws {
+    @Test func `a terminal gets the head, colours and formatted JSON`() async throws {
         let output = try await terminal(["TERM": "xterm"], "\(server.baseURL)/get")
         #expect(output.contains("\u{1B}[1m\u{1B}[32m200 OK"))
         #expect(output.contains("    \u{1B}[34m\"method\"\u{1B}[0m: \u{1B}[32m\"GET\"\u{1B}[0m"))
@@ -91,7 +91,7 @@ import Testing
 
     /// Broken off by the connection, or by a byte that is no JSON.
     @Test(arguments: [[], [0x01]] as [[UInt8]])
-    func `coloured JSON that breaks off anywhere loses nothing, and leaves no colour on`(
+    func `coloured JSON that ends early is complete up to there and resets the colour`(
         end: [UInt8]
     ) async throws {
         let body = Array(#"{"né":[-1.5e3,"x\u00e9y€",true,{"a":null}]}"#.utf8)
@@ -119,7 +119,9 @@ import Testing
     }
 
     @Test(arguments: [["NO_COLOR": "1", "TERM": "xterm"], ["TERM": "dumb"]])
-    func `a terminal without colours gets none`(environment: [String: String]) async throws {
+    func `no colours are written with NO_COLOR or on a dumb terminal`(environment: [String: String])
+        async throws
+    {
         let output = try await terminal(environment, "\(server.baseURL)/get")
         #expect(!output.contains("\u{1B}"))
         #expect(output.contains("    \"method\": \"GET\""))
@@ -130,7 +132,7 @@ import Testing
         #expect(output.contains("(4.88 KiB of binary data: -o FILE saves it)"))
     }
 
-    @Test func `a terminal sees that a long wait goes on, and no trace of it afterwards`()
+    @Test func `a terminal shows a waiting line, which is erased before the body`()
         async throws
     {
         let output = try await terminal(
@@ -139,7 +141,7 @@ import Testing
         #expect(output.contains("\r\u{1B}[K{"))
     }
 
-    @Test func `a terminal sees how far a long download has come`() async throws {
+    @Test func `a terminal shows the progress of a long download`() async throws {
         let slow = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n"),
             .trickle(Array(repeating: 0x78, count: 4096), size: 256, interval: .milliseconds(100)))

@@ -53,7 +53,7 @@ private func item(_ text: String) throws -> RequestItem {
             "item 'a:=': not JSON at byte 1 (line 1, column 2): found 'o', expected 'null'"
         ),
     ])
-    func `a wrong item is named`(text: String, message: String) {
+    func `the error for a wrong item contains the item`(text: String, message: String) {
         let error = #expect(throws: CommandError.self) { try item(text) }
         #expect(error?.message == message)
         #expect(error?.exitCode == .usage)
@@ -69,7 +69,7 @@ private func item(_ text: String) throws -> RequestItem {
         return root?.text()
     }
 
-    @Test func `names lead into objects and arrays`() throws {
+    @Test func `names with brackets create objects and arrays`() throws {
         let text = try build([
             ("a[b][c]", 1), ("a[b][d]", 2), ("l[]", "x"), ("l[]", "y"), ("l[3]", "z"),
             ("e[][k]", 1),
@@ -78,7 +78,7 @@ private func item(_ text: String) throws -> RequestItem {
             text == #"{"a":{"b":{"c":1,"d":2}},"l":["x","y",null,"z"],"e":[{"k":1}]}"#)
     }
 
-    @Test func `the whole may be an array`() throws {
+    @Test func `the root may be an array`() throws {
         #expect(try build([("[]", 1), ("[]", 2), ("[0]", 3)]) == "[3,2]")
     }
 
@@ -95,12 +95,12 @@ private func item(_ text: String) throws -> RequestItem {
         ("a[b]c", "field 'a[b]c': text behind ']'"),
         ("a[10000]", "field 'a[10000]': index 10000: larger than 9999"),
     ])
-    func `a wrong name is named`(name: String, message: String) {
+    func `the error for a wrong name contains the name`(name: String, message: String) {
         let error = #expect(throws: CommandError.self) { try NestedField(parsing: name) }
         #expect(error?.message == message)
     }
 
-    @Test func `what is there already is not turned into something else`() {
+    @Test func `a value is not replaced by an object`() {
         let error = #expect(throws: CommandError.self) { try build([("a", "x"), ("a[b]", 1)]) }
         #expect(error?.message == "field 'a[b]': a string, not an object, is already there")
     }
@@ -146,7 +146,7 @@ private func item(_ text: String) throws -> RequestItem {
         ("http/x", "http://http/x"),
         ("HTTP://h", "HTTP://h"),
     ])
-    func `short forms become addresses`(text: String, expected: String) throws {
+    func `short forms of a URL are completed`(text: String, expected: String) throws {
         #expect(try AddressShorthand(text).url.absoluteString == expected)
     }
 
@@ -154,12 +154,12 @@ private func item(_ text: String) throws -> RequestItem {
         ("host/", "http://host/?a=b%20%26&c%C3%A9="),
         ("host/?x=1", "http://host/?x=1&a=b%20%26&c%C3%A9="),
     ])
-    func `query items go behind the query that is there`(text: String, expected: String) throws {
+    func `query items are appended to the query`(text: String, expected: String) throws {
         let sugar = try AddressShorthand(text, query: [("a", "b &"), ("cé", "")])
         #expect(sugar.url.absoluteString == expected)
     }
 
-    @Test func `name and password leave the address`() throws {
+    @Test func `user and password are removed from the URL`() throws {
         let sugar = try AddressShorthand("https://me:p%40ss@host/a@b")
         #expect(sugar.url.absoluteString == "https://host/a@b")
         #expect(sugar.credential == "me:p@ss")
@@ -185,7 +185,7 @@ private func item(_ text: String) throws -> RequestItem {
         ("HTTPS:user:pw@h/", "•••@h/: two slashes belong behind 'HTTPS:'"),
         ("http:", "http:: two slashes belong behind 'http:'"),
     ])
-    func `what cannot be asked for is refused`(text: String, message: String) {
+    func `an unsupported or invalid URL is refused`(text: String, message: String) {
         let error = #expect(throws: CommandError.self) { try AddressShorthand(text) }
         #expect(error?.message == message)
     }
@@ -203,12 +203,12 @@ private func item(_ text: String) throws -> RequestItem {
         #expect(request.body == .json(["b": "1", "a": 2, "c": ["d": "x"]]))
     }
 
-    @Test func `fields become a form where asked`() throws {
+    @Test func `fields become a form with -f`() throws {
         let request = try request(":80", "-f", "a b=c&d", "n:=3")
         #expect(request.body == .form("a+b=c%26d&n=3"))
     }
 
-    @Test func `headers replace, repeat, empty and unset`() throws {
+    @Test func `headers can be repeated, empty or unset`() throws {
         let request = try request(":80", "A:1", "a:2", "B;", "User-Agent:")
         #expect(request.headers.map(\.description) == ["A: 1", "a: 2", "B: "])
         #expect(request.unsetHeaders == ["User-Agent"])
@@ -226,7 +226,7 @@ private func item(_ text: String) throws -> RequestItem {
         [":80", "a=1", "--raw=x"], [":80", "@f", "a=1"], [":80", "@f", "@g"],
         [":80", "Bad Name:x"], [":80", "X:a\nb"],
     ])
-    func `what contradicts itself is refused`(arguments: [String]) {
+    func `contradicting or invalid items are refused`(arguments: [String]) {
         let error = #expect(throws: CommandError.self) {
             try RequestArguments(ArgumentParser.parse(arguments)) { _ throws(CommandError) in [] }
         }

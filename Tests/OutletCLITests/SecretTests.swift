@@ -137,13 +137,15 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
 }
 
 /// One table of secrets, and everything that shows requests and responses.
-@Suite struct `Secrets are in no` {
+@Suite struct `Secrets in output` {
     private func answer(_ secret: SecretCase) -> StubAnswer {
         StubAnswer(statusCode: 200, headers: secret.headers, body: Data(secret.body))
     }
 
     @Test(arguments: SecretCase.all)
-    func `archive, recording, log and cURL command`(secret: SecretCase) async throws {
+    func `archives, recordings, logs and cURL commands contain no secrets`(secret: SecretCase)
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let file = URL(filePath: directory.path("a.har"))
         let recording = try RecordingTransport(
@@ -171,7 +173,7 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: SecretCase.all)
-    func `value that is printed`(secret: SecretCase) throws {
+    func `printed values contain no secrets`(secret: SecretCase) throws {
         let request = secret.request()
         let head = HTTPResponse(url: request.url, statusCode: 200, headers: secret.headers)
         let values: [Any] = [request, head, secret.headers, [request], [head: request]]
@@ -192,7 +194,7 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: SecretCase.all)
-    func `error`(secret: SecretCase) async throws {
+    func `errors contain no secrets`(secret: SecretCase) async throws {
         let request = secret.request()
         let address = request.url?.absoluteString ?? ""
         let lost = TransferError(
@@ -216,14 +218,14 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: SecretCase.all)
-    func `plugin's effect`(secret: SecretCase) {
+    func `the effects of a plugin contain no secrets`(secret: SecretCase) {
         let before = HTTPRequest(url: URL(string: "http://before.test/"))
         let effects = Effects.of(before, secret.request(), answer: nil).joined(separator: "\n")
         secret.expectHidden(in: effects, by: "effects")
     }
 
     @Test(arguments: SecretCase.all)
-    func `line of the network logger`(secret: SecretCase) {
+    func `lines of the network logger contain no secrets`(secret: SecretCase) {
         let lines = Recorder<String>()
         let plugin = NetworkLoggerPlugin(
             configuration: .init(
@@ -240,7 +242,8 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: ["1.1", "2"])
-    func `line of the wire, report or -v of the program`(version: String) async throws {
+    func `the wire log, report and verbose output contain no secrets`(version: String) async throws
+    {
         let nginx = try await Nginx.shared()
         let host = "localhost:\(nginx.port(.tls))"
         // All fields at once; a request has no two fields of one name and another case in HTTP/2.
@@ -273,7 +276,7 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func `archive or recording that others may read`() async throws {
+    @Test func `archives and recordings are readable only by their owner`() async throws {
         let directory = try TemporaryDirectory()
         for name in ["new", "old", "link"] {
             let path = directory.path("\(name).har")

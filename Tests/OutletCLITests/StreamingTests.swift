@@ -9,7 +9,7 @@ import Testing
     private static let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: "
 
     @Test(arguments: ["text/plain", "text/event-stream"])
-    func `a terminal gets head and text before the body has ended`(type: String) async throws {
+    func `a terminal gets the head and text before the end of the body`(type: String) async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(
             .request, .send("\(Self.chunked)\(type)\r\n\r\n8\r\ndata: 1\n\r\n"), .wait(gate),
@@ -23,7 +23,7 @@ import Testing
         #expect(result.exitCode == 0)
     }
 
-    @Test func `JSON is laid out while it comes`() async throws {
+    @Test func `JSON is formatted while it is received`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(
             .request, .send("\(Self.chunked)application/json\r\n\r\n5\r\n[1,{}\r\n"), .wait(gate),
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: ["-h", "--print=Hh"])
-    func `the head alone is not followed by a wait for the body`(option: String) async throws {
+    func `with -h the program does not wait for the body`(option: String) async throws {
         let server = try ScriptedServer.start(
             .request, .send("\(Self.chunked)text/plain\r\n\r\n1\r\nx\r\n"), .stall)
         let result = try await outlet(option, server.baseURL)
@@ -45,7 +45,7 @@ import Testing
         #expect(result.errorOutput == "")
     }
 
-    @Test func `a redirect is followed however long its body is`() async throws {
+    @Test func `a redirect is followed without receiving its long body`() async throws {
         let server = try ScriptedServer.start { connection in
             connection == 0
                 ? [
@@ -58,12 +58,14 @@ import Testing
         #expect(result.output == "there")
     }
 
-    @Test func `the head alone has the status's exit code`() async throws {
+    @Test func `with -h the exit code is that of the status`() async throws {
         let server = try LoopbackServer.start()
         #expect(try await outlet("-h", "\(server.baseURL)/status/404").exitCode == 4)
     }
 
-    @Test func `what acts on a terminal is shown, and a pipe gets it as it is`() async throws {
+    @Test func `control characters are escaped for a terminal and unchanged for a pipe`()
+        async throws
+    {
         let body = "\u{1B}]0;x\u{07} \u{9B}2J \u{202E}"
         let server = try ScriptedServer.start { _ in
             [.request, .respond(headers: ["Content-Type: text/plain"], body: body)]
@@ -73,8 +75,7 @@ import Testing
         #expect(try await outlet(server.baseURL).output == body)
     }
 
-    @Test func `JSON never turns an escape into a character that acts on a terminal`() async throws
-    {
+    @Test func `formatted JSON keeps the escapes of control characters`() async throws {
         let server = try ScriptedServer.start { _ in
             [
                 .request,
@@ -94,7 +95,7 @@ import Testing
         (type: "text/plain", body: "a\u{00}b", code: 0),
         (type: "text/plain", body: "text", code: 0),
     ])
-    func `the exit code does not depend on a terminal`(
+    func `the exit code is the same with and without a terminal`(
         type: String, body: String, code: Int32
     ) async throws {
         let server = try ScriptedServer.start { _ in
@@ -104,7 +105,7 @@ import Testing
         #expect(try await terminal(server.baseURL).result().exitCode == code)
     }
 
-    @Test func `a body that breaks off is 1 with and without a terminal`() async throws {
+    @Test func `a truncated body exits with 1 with and without a terminal`() async throws {
         let server = try ScriptedServer.start { _ in
             [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\u{00}half")]
         }
@@ -141,7 +142,7 @@ import Testing
         #expect(try await program.result().exitCode == 0)
     }
 
-    @Test func `a report carries a body of every size and kind`() async throws {
+    @Test func `a report contains a body of any size and type`() async throws {
         for size in [0, 1, 1 << 20, (1 << 20) + 1, 3_000_000] {
             let text = [UInt8](repeating: UInt8(ascii: "\n"), count: size)
             let report = try await report(of: text, type: "text/plain")
@@ -154,7 +155,7 @@ import Testing
         #expect(json == ["json": [1, [:]]])
     }
 
-    @Test func `a report carries no body above the limit`() async throws {
+    @Test func `a report contains no body above the limit`() async throws {
         let server = try ScriptedServer.start { _ in [.request, .respond(body: "12345")] }
         #expect(try await outlet("--json", "--max-response-size=5", server.baseURL).exitCode == 0)
         let result = try await outlet("--json", "--max-response-size=4", server.baseURL)
@@ -171,7 +172,7 @@ import Testing
 
     // MARK: stdin
 
-    @Test func `a long body on stdin is sent while it comes`() async throws {
+    @Test func `a long body on stdin is sent while it is read`() async throws {
         let directory = try TemporaryDirectory()
         let size = 3 << 20
         let file = try directory.write([UInt8](repeating: 0x78, count: size), to: "in")
@@ -188,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func `stdin goes out in chunks as it comes where that is asked for`() async throws {
+    @Test func `with --chunked stdin is sent with chunked transfer encoding`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let program = try RunningProgram(
             Products.path("outlet"), ["--chunked", server.baseURL],
@@ -199,7 +200,7 @@ import Testing
         #expect(request.body == Array("4\r\ntext\r\n0\r\n\r\n".utf8))
     }
 
-    @Test func `stdin that says nothing ends with the time allowed, and with an interrupt`()
+    @Test func `the timeout and SIGINT end a request with a silent stdin`()
         async throws
     {
         let server = try ScriptedServer.start { _ in [.requestHead, .stall] }
@@ -214,7 +215,9 @@ import Testing
         #expect(try await waiting.result(within: .seconds(60)).exitCode == 130)
     }
 
-    @Test func `a device gives the body as a pipe does, and the null device none`() async throws {
+    @Test func `a device is read as stdin like a pipe, and the null device gives no body`()
+        async throws
+    {
         let server = try ScriptedServer.start { connection in
             connection == 0 ? [.requestHead, .stall] : [.request, .respond()]
         }
@@ -232,19 +235,19 @@ import Testing
     }
 
     @Test(arguments: ["a=1", "--raw=x", "--ignore-stdin"])
-    func `a body of the items is not sent where stdin is asked for`(argument: String) async throws {
+    func `the option --chunked with a body of items is refused`(argument: String) async throws {
         let result = try await outlet("--chunked", ":1/", argument)
         #expect(result.exitCode == 64)
         #expect(result.errorOutput.hasPrefix("outlet: --chunked: "))
     }
 
-    @Test func `stdin that cannot be read is named`() async throws {
+    @Test func `the error for an unreadable stdin names it`() async throws {
         let result = try await shell(#""$0" "$1" </"#, ":1/")
         #expect(result.exitCode == 1)
         #expect(result.errorOutput == "outlet: stdin: cannot be read: Is a directory\n")
     }
 
-    @Test func `what of stdin is sent is not sent again`() async throws {
+    @Test func `a body from stdin cannot be sent again after a redirect`() async throws {
         let server = try ScriptedServer.start { connection in
             connection == 0
                 ? [.request, .respond("307 Temporary Redirect", headers: ["Location: /again"])]
