@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: ["body", ""])
-    func `a stored response answers a download`(text: String) async throws {
+    func `a stored response is used for a download`(text: String) async throws {
         let (session, transport) = session { _ in
             StubAnswer(headers: Self.fresh, body: Data(text.utf8))
         }
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: ["body", ""])
-    func `a download is stored, and answers downloads and other requests`(text: String) async {
+    func `a download is stored and used for downloads and other requests`(text: String) async {
         let (session, transport) = session { _ in
             StubAnswer(headers: Self.fresh, body: Data(text.utf8))
         }
@@ -89,7 +89,7 @@ import Testing
             (["Cache-Control": "max-age=60", "Content-Length": "100000"], 100_000),
             ([:], 10),
         ] as [(HTTPHeaders, Int)])
-    func `a download that may not be kept, is too large or says nothing is not kept`(
+    func `a download with no-store, without cache fields or above the limit is not stored`(
         fields: HTTPHeaders, count: Int
     ) async {
         let cache = ResponseCache(memoryCapacity: 80_000)
@@ -101,7 +101,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `one without cache directives is kept for requests that take a response of any age`()
+    @Test func `a download without cache fields is stored for requests that accept any age`()
         async
     {
         let (session, transport) = session { _ in StubAnswer(body: Data("body".utf8)) }
@@ -112,7 +112,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `half a download is not kept, nor is a part, nor what was resumed`() async {
+    @Test func `an incomplete, resumed or partial download is not stored`() async {
         let cache = ResponseCache()
         let (session, transport) = session(cache) { job in
             var fields = Self.fresh
@@ -138,7 +138,7 @@ import Testing
         #expect(transport.requests.count == 4)
     }
 
-    @Test func `a handler says what is stored of a download`() async {
+    @Test func `a cached response handler decides what is stored of a download`() async {
         let tagged = ResponseCacher(
             behavior: .modify { _, response in
                 var response = response
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func `a download too large for the memory is kept on the disk`() async throws {
+    @Test func `a download too large for the memory is stored on disk`() async throws {
         let directory = try TemporaryDirectory()
         let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) })
         func cache() -> ResponseCache {
@@ -171,7 +171,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a file is read only if it is a plain one within the limit`() throws {
+    @Test func `only a regular file within the limit is read`() throws {
         let directory = try TemporaryDirectory()
         let file = directory.url.appending(path: "file").path
         try directory.write("1234", to: "file")

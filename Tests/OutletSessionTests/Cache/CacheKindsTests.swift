@@ -56,7 +56,7 @@ import Testing
             ["ETag": "\"1\""], ["ETag": "W/\"1\"", "Content-Length": "4"],
             ["Last-Modified": "yesterday"], ["Content-Length": "4"],
         ] as [HTTPHeaders])
-    func `a HEAD brings what is stored up to date`(fields: HTTPHeaders) async {
+    func `a matching HEAD response updates the stored response`(fields: HTTPHeaders) async {
         var fields = fields
         fields.append(name: "Cache-Control", value: "max-age=60")
         fields.append(name: "X", value: "new")
@@ -73,7 +73,8 @@ import Testing
             ["ETag": "\"2\"", "Content-Length": "4"], ["Last-Modified": "today"],
             ["ETag": "\"1\"", "Content-Length": "5"],
         ] as [HTTPHeaders])
-    func `a HEAD of another version makes the stored one forgotten`(fields: HTTPHeaders) async {
+    func `a HEAD response of another version removes the stored response`(fields: HTTPHeaders) async
+    {
         var fields = fields
         fields.append(name: "Cache-Control", value: "max-age=60")
         let (response, requests) = await afterHead(fields)
@@ -82,7 +83,7 @@ import Testing
         #expect(response.response?.headers["X"] == "old")
     }
 
-    @Test func `a HEAD that tells nothing changes nothing`() async {
+    @Test func `a HEAD response without a validator or with an error changes nothing`() async {
         let cache = ResponseCache()
         let (session, transport) = session(cache) { job in
             StubAnswer(
@@ -115,7 +116,7 @@ import Testing
         return pieces.values.reduce(Data(), +)
     }
 
-    @Test func `a stream is stored, and answers streams and other requests`() async throws {
+    @Test func `a stream is stored and used for streams and other requests`() async throws {
         let text = String(repeating: "0123456789", count: 10_000)
         let (session, transport) = session { _ in
             StubAnswer(headers: ["Cache-Control": "max-age=60"], body: Data(text.utf8))
@@ -131,7 +132,7 @@ import Testing
             (["Cache-Control": "max-age=60"], 100_000),
             (["Cache-Control": "max-age=60", "Content-Length": "100000"], 100_000),
         ] as [(HTTPHeaders, Int)])
-    func `a stream that may not be kept, or is too large for it, is not`(
+    func `a stream with no-store or above the limit is not stored`(
         fields: HTTPHeaders, count: Int
     ) async throws {
         let cache = ResponseCache(memoryCapacity: 80_000)
@@ -143,7 +144,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `half a stream is not stored`() async throws {
+    @Test func `an incomplete stream is not stored`() async throws {
         let cache = ResponseCache()
         let (session, _) = session(cache) { _ in
             var answer = StubAnswer(

@@ -17,7 +17,9 @@ import Testing
         ("Bytes=9-9", 9..<10), ("bytes=4-99999999999999999999", 4..<10), ("bytes= 1-2", 1..<3),
         ("bytes=10-", nil), ("bytes=10-11", nil), ("bytes=-0", nil),
     ])
-    func `one range is found in so many bytes`(field: String, bounds: Range<Int>?) throws {
+    func `a single byte range is resolved against the length`(field: String, bounds: Range<Int>?)
+        throws
+    {
         let range = try #require(ByteRange([field]))
         #expect(range.bounds(in: 10) == bounds)
         #expect(range.bounds(in: 0) == nil)
@@ -27,7 +29,7 @@ import Testing
         "bytes=", "bytes=-", "bytes=3-1", "bytes=0-1,3-4", "bytes=a-", "bytes=1", "items=0-1",
         "bytes=1-2-3", "bytes=+1-2", "",
     ])
-    func `anything else is no range`(field: String) {
+    func `an invalid, empty or multiple range is not supported`(field: String) {
         #expect(ByteRange([field]) == nil)
         #expect(ByteRange([]) == nil)
         #expect(ByteRange(["bytes=0-1", "bytes=0-1"]) == nil)
@@ -84,7 +86,7 @@ import Testing
             ["Range": "bytes=0-2", "If-None-Match": "\"1\""],
             ["Range": "bytes=0-2", "Cache-Control": "no-cache"],
         ] as [HTTPHeaders])
-    func `what the stored response cannot tell is the server's to answer`(
+    func `a range request that the cache cannot serve is sent unchanged`(
         fields: HTTPHeaders
     ) async {
         let cache = ResponseCache()
@@ -106,7 +108,9 @@ import Testing
             ["Cache-Control": "max-age=60", "Content-Encoding": "gzip"],
             ["Cache-Control": "no-store"],
         ] as [HTTPHeaders])
-    func `parts come from fresh responses in no coding only`(fields: HTTPHeaders) async {
+    func `a range is served only from a fresh response without content coding`(fields: HTTPHeaders)
+        async
+    {
         let (session, transport) = session(fields)
         _ = await get(session)
         let part = await get(session, ["Range": "bytes=0-2"])
@@ -115,7 +119,7 @@ import Testing
         #expect(transport.requests.last?.headers["If-None-Match"] == nil)
     }
 
-    @Test func `a server that must not be asked is not asked for a part either`() async {
+    @Test func `returnCacheDataDontLoad never sends a range request`() async {
         let (session, transport) = session(["Cache-Control": "max-age=0"])
         let missing = await get(session, ["Range": "bytes=0-1"], policy: .returnCacheDataDontLoad)
         #expect(missing.error?.transferError?.code == .resourceUnavailable)

@@ -35,7 +35,9 @@ import Testing
         return values.last
     }
 
-    @Test func `is reported to its end for data, a download and a stream`() async throws {
+    @Test func `progress from the cache reaches its total for data, downloads and streams`()
+        async throws
+    {
         await warm()
         let whole = TransferProgress(completedUnitCount: 100_000, totalUnitCount: 100_000)
         let told = (0..<3).map { _ in Recorder<TransferProgress>() }
@@ -55,7 +57,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `is known without being watched`() async {
+    @Test func `progress from the cache is known without a progress closure`() async {
         await warm()
         let request = session.request(url)
         _ = await request.serializingData().response
@@ -64,7 +66,7 @@ import Testing
         #expect(request.metrics?.responseBodyBytes == 0)
     }
 
-    @Test func `is nothing where only the head was asked for, which has no body`() async throws {
+    @Test func `a HEAD request served from the cache reports no progress`() async throws {
         await warm()
         let told = Recorder<TransferProgress>()
         let stream = session.streamRequest(url, method: .head)

@@ -45,13 +45,13 @@ import Testing
     // MARK: Storing
 
     @Test(arguments: ["public", "private", "max-age=3600", "max-age=0", "no-cache", ""])
-    func `everything but no-store is stored`(directive: String) {
+    func `a response is stored unless it or its request has no-store`(directive: String) {
         #expect(stores(directive.isEmpty ? [:] : ["Cache-Control": directive], request()))
         #expect(!stores(["Cache-Control": "\(directive), No-Store"], request()))
         #expect(!stores(["Cache-Control": directive], request(.get, ["Cache-Control": "no-store"])))
     }
 
-    @Test func `only answers to GET are stored, and no parts of them`() {
+    @Test func `only complete responses to GET are stored`() {
         #expect(!stores([:], request(.post)))
         #expect(!stores([:], request(.head)))
         #expect(!stores(["Cache-Control": "max-age=9"], status: 206, request()))
@@ -63,7 +63,9 @@ import Testing
         #expect(!stores([:], status: 500, request()))
     }
 
-    @Test(arguments: [401, 407]) func `a challenge is not stored, whatever it says`(status: Int) {
+    @Test(arguments: [401, 407]) func `a response with status 401 or 407 is never stored`(
+        status: Int
+    ) {
         #expect(!stores(["Cache-Control": "public, max-age=9"], status: status, request()))
     }
 
@@ -86,13 +88,13 @@ import Testing
             (["Expires": "0", "Cache-Control": "max-age=60"], 1.0, true),
             (["Last-Modified": "Mon, 13 Nov 2000 22:13:20 GMT"], 0.0, false), ([:], 0.0, false),
         ] as [(HTTPHeaders, Double, Bool)])
-    func `a response is fresh as long as it says`(
+    func `a response is fresh for its declared lifetime`(
         fields: HTTPHeaders, ago: Double, isFresh: Bool
     ) throws {
         #expect(rules.isFresh(try entry(fields, ago: ago), now: now) == isFresh)
     }
 
-    @Test func `a response that took long has aged meanwhile`() throws {
+    @Test func `the age of a response includes the duration of its request`() throws {
         var old = try entry(["Cache-Control": "max-age=60"])
         old.requestTime = now - 100
         #expect(!rules.isFresh(try entry(["Cache-Control": "max-age=60"], ago: 61), now: now))
@@ -104,12 +106,12 @@ import Testing
         }
     }
 
-    @Test func `after the clock was put back nothing counts as fresh`() throws {
+    @Test func `a response from the future is not fresh`() throws {
         let entry = try entry(["Cache-Control": "max-age=60"], ago: -3600)
         #expect(!rules.isFresh(entry, now: now))
     }
 
-    @Test func `heuristics count only where they are asked for`() throws {
+    @Test func `heuristic freshness is used only on request`() throws {
         let fields: HTTPHeaders = [
             "Date": "Tue, 14 Nov 2023 22:13:20 GMT",
             "Last-Modified": "Tue, 14 Nov 2023 12:13:20 GMT",
@@ -122,7 +124,7 @@ import Testing
 
     // MARK: Decisions
 
-    @Test func `a fresh response answers, a stale one is validated or loaded again`() throws {
+    @Test func `a fresh response is used, and a stale one is validated or loaded again`() throws {
         let fresh = try entry(["Cache-Control": "max-age=60"])
         #expect(rules.decide(request(), fresh, now: now) == .respond(fresh))
         let stale = try entry(["Cache-Control": "max-age=60"], ago: 99)
@@ -134,7 +136,7 @@ import Testing
         #expect(rules.decide(request(), always, now: now) == .validate(always))
     }
 
-    @Test func `a validator that could not be sent asks for nothing`() throws {
+    @Test func `a validator with a control character is not sent`() throws {
         let odd = try entry(
             ["Cache-Control": "max-age=60", "ETag": "\"\u{1}\"", "Last-Modified": "\u{7F}"], ago: 99
         )
@@ -142,7 +144,7 @@ import Testing
         #expect(rules.validators(of: odd).isEmpty)
     }
 
-    @Test func `the request's own directives count`() throws {
+    @Test func `the request's cache directives are applied`() throws {
         let entry = try entry(["Cache-Control": "max-age=60", "ETag": "\"1\""], ago: 30)
         func decision(_ directive: String) -> CacheRules.Decision {
             rules.decide(request(.get, ["Cache-Control": directive]), entry, now: now)
@@ -168,7 +170,7 @@ import Testing
         (nil, false), ("max-age=60", true), ("max-age=1", false), ("no-cache", false),
         ("max-age=1, must-revalidate", false), ("max-age=1, stale-while-revalidate=60", false),
     ])
-    func `only-if-cached is never answered by asking the server`(
+    func `only-if-cached never sends a request`(
         stored: String?, answers: Bool
     ) throws {
         let entry = try stored.map {
@@ -179,13 +181,13 @@ import Testing
         #expect(decision == (answers ? entry.map { .respond($0) } : .refuse))
     }
 
-    @Test func `nor is a part that the stored response cannot tell`() throws {
+    @Test func `only-if-cached refuses a range that the cache cannot serve`() throws {
         let entry = try entry(["Cache-Control": "max-age=60", "Content-Encoding": "gzip"], ago: 30)
         let fields: HTTPHeaders = ["Cache-Control": "only-if-cached", "Range": "bytes=0-1"]
         #expect(rules.decide(request(.get, fields), entry, now: now) == .refuse)
     }
 
-    @Test func `policies go before freshness`() throws {
+    @Test func `cache policies have priority over freshness`() throws {
         let stale = try entry(["Cache-Control": "max-age=0"], ago: 99)
         #expect(
             rules.decide(request(policy: .returnCacheDataElseLoad), stale, now: now)
@@ -207,7 +209,7 @@ import Testing
         #expect(!rules.maySearch(for: request(.post)))
     }
 
-    @Test func `stale-while-revalidate answers at once, within its time`() throws {
+    @Test func `stale-while-revalidate uses a stale response within its time`() throws {
         let fields: HTTPHeaders = [
             "Cache-Control": "max-age=60, stale-while-revalidate=30", "ETag": "\"1\"",
         ]
@@ -216,7 +218,7 @@ import Testing
         #expect(rules.decide(request(), entry, now: now + 20) == .validate(entry))
     }
 
-    @Test func `stale-if-error stands in for failures, within its time`() throws {
+    @Test func `stale-if-error replaces failures within its time`() throws {
         let lenient = try entry(["Cache-Control": "max-age=60, stale-if-error=30"], ago: 80)
         #expect(rules.mayReplaceError(lenient, for: request(), now: now))
         #expect(!rules.mayReplaceError(lenient, for: request(), now: now + 20))
@@ -237,7 +239,7 @@ import Testing
 
     // MARK: Variants and credentials
 
-    @Test func `Vary selects by the request's fields, blanks aside`() throws {
+    @Test func `Vary compares the request's fields without blanks`() throws {
         let german = request(.get, ["Accept-Language": "de, en"])
         let entry = try entry(["Vary": "Accept-Language"], to: german)
         #expect(entry.matches(request(.get, ["accept-language": "de,en"])))
@@ -245,7 +247,7 @@ import Testing
         #expect(!entry.matches(request()))
     }
 
-    @Test func `a response to somebody's credentials answers them alone, unless it is public`()
+    @Test func `a response to a credential is used only for that credential, unless it is public`()
         throws
     {
         let ada = request(.get, ["Authorization": "Bearer ada"])
@@ -262,7 +264,7 @@ import Testing
 
     // MARK: Updating
 
-    @Test func `a 304 renews fields, but not those of the message`() throws {
+    @Test func `a 304 updates the fields, but not those of the content`() throws {
         let old = try entry(
             ["Content-Type": "text/plain", "ETag": "\"1\"", "Age": "9", "X": "old"], ago: 99)
         let answer = response(
@@ -279,7 +281,7 @@ import Testing
     }
 
     @Test(arguments: ["\"a\rb\"", "\"\u{FFFD}\""])
-    func `a tag that cannot be sent back as it came is no validator`(tag: String) throws {
+    func `an entity tag that cannot be sent back unchanged is not a validator`(tag: String) throws {
         let old = try entry(["ETag": tag, "Last-Modified": tag])
         #expect(rules.validators(of: old).isEmpty)
         let answer = response(["ETag": tag], status: 304)
@@ -289,7 +291,7 @@ import Testing
             rules.compare(old, withHead: head, requestTime: now, responseTime: now) == .other)
     }
 
-    @Test func `the length of another coding tells nothing of a response`() throws {
+    @Test func `a HEAD with another content coding is not compared by length`() throws {
         let old = try entry(
             ["ETag": "\"1\"", "Content-Encoding": "gzip", "Content-Length": "4"])
         let head = response(["ETag": "\"1\"", "Content-Length": "9"])
@@ -298,7 +300,7 @@ import Testing
     }
 
     @Test(arguments: [(200, true), (404, false), (503, false)])
-    func `only a whole answer that is not to be stored takes the place of the one before`(
+    func `only a successful GET response with no-store removes the stored response`(
         status: Int, forgets: Bool
     ) {
         let answer = response(["Cache-Control": "no-store"], status: status)
@@ -306,7 +308,7 @@ import Testing
         #expect(!rules.mustRemove(after: answer, to: request(.head)))
     }
 
-    @Test func `a change makes what is stored of its addresses untrue`() {
+    @Test func `an unsafe method invalidates the stored responses of its URLs`() {
         let post = HTTPRequest(url: URL(string: "http://a.test/list"), method: .post)
         let created = response(
             ["Location": "/list/7", "Content-Location": "http://b.test/x"], status: 201)
@@ -326,7 +328,7 @@ import Testing
     @Test(arguments: [
         HTTPHeaders(["Cache-Control": "max-age=100"]), ["Cache-Control": "min-fresh=1"],
     ])
-    func `a request's own wish for freshness is not answered while it is validated`(
+    func `stale-while-revalidate is not used if the request limits the age`(
         fields: HTTPHeaders
     ) throws {
         let entry = try entry(
@@ -343,7 +345,7 @@ import Testing
             verifier: verifier)
     }
 
-    @Test func `credential, user info, session and evaluator each make a response personal`()
+    @Test func `a credential, user info, session or evaluator each make a response personal`()
         throws
     {
         let requests = [

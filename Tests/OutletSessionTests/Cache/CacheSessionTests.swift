@@ -44,7 +44,7 @@ import Testing
         ).serializingData().response
     }
 
-    @Test func `a response that is not to be stored removes the one before`() async {
+    @Test func `a no-store response removes the stored response`() async {
         let cache = ResponseCache()
         let isStored = Lock(true)
         let (session, transport) = session(cache) { _ in
@@ -73,7 +73,7 @@ import Testing
             (.returnCacheDataElseLoad, directives.dropLast()),
             (.returnCacheDataDontLoad, directives.dropLast()),
         ], directives)
-    func `what is stored answers as the policy says`(
+    func `the cache policy decides whether a stored response is used`(
         row: (policy: HTTPRequest.CachePolicy, answering: [String]), directive: String
     ) async {
         let cache = ResponseCache()
@@ -98,7 +98,7 @@ import Testing
         #expect(second.value == Data("\(isHit ? .useProtocolCachePolicy : row.policy)".utf8))
     }
 
-    @Test func `the session's policy holds where a request has none`() async {
+    @Test func `the session's cache policy is used for requests without one`() async {
         let (session, transport) = session(policy: .returnCacheDataElseLoad) { _ in
             Self.answer(["Cache-Control": "no-cache"])
         }
@@ -108,7 +108,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `intermediate caches receive a no-cache request`() async {
+    @Test func `reloadIgnoringLocalAndRemoteCacheData sends no-cache`() async {
         let (session, transport) = session { _ in .text("x") }
         _ = await get(session, policy: .reloadIgnoringLocalAndRemoteCacheData)
         #expect(transport.requests.first?.headers["Cache-Control"] == "no-cache")
@@ -125,7 +125,7 @@ import Testing
 
     // MARK: Validation
 
-    @Test func `a stale response is validated, and a 304 gives the stored body`() async {
+    @Test func `a stale response is validated, and a 304 returns the stored body`() async {
         let (session, transport) = session { job in
             guard job.request.headers["If-None-Match"] == "\"1\"" else {
                 return Self.answer(["ETag": "\"1\"", "X": "old"])
@@ -142,7 +142,7 @@ import Testing
         #expect(await get(session).response?.headers["X"] == "new")
     }
 
-    @Test func `a 304 about another version makes the session ask again`() async {
+    @Test func `a 304 with another entity tag makes the session send the request again`() async {
         let (session, transport) = session { job in
             job.request.headers["If-None-Match"] == nil
                 ? Self.answer(["ETag": "\"1\""]) : .status(304, headers: ["ETag": "\"2\""])
@@ -160,7 +160,7 @@ import Testing
             ["Cache-Control": "max-age=100", "Vary": "*"],
             ["Cache-Control": "max-age=100", "Vary": "X-Own"],
         ], [HTTPMethod.get, .head])
-    func `what a server takes back by a 304 or a HEAD is not kept`(
+    func `a 304 or HEAD response that forbids storing removes the stored response`(
         fields: HTTPHeaders, method: HTTPMethod
     ) async {
         let (session, transport) = session { job in
@@ -182,7 +182,7 @@ import Testing
         #expect(transport.requests.last?.headers["If-None-Match"] == nil)
     }
 
-    @Test func `what a server takes back behind a stale answer is not kept`() async throws {
+    @Test func `a background validation with no-store removes the stored response`() async throws {
         let cache = ResponseCache()
         let (session, _) = session(cache) { job in
             job.request.headers["If-None-Match"] == nil
@@ -197,7 +197,9 @@ import Testing
         while cache.cachedResponse(for: request) != nil, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test func `a session gets nothing that another may connect to and it may not`() async throws {
+    @Test func `a session shares cached responses only with sessions of the same address policy`()
+        async throws
+    {
         let cache = ResponseCache()
         var limited = AddressPolicy.publicOnly
         limited.isEnforcedByProxy = true
@@ -225,7 +227,7 @@ import Testing
         #expect(await get(session).value == Data("x".utf8))
     }
 
-    @Test func `a 304 to the user's own condition is the response`() async {
+    @Test func `a 304 to the request's own condition is the response`() async {
         let (session, _) = session { job in
             job.request.headers["If-None-Match"] == nil
                 ? Self.answer(["ETag": "\"1\""]) : .status(304)
@@ -235,7 +237,7 @@ import Testing
         #expect(response.response?.statusCode == 304)
     }
 
-    @Test func `a response in reserve stands in for failures`() async {
+    @Test func `a stale-if-error response replaces failures`() async {
         let answers: [StubAnswer] = [
             Self.answer(["Cache-Control": "max-age=0, stale-if-error=60"]),
             .text("down", statusCode: 503), .failure(TransferErrors.lost),
@@ -256,7 +258,10 @@ import Testing
         #expect(transport.requests.count == 4)
     }
 
-    @Test func `a stale response answers at once while it is being validated`() async throws {
+    @Test
+    func `a stale-while-revalidate response is returned at once and validated in the background`()
+        async throws
+    {
         let asked = Recorder<String?>()
         let (session, _) = session { job in
             asked.record(job.request.headers["If-None-Match"])
@@ -269,7 +274,7 @@ import Testing
         #expect(try await asked.values(2) == [nil, "\"1\""])
     }
 
-    @Test func `what is being validated is not validated once more meanwhile`() async {
+    @Test func `only one background validation runs for a response`() async {
         let gate = StubGate()
         let (session, transport) = session { job in
             let answer = Self.answer(
@@ -288,7 +293,7 @@ import Testing
 
     // MARK: Other methods, redirects and streams
 
-    @Test func `a change makes the session ask again`() async {
+    @Test func `after a DELETE the next GET is sent to the server`() async {
         let (session, transport) = session { job in
             job.request.method == .get ? Self.answer(["Cache-Control": "max-age=60"]) : .status(204)
         }
@@ -300,7 +305,7 @@ import Testing
         #expect(transport.requests.map(\.method.rawValue) == ["GET", "DELETE", "GET"])
     }
 
-    @Test func `a HEAD is answered by what a GET has brought, without a body`() async {
+    @Test func `a HEAD is served from a stored GET response, without a body`() async {
         let (session, transport) = session { _ in Self.answer(["Cache-Control": "max-age=60"]) }
         _ = await get(session)
         let head = await session.request(address, method: .head)
@@ -325,7 +330,7 @@ import Testing
         #expect(transport.requests.count == sent)
     }
 
-    @Test func `redirects are stored like everything else`() async {
+    @Test func `redirects are stored and followed from the cache`() async {
         let (session, transport) = session { job in
             var answer =
                 job.request.url?.path == "/x" ? StubAnswer.redirect(301, to: "/y") : .text("there")
@@ -340,7 +345,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `a stream is answered piece by piece`() async throws {
+    @Test func `a stored response is passed to a stream in pieces`() async throws {
         let text = String(repeating: "0123456789", count: 20_000)
         let (session, transport) = session { _ in
             Self.answer(["Cache-Control": "max-age=60"], text)
@@ -362,7 +367,7 @@ import Testing
 
     // MARK: Handlers and events
 
-    @Test func `a handler says what is stored, the request's before the session's`() async {
+    @Test func `a request's cached response handler has priority over the session's`() async {
         let cache = ResponseCache()
         let (session, _) = session(cache, handler: .doNotCache) { _ in .text("body") }
         func stored() -> CachedResponse? {
@@ -385,7 +390,7 @@ import Testing
         #expect(stored()?.userInfo == ["a": "b"])
     }
 
-    @Test func `a handler that never answers stores nothing and holds nobody up`() async {
+    @Test func `a cached response handler that never completes does not block the request`() async {
         struct Silent: CachedResponseHandler {
             func dataTask(
                 _ task: any TransferTask, willCacheResponse response: CachedResponse,
@@ -403,7 +408,7 @@ import Testing
         #expect(cache.currentMemoryUsage == 0)
     }
 
-    @Test func `of two answers of a handler the first counts`() async throws {
+    @Test func `the first completion of a cached response handler counts`() async throws {
         struct Twofold: CachedResponseHandler {
             let answered: Recorder<Void>
             func dataTask(
@@ -428,7 +433,8 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a request that waits for such a handler can be cancelled`() async throws {
+    @Test func `a request that waits for a cached response handler can be cancelled`() async throws
+    {
         struct Asking: CachedResponseHandler {
             let asked: Recorder<Bool>
             func dataTask(
@@ -445,7 +451,7 @@ import Testing
         #expect(await task.response.error?.isExplicitlyCancelledError == true)
     }
 
-    @Test func `a default GET tells that it will be cached, between its data and its end`()
+    @Test func `taskWillCacheResponse is reported after the data and before the end`()
         async throws
     {
         let recorder = EventRecorder()
@@ -466,7 +472,7 @@ import Testing
         #expect(cache.currentMemoryUsage == 0)
     }
 
-    @Test func `a cancel while the cache is asked ends the request once`() async {
+    @Test func `a cancel during the cache lookup ends the request once`() async {
         let (session, _) = session { _ in Self.answer(["Cache-Control": "max-age=60"]) }
         _ = await get(session)
         for _ in 0..<200 {
@@ -478,7 +484,7 @@ import Testing
         }
     }
 
-    @Test func `suspending holds a stored answer back`() async throws {
+    @Test func `a suspended and resumed request still gets the stored response`() async throws {
         let (session, _) = session { _ in Self.answer(["Cache-Control": "max-age=60"]) }
         _ = await get(session)
         let request = session.request(address, shouldAutomaticallyResume: false)
@@ -488,7 +494,7 @@ import Testing
         #expect(await task.response.metrics?.resourceFetchType == .localCache)
     }
 
-    @Test func `the head of a stored response can be judged, and refused`() async {
+    @Test func `the head of a stored response can be accepted or refused`() async {
         let (session, transport) = session { _ in Self.answer(["Cache-Control": "max-age=60"]) }
         _ = await get(session)
         for (disposition, isFine) in [
@@ -503,7 +509,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a stream that cannot keep up gets a stored response in its own time`() async {
+    @Test func `a slow stream receives a stored response completely`() async {
         let text = String(repeating: "0123456789", count: 30_000)
         var configuration = SessionConfiguration()
         configuration.streamBufferSize = 1000
@@ -520,7 +526,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a disk answers after a restart`() async throws {
+    @Test func `a response on disk is used after a restart`() async throws {
         let directory = try TemporaryDirectory()
         func cache() -> ResponseCache {
             ResponseCache(
@@ -538,7 +544,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a 304 that nobody asked for is the response`() async {
+    @Test func `a 304 to an unconditional request is the response`() async {
         let answers: [StubAnswer] = [
             // Without a validator, the response is used only if the transfer fails.
             Self.answer(["Cache-Control": "max-age=0, stale-if-error=60"]), .status(304),
@@ -570,7 +576,8 @@ import Testing
         HTTPRequest(url: URL(string: "https://a.test/x"))
     }
 
-    @Test func `a 304 of a server that nobody has verified freshens nothing`() async throws {
+    @Test func `a 304 from an unverified server does not update the stored response`() async throws
+    {
         let cache = ResponseCache()
         let (session, _) = session(cache) { _ in
             Self.answer(["Cache-Control": "max-age=0", "ETag": "\"1\"", "X": "old"])
@@ -586,7 +593,10 @@ import Testing
         withExtendedLifetime((session, lax)) {}
     }
 
-    @Test func `nor is what such a server says behind a stored answer kept`() async throws {
+    @Test
+    func `a background validation by an unverified server does not change the stored response`()
+        async throws
+    {
         let cache = ResponseCache()
         let fields: HTTPHeaders = [
             "Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\"",

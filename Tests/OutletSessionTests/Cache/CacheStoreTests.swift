@@ -32,7 +32,7 @@ import Testing
         return (names ?? []).map { folder.appending(path: $0) }
     }
 
-    @Test func `memory forgets what was not used for longest, and keeps its bounds`() {
+    @Test func `the memory store evicts the least recently used response and keeps its limit`() {
         let cache = ResponseCache(memoryCapacity: 8 * 4096)
         for index in 0..<20 {
             cache.storeCachedResponse(response(3000), for: request("\(index)"))
@@ -47,14 +47,16 @@ import Testing
         #expect(cache.currentMemoryUsage == 0)
     }
 
-    @Test func `what would fill the cache alone is not kept, nor what it replaces`() {
+    @Test
+    func `a response above an eighth of the memory capacity is not stored and removes the old one`()
+    {
         let cache = ResponseCache(memoryCapacity: 80_000)
         cache.storeCachedResponse(response(100), for: request("a"))
         cache.storeCachedResponse(response(50_000), for: request("a"))
         #expect(cache.cachedResponse(for: request("a")) == nil)
     }
 
-    @Test func `responses for different fields stand side by side, in memory and on disk`() throws {
+    @Test func `variants are stored side by side, in memory and on disk`() throws {
         let directory = try TemporaryDirectory()
         for cache in [ResponseCache(), onDisk(directory)] {
             for (language, size) in [("de", 1), ("en", 2), ("fr", 3)] {
@@ -75,7 +77,9 @@ import Testing
         #expect(files(directory).isEmpty)
     }
 
-    @Test func `another process finds what was kept, for its owner's eyes only`() throws {
+    @Test func `a response on disk is found by another cache, and only its owner can read it`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         var kept = response(1000, ["ETag": "\"1\"", "Set-X": "1"])
         kept.userInfo = ["note": "ä"]
@@ -93,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `what a crash has torn is found out, wherever it is torn, and removed`() throws {
+    @Test func `a truncated or damaged file is detected and removed`() throws {
         let directory = try TemporaryDirectory()
         let cache = onDisk(directory)
         cache.storeCachedResponse(response(200, ["ETag": "\"1\""]), for: request("a"))
@@ -115,7 +119,7 @@ import Testing
         #expect(onDisk(directory).cachedResponse(for: request("a")) != nil)
     }
 
-    @Test func `the directory keeps its bounds, and the files used last`() throws {
+    @Test func `the directory keeps its limit and the most recently used files`() throws {
         let directory = try TemporaryDirectory()
         let cache = onDisk(directory, capacity: 64 << 10)
         for index in 0..<40 {
@@ -131,7 +135,7 @@ import Testing
         #expect(cache.currentDiskUsage == 0)
     }
 
-    @Test func `an address keeps eight responses for different fields, the last ones`() {
+    @Test func `a URL keeps its last eight variants`() {
         let cache = ResponseCache()
         for index in 0..<10 {
             cache.storeCachedResponse(
@@ -169,7 +173,7 @@ import Testing
         #expect(files(directory).count == 2)
     }
 
-    @Test func `a response that is to be kept nowhere is kept nowhere`() throws {
+    @Test func `a response with the storage policy notAllowed is not stored`() throws {
         let directory = try TemporaryDirectory()
         for cache in [ResponseCache(), onDisk(directory)] {
             var response = response(100)
@@ -181,7 +185,7 @@ import Testing
         #expect(files(directory).isEmpty)
     }
 
-    @Test func `what a process has left in the middle of writing goes after an hour`() throws {
+    @Test func `a temporary file is removed after an hour`() throws {
         let directory = try TemporaryDirectory()
         let cache = onDisk(directory, capacity: 64 << 10)
         cache.storeCachedResponse(response(10), for: request("a"))
@@ -203,7 +207,7 @@ import Testing
         #expect(left.count == 1 && left.first?.hasSuffix(".young.tmp") == true)
     }
 
-    @Test func `a link in the directory is not followed`() throws {
+    @Test func `a symbolic link in the cache directory is not followed`() throws {
         let directory = try TemporaryDirectory()
         let cache = onDisk(directory)
         cache.storeCachedResponse(response(10), for: request("a"))
@@ -219,7 +223,7 @@ import Testing
         #expect(onDisk(directory).cachedResponse(for: request("a")) != nil)
     }
 
-    @Test func `what has taken a file's place is neither waited for nor read without bounds`()
+    @Test func `a FIFO or a too large file in the cache directory is removed`()
         throws
     {
         let directory = try TemporaryDirectory()
@@ -238,7 +242,7 @@ import Testing
         #expect(onDisk(directory, capacity: whole.count).cachedResponse(for: request("a")) != nil)
     }
 
-    @Test func `a request's own host has responses of its own`() {
+    @Test func `a request with its own Host field has its own responses`() {
         let cache = ResponseCache()
         cache.storeCachedResponse(response(1), for: request("a", ["Host": "b.test"]))
         #expect(cache.cachedResponse(for: request("a")) == nil)
@@ -250,7 +254,7 @@ import Testing
         #expect(cache.cachedResponse(for: request("a")) != nil)
     }
 
-    @Test func `a disk that cannot be written is reported, and memory goes on`() throws {
+    @Test func `a disk error is reported, and the memory cache still works`() throws {
         let directory = try TemporaryDirectory()
         try directory.write("a file", to: "c")
         let cache = ResponseCache(
@@ -262,7 +266,7 @@ import Testing
         #expect(cache.cachedResponse(for: request("a")) != nil)
     }
 
-    @Test func `nobody's credentials get to the disk`() throws {
+    @Test func `responses to requests with credentials are not written to disk`() throws {
         let directory = try TemporaryDirectory()
         let cache = onDisk(directory)
         cache.storeCachedResponse(
@@ -274,7 +278,7 @@ import Testing
         #expect(files(directory).isEmpty)
     }
 
-    @Test func `the disk does not keep what a response that it cannot have replaces`() throws {
+    @Test func `a response that is not written to disk removes the old one from disk`() throws {
         let directory = try TemporaryDirectory()
         let fields: HTTPHeaders = ["Vary": "Accept-Language"]
         let requests = ["de", "en"].map { request("a", ["Accept-Language": $0]) }
@@ -300,7 +304,7 @@ import Testing
         }
     }
 
-    @Test func `no variant outlives the last response of its URL`() throws {
+    @Test func `variants are removed together with the last response of their URL`() throws {
         let directory = try TemporaryDirectory()
         let fields: HTTPHeaders = ["Vary": "Accept-Language"]
         let cache = onDisk(directory, capacity: 64 << 10)
@@ -340,7 +344,7 @@ import Testing
             storagePolicy: .allowed)
     }
 
-    @Test func `a file answers for the address alone that it was written for`() throws {
+    @Test func `a file is valid only for the URL that it was written for`() throws {
         let data = try #require(CacheFile.encode(entry("http://a.test/"), key: "http://a.test/"))
         #expect(CacheFile.decode(data, key: "http://a.test/") != nil)
         // Another URL with the same hash would have the same file name.
@@ -355,7 +359,7 @@ import Testing
         #expect(read.response.headers == stored.response.headers)
     }
 
-    @Test func `no file holds a password of an address`() throws {
+    @Test func `no cache file contains the password of a URL`() throws {
         let data = try #require(
             CacheFile.encode(entry("http://ada:geheim@a.test/"), key: "http://a.test/"))
         #expect(!String(decoding: data, as: UTF8.self).containsBytes(of: "geheim"))
@@ -364,7 +368,7 @@ import Testing
                 == "http://a.test/")
     }
 
-    @Test func `what was removed is gone while its file is still there`() throws {
+    @Test func `a removed response is not found even before its file is deleted`() throws {
         let directory = try TemporaryDirectory()
         let cache = onDisk(directory)
         cache.storeCachedResponse(response(10), for: request("a"))

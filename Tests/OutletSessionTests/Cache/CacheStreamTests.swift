@@ -35,7 +35,7 @@ import Testing
         return bytes
     }
 
-    @Test func `a stream is stored as it passes, and answers what is collected`() async {
+    @Test func `a stream is stored while it is received and used for data requests`() async {
         let body = Data("0123456789".utf8)
         let (session, transport) = session(ResponseCache(), answer(body))
         #expect(await bytes(session.streamRequest(address)) == body)
@@ -44,7 +44,11 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a handler says what is stored of it, and monitors hear of it`() async throws {
+    @Test
+    func
+        `a cached response handler decides what is stored of a stream, and monitors get the event`()
+        async throws
+    {
         let recorder = EventRecorder()
         let cache = ResponseCache()
         let (session, _) = session(cache, monitors: [recorder], answer(Data("0123".utf8)))
@@ -63,7 +67,9 @@ import Testing
             ])
     }
 
-    @Test func `one that is too large, cut off, not to be stored, or endless is not kept`() async {
+    @Test func `a stream that is too large, incomplete, no-store or an event stream is not stored`()
+        async
+    {
         let cache = ResponseCache(memoryCapacity: 8 * 100)
         var cut = answer(Data(count: 40))
         cut.error = TransferErrors.lost
