@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `a pipe in place of a file is an error, or nothing`() throws {
+    @Test func `a pipe as cookie file is an error, and as HSTS file it is empty`() throws {
         try #require(mkfifo(file.path, 0o600) == 0)
         #expect(throws: NotPlainFile.self) { try CookieStorage().load(contentsOf: file) }
         #expect(HSTSStorage.file(file).policies.isEmpty)
@@ -39,7 +39,9 @@ import Testing
     ]
 
     @Test(arguments: breaks)
-    func `no cookie becomes another in a file, however it was set`(character: String) throws {
+    func `a cookie with a line break cannot add another cookie to the file`(character: String)
+        throws
+    {
         let evil = "x\(character).bank.test\tTRUE\t/\tFALSE\t4000000000\tsession\tstolen"
         let storage = CookieStorage()
         let url = try #require(URL(string: "http://evil.test/"))
@@ -65,7 +67,7 @@ import Testing
         #expect(copy.cookies.allSatisfy { known.contains($0.pair) })
     }
 
-    @Test func `what only looks like a line's end is kept`() throws {
+    @Test func `Unicode line separators in a cookie are kept`() throws {
         let storage = CookieStorage()
         let value = "a\u{2028}b\u{85}c\u{301}"
         storage.setCookie(Cookie(name: "n\u{2029}", value: value, domain: "x.test"))
@@ -107,11 +109,13 @@ import Testing
         ("x.test\tFALSE\t/\tFALSE\t0\ta\t1\t2", nil), ("x.test\tFALSE\t/\tFALSE\t0\ta\t\u{1}", nil),
         ("x.test\tFALSE\t/\tFALSE\t0\ta\t\(String(repeating: "x", count: 4096))", nil),
     ])
-    func `a line is taken if a server could have set it`(line: String, expected: String?) throws {
+    func `a line is accepted if a server could have set the cookie`(line: String, expected: String?)
+        throws
+    {
         #expect(try loaded(line) == (expected.map { [$0] } ?? []))
     }
 
-    @Test func `SameSite belongs to the next cookie alone`() throws {
+    @Test func `a SameSite line applies only to the next line`() throws {
         try directory.write(
             """
             #SameSite=Lax
@@ -129,7 +133,7 @@ import Testing
     }
 
     @Test(arguments: [Double.nan, .infinity, -.infinity, 1e300, -1e300])
-    func `a time that no file has is written as the nearest one`(seconds: Double) throws {
+    func `an expiry time out of range is written as digits`(seconds: Double) throws {
         let storage = CookieStorage()
         storage.setCookie(
             Cookie(
@@ -140,7 +144,7 @@ import Testing
         #expect(lines.allSatisfy { $0.parts(separatedBy: "\t")[4].isDigits })
     }
 
-    @Test func `what another process has left stops nobody from saving`() throws {
+    @Test func `a temporary file of another process does not prevent saving`() throws {
         let storage = CookieStorage()
         storage.setCookie(Cookie(name: "a", value: "1", domain: "x.test"))
         let hsts = HSTSStorage.file(directory.url.appending(path: "hsts"))
@@ -157,7 +161,9 @@ import Testing
     }
 
     @Test(arguments: breaks + [" ", "", ".", "\u{2028}x"])
-    func `no host becomes another in a file of hosts`(character: String) throws {
+    func `a host with a line break cannot add another host to the HSTS file`(character: String)
+        throws
+    {
         let file = directory.url.appending(path: "hsts")
         let hsts = HSTSStorage.file(file)
         hsts.setPolicy(
@@ -169,7 +175,7 @@ import Testing
         #expect(HSTSStorage.file(file).policies.map(\.host) == ["good.test"])
     }
 
-    @Test func `a file of hosts has names in it, and times`() {
+    @Test func `invalid lines of an HSTS file are ignored`() {
         let lines = [
             "a.test \"20991231 23:59:59\"", ".b.test \"unlimited\"", "# c.test \"unlimited\"",
             "127.0.0.1 \"unlimited\"", "d\u{37E}.test \"unlimited\"", "e.test \"2099123\"",

@@ -20,7 +20,7 @@ import Testing
         jar.cookies(host: host, path: "/", isSecure: true, now: now).map(\.name)
     }
 
-    @Test func `a cookie that takes another's place takes its age, too`() {
+    @Test func `a cookie that replaces another keeps its creation date`() {
         var jar = CookieJar()
         jar.set(cookie("young", age: 10), isSecure: true, now: now)
         jar.set(cookie("old", age: 20), isSecure: true, now: now)
@@ -30,7 +30,7 @@ import Testing
         #expect(kept?.value == "1.0" && kept?.creationDate == now - 20)
     }
 
-    @Test func `the oldest cookies of a domain go, in whatever order they came`() {
+    @Test func `the oldest cookies of a domain are evicted in any order of insertion`() {
         var jar = CookieJar()
         for index in 0...180 {
             // Later cookies are older, except for the last one, which is the youngest.
@@ -41,7 +41,7 @@ import Testing
         #expect(kept.count == 162 && kept == Set((0...160).map { "n\($0)" } + ["n180"]))
     }
 
-    @Test func `renewing a cookie does not keep it`() {
+    @Test func `a renewed cookie keeps its age for eviction`() {
         var jar = CookieJar()
         for index in 0..<180 {
             jar.set(cookie("n\(index)", age: 1000 - Double(index)), isSecure: true, now: now)
@@ -51,7 +51,7 @@ import Testing
         #expect(!names(jar).contains("n0") && names(jar).contains("last"))
     }
 
-    @Test func `cookies that have ended go before old ones`() {
+    @Test func `expired cookies are evicted before old ones`() {
         var jar = CookieJar()
         for index in 0..<90 {
             jar.set(cookie("old\(index)", age: 1000), isSecure: true, now: now - 100)
@@ -62,7 +62,7 @@ import Testing
         #expect(names(jar).count == 91 && jar.count == 91)
     }
 
-    @Test func `the oldest of all domains go once there are too many in all`() {
+    @Test func `the oldest cookies of all domains are evicted at the total limit`() {
         var jar = CookieJar()
         for index in 0...3300 {
             jar.set(
@@ -94,7 +94,7 @@ import Testing
         ("/docs", "/docs", 1), ("/docs", "/docs/deep", 1), ("/docs", "/", 2), ("/docs", "/x", 2),
         ("/", "/x", 1),
     ])
-    func `a secure cookie's name is its own at its path and below`(
+    func `an insecure cookie cannot shadow a secure cookie at its path or below`(
         path: String, other: String, count: Int
     ) {
         var jar = secure(path)
@@ -104,7 +104,7 @@ import Testing
         #expect(jar.count == count)
     }
 
-    @Test func `a cookie of the host alone stands beside one for the names below`() {
+    @Test func `a host-only cookie and a domain cookie of the same name are stored separately`() {
         var jar = CookieJar()
         for domain in ["x.test", ".x.test"] {
             jar.set(cookie("n", age: 1, domain: domain), isSecure: true, now: now)

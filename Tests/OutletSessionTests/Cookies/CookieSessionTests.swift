@@ -36,7 +36,9 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `cookies come back to who has set them, with a cache or without`(hasCache: Bool) async {
+    func `cookies are sent to the host that set them, with and without a cache`(hasCache: Bool)
+        async
+    {
         let (session, transport) = session(
             ["http://a.test/1": setting("a=1", "b=2; Path=/deep")]
         ) { if hasCache { $0.urlCache = ResponseCache() } }
@@ -46,7 +48,7 @@ import Testing
         #expect(cookies(transport) == [nil, "b=2; a=1", nil])
     }
 
-    @Test func `redirects send each host its own cookies, and those that the last hop has set`()
+    @Test func `each hop of a redirect sends its host's cookies, including new ones`()
         async
     {
         let (session, transport) = session([
@@ -58,14 +60,18 @@ import Testing
         #expect(cookies(transport) == ["own=0", "own=0; id=1", nil, "id=2"])
     }
 
-    @Test func `a request's own field goes first, and its names count`() async {
+    @Test
+    func
+        `a request's own Cookie field is sent first and overrides stored cookies of the same name`()
+        async
+    {
         let (session, transport) = session(["http://a.test/": setting("a=1", "b=2")])
         await get(session, "http://a.test/")
         await get(session, "http://a.test/", ["Cookie": "b=own; c=3"])
         #expect(cookies(transport).last == "b=own; c=3; a=1")
     }
 
-    @Test func `they can be switched off for a session and for a request`() async {
+    @Test func `cookies can be disabled for a session and for a request`() async {
         let table = ["http://a.test/": setting("a=1")]
         let (without, first) = session(table) { $0.httpCookieStorage = nil }
         let (silent, second) = session(table) { $0.httpShouldSetCookies = false }
@@ -88,7 +94,8 @@ import Testing
         #expect(session.sessionConfiguration.httpCookieStorage?.cookies.isEmpty == true)
     }
 
-    @Test func `other sites that a redirect leads to may be kept from setting any`() async {
+    @Test func `onlyFromMainDocumentDomain refuses cookies of other sites after a redirect`() async
+    {
         let (session, _) = session([
             "http://www.a.test/": setting("w=1", answer: .redirect(to: "http://api.a.test/")),
             "http://api.a.test/": setting("p=1", answer: .redirect(to: "http://b.test/")),
@@ -99,7 +106,7 @@ import Testing
         #expect(names.map(Set.init) == ["w", "p"])
     }
 
-    @Test func `a stored response sets no cookies again`() async throws {
+    @Test func `a cached response does not set its cookies again`() async throws {
         var answer = setting("a=1")
         answer.headers["Cache-Control"] = "max-age=60"
         let (session, transport) = session(["http://a.test/": answer]) {
@@ -113,7 +120,7 @@ import Testing
         #expect(storage.cookies.isEmpty)
     }
 
-    @Test func `the command for curl has them, redacted unless asked for`() async {
+    @Test func `the curl command has the cookies, redacted by default`() async {
         let (session, _) = session(["http://a.test/": setting("a=secret")])
         await get(session, "http://a.test/")
         let request = session.request("http://a.test/")
@@ -122,7 +129,7 @@ import Testing
         #expect(!request.cURLDescription().contains("secret"))
     }
 
-    @Test func `sessions of different configurations share nothing`() async {
+    @Test func `sessions of different configurations do not share cookies`() async {
         let (one, _) = session(["http://a.test/": setting("a=1")])
         let (other, transport) = session([:])
         await get(one, "http://a.test/")

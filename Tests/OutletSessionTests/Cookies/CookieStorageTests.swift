@@ -42,7 +42,7 @@ import Testing
         ("a=1; Domain=0.0.1", "http://127.0.0.1/", "http://127.0.0.1/", []),
         ("a=1; Domain=", "http://x.test/", "http://x.test/", ["a=1"]),
     ])
-    func `cookies go where their domain says, public suffixes apart`(
+    func `cookies are sent to their domain, but never to a public suffix`(
         field: String, from: String, to: String, expected: [String]
     ) throws {
         #expect(try sent([field], from: from, to: to) == expected)
@@ -58,7 +58,9 @@ import Testing
         ("a=1; Path=/priv", "/", "/priv/%2E%2e/pub", false), ("a=1", "/x/../pub/y", "/pub", true),
         ("a=1", "/x/../pub/y", "/x", false),
     ])
-    func `and where their path says`(field: String, from: String, to: String, isSent: Bool) throws {
+    func `cookies are sent to their path`(field: String, from: String, to: String, isSent: Bool)
+        throws
+    {
         let pairs = try sent([field], from: "http://x.test\(from)", to: "http://x.test\(to)")
         #expect(pairs == (isSent ? ["a=1"] : []))
     }
@@ -93,20 +95,20 @@ import Testing
         ),
         ("a=\u{1}", "http://x.test/", "http://x.test/", false),
     ])
-    func `and as long and as safely as they say`(
+    func `cookies follow Secure, name prefixes, Max-Age and Expires`(
         field: String, from: String, to: String, isSent: Bool
     ) throws {
         #expect(try sent([field], from: from, to: to).isEmpty == !isSent)
     }
 
-    @Test func `a later cookie of the same kind takes the place of an earlier one`() throws {
+    @Test func `a later cookie replaces an earlier one with the same name and path`() throws {
         let fields = ["a=1; Path=/", "b=2; Path=/", "a=3; Path=/", "a=4; Path=/deep"]
         #expect(
             try sent(fields, from: "http://x.test/", to: "http://x.test/deep/er")
                 == ["a=4", "a=3", "b=2"])
     }
 
-    @Test func `what comes in clear does not take the place of a secure cookie`() throws {
+    @Test func `a cookie set over plain HTTP does not replace a secure cookie`() throws {
         let storage = CookieStorage()
         func set(_ field: String, from text: String) throws {
             storage.setCookies(
@@ -126,14 +128,14 @@ import Testing
         ("a=1; Path\u{3000}=/x", "a=1", "/deep"), ("a=1\u{A0}; Path=/x", "a=1\u{A0}", "/x"),
         ("a=1; Secure\u{301}; path=/x", "a=1", "/x"),
     ])
-    func `a field is taken apart at its bytes`(field: String, pair: String, path: String) throws {
+    func `a Set-Cookie field is split by bytes`(field: String, pair: String, path: String) throws {
         let address = try url("http://x.test/deep/er")
         let found = try #require(
             SetCookie(field)?.cookie(from: address, of: Origin(address), now: .now))
         #expect(found.pair.hasSameBytes(as: pair) && found.path.hasSameBytes(as: path))
     }
 
-    @Test func `odd pairs are kept as they are, too large ones are not`() throws {
+    @Test func `unusual name-value pairs are kept, and too large ones are refused`() throws {
         let address = "http://x.test/"
         #expect(try sent(["  a = b = c  "], from: address, to: address) == ["a=b = c"])
         #expect(try sent(["lonely"], from: address, to: address) == ["lonely"])
@@ -159,7 +161,9 @@ import Testing
         #expect((2970...3300).contains(storage.cookies.count))
     }
 
-    @Test func `a file keeps all that is known of a cookie, for its owner's eyes only`() throws {
+    @Test func `a saved file keeps all attributes of a cookie, and only its owner can read it`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         let file = directory.url.appending(path: "cookies.txt")
         let storage = CookieStorage()
@@ -195,7 +199,7 @@ import Testing
         }
     }
 
-    @Test func `a file of curl's is read`() throws {
+    @Test func `a cookie file of curl can be loaded`() throws {
         let directory = try TemporaryDirectory()
         try directory.write(
             """
@@ -211,7 +215,7 @@ import Testing
         #expect(storage.cookies.first?.description.contains("secret") == false)
     }
 
-    @Test func `cookies can be taken away`() throws {
+    @Test func `cookies can be deleted`() throws {
         let storage = CookieStorage()
         let cookie = Cookie(name: "a", value: "1", domain: "x.test")
         storage.setCookie(cookie)
@@ -236,14 +240,14 @@ import Testing
     @Test(arguments: [
         ("Sun, 06 Nov 1600 08:49:37 GMT", false), ("Mon, 01 Jan 1601 00:00:00 GMT", true),
     ])
-    func `a year before 1601 is no date`(text: String, isOne: Bool) {
+    func `a date before 1601 is invalid`(text: String, isOne: Bool) {
         #expect((CookieDate.parse(text) != nil) == isOne)
         // Without a valid date it is a session cookie.
         #expect((SetCookie("a=1; Expires=\(text)")?.expires != nil) == isOne)
     }
 
     @Test(arguments: [1024, 1025])
-    func `an attribute of more than 1024 bytes does not count`(size: Int) throws {
+    func `an attribute of more than 1024 bytes is ignored`(size: Int) throws {
         let path = "/" + String(repeating: "x", count: size - 1)
         let address = try url("http://x.test/")
         let cookie = try SetCookie("a=1; Path=\(path)")?
@@ -258,7 +262,9 @@ import Testing
         ("http://10.0.0.1/", "http://10.0.0.1:8080/", true),
         ("http://[::1]/", "http://[::2]/", false),
     ])
-    func `a site is what a domain names`(first: String, setter: String, isTaken: Bool) throws {
+    func `a site is the registrable domain or the IP address`(
+        first: String, setter: String, isTaken: Bool
+    ) throws {
         let storage = CookieStorage(cookieAcceptPolicy: .onlyFromMainDocumentDomain)
         let address = try url(setter)
         storage.setCookies(
@@ -267,7 +273,9 @@ import Testing
         #expect(!storage.cookies.isEmpty == isTaken)
     }
 
-    @Test func `the storage's own policy counts beside the session's`() throws {
+    @Test func `a cookie is stored only if both the storage's and the session's policy allow it`()
+        throws
+    {
         let address = try url("http://x.test/")
         for (own, policy) in [
             (CookieAcceptPolicy.never, CookieAcceptPolicy.always), (.always, .never),
@@ -280,7 +288,7 @@ import Testing
     }
 
     /// Sets the same fields again, from the same URL and from other paths, hosts and schemes.
-    @Test func `a field that comes again sets what it sets there and then`() throws {
+    @Test func `a repeated Set-Cookie field is applied to the current URL`() throws {
         let storage = CookieStorage()
         func set(_ field: String, from text: String) throws {
             storage.setCookies(
@@ -307,7 +315,7 @@ import Testing
         #expect(storage.cookies.count == 1)
     }
 
-    @Test func `a field that comes again begins its time anew`() throws {
+    @Test func `a repeated Max-Age begins its time again`() throws {
         var recent = RecentCookies()
         var jar = CookieJar()
         let address = try url("http://x.test/")
@@ -322,7 +330,7 @@ import Testing
     }
 
     /// What a storage remembers of a request must not outlive a change of the cookies.
-    @Test func `what is sent follows each change of the cookies`() throws {
+    @Test func `the Cookie field is updated after each change of the cookies`() throws {
         let storage = CookieStorage()
         func sent(_ text: String = "http://x.test/a/b") throws -> String? {
             let request = HTTPRequest(url: try url(text))
@@ -366,7 +374,7 @@ import Testing
         #expect(try sent("http://x.test/c") == "a=2")
     }
 
-    @Test func `a cookie is not sent after its end, although nothing has changed`() throws {
+    @Test func `an expired cookie is not sent, even without a change of the storage`() throws {
         var sent = SentCookies()
         var jar = CookieJar()
         let address = try url("http://x.test/")
@@ -378,7 +386,7 @@ import Testing
     }
 
     @Test(arguments: ["\r\n ", "\n\t", "\r\n\r\n "])
-    func `a folded field sets the cookie that its line says`(fold: String) throws {
+    func `a folded Set-Cookie field is read as one line`(fold: String) throws {
         let storage = CookieStorage()
         let head = "HTTP/1.1 200 OK\r\nset-cookie:  a=1;\(fold)Path=/\r\nX: y\r\n\r\n"
         let headers = HTTPHeaders(HeaderBlock(bytes: Array(head.utf8)))
@@ -391,7 +399,7 @@ import Testing
         #expect(storage.cookies.map(\.path) == [isFolded ? "/" : "/b"])
     }
 
-    @Test func `more fields than are remembered set all their cookies`() throws {
+    @Test func `more fields than the cache holds set all their cookies`() throws {
         let storage = CookieStorage()
         let address = try url("http://x.test/")
         let fields = (0..<20).map { "c\($0)=v\($0)" }

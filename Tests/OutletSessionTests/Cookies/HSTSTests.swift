@@ -32,19 +32,19 @@ import Testing
         transport.requests.map { $0.url?.scheme }
     }
 
-    @Test func `nothing goes in clear to a host that asks for it`() async {
+    @Test func `requests to a known HSTS host use https`() async {
         let (session, transport) = session(.memory, "max-age=60")
         await get(session, "http://a.test/", "https://a.test/", "http://a.test/", "http://b.test/")
         #expect(schemes(transport) == ["http", "https", "https", "http"])
     }
 
-    @Test func `nor over redirects`() async {
+    @Test func `redirects to a known HSTS host use https`() async {
         let (session, transport) = session(.memory, "max-age=60")
         await get(session, "https://a.test/", "https://b.test/away")
         #expect(transport.requests.last?.url?.absoluteString == "https://a.test/plain")
     }
 
-    @Test func `credentials stay with a host that was talked to encrypted in their place`() async {
+    @Test func `a request that HSTS upgrades keeps its credential over a redirect`() async {
         let (session, transport) = session(.memory, "max-age=60")
         await get(session, "https://a.test/")
         _ = await session.request("http://a.test/away")
@@ -63,13 +63,15 @@ import Testing
         ("max-age=60; max-age=60", "http://a.test/", "http://a.test/"),
         ("max-age=-1", "http://a.test/", "http://a.test/"),
     ])
-    func `the field says for whom`(field: String, address: String, expected: String) async {
+    func `the HSTS field decides which hosts and ports use https`(
+        field: String, address: String, expected: String
+    ) async {
         let (session, transport) = session(.memory, field)
         await get(session, "https://a.test/", address)
         #expect(transport.requests.last?.url?.absoluteString == expected)
     }
 
-    @Test func `what nobody has checked, what came in clear and addresses do not count`() async {
+    @Test func `HSTS ignores unverified servers, plain HTTP and IP addresses`() async {
         let (trusting, first) = session(.memory, "max-age=60", verifies: false)
         await get(trusting, "https://a.test/", "http://a.test/")
         #expect(schemes(first) == ["https", "http"])
@@ -82,7 +84,7 @@ import Testing
         #expect(schemes(third) == ["https", "http"])
     }
 
-    @Test func `a host may take it back, and time does`() async {
+    @Test func `an HSTS policy ends by max-age=0 and by time`() async {
         let hsts = HSTSStorage.memory
         let (session, transport) = session(hsts, "max-age=0")
         hsts.setPolicy(.init(host: "A.test", expiresDate: Date() + 60))
@@ -93,7 +95,7 @@ import Testing
         #expect(hsts.policies.isEmpty)
     }
 
-    @Test func `of several fields the first counts`() async {
+    @Test func `the first of several HSTS fields counts`() async {
         var fields = HTTPHeaders()
         for value in ["max-age=60", "max-age=0"] {
             fields.append(name: "Strict-Transport-Security", value: value)
@@ -103,7 +105,7 @@ import Testing
         #expect(hsts.policies.map(\.host) == ["a.test"])
     }
 
-    @Test func `10,000 hosts are remembered, and of more the one that ends first goes`() {
+    @Test func `at most 10,000 HSTS hosts are stored, and the first to expire is evicted`() {
         let hsts = HSTSStorage.memory
         let now = Date()
         for number in 0...10_000 {
@@ -117,7 +119,7 @@ import Testing
         #expect(hosts.contains("h10000.test"))
     }
 
-    @Test func `a file of curl's format outlives the process`() async throws {
+    @Test func `HSTS policies are saved in and loaded from a file in curl's format`() async throws {
         let directory = try TemporaryDirectory()
         try directory.write(
             """
@@ -142,7 +144,7 @@ import Testing
         #expect(nowhere.lastStorageError != nil)
     }
 
-    @Test func `a policy of a file that has ended upgrades nothing`() throws {
+    @Test func `an expired policy in a file upgrades nothing`() throws {
         let directory = try TemporaryDirectory()
         try directory.write(
             """
@@ -163,7 +165,7 @@ import Testing
         "20951331 23:59:58", "20950031 23:59:58", "20950132 23:59:58", "20950131 24:00:00",
         "20950131 23:60:00", "20950131 23:59:61", "2095013 23:59:58",
     ])
-    func `a time of a file that is none is no policy`(time: String) throws {
+    func `a line with an invalid time is ignored`(time: String) throws {
         let directory = try TemporaryDirectory()
         try directory.write("a.test \"\(time)\"", to: "hsts")
         let hsts = HSTSStorage.file(directory.url.appending(path: "hsts"))
@@ -172,7 +174,7 @@ import Testing
     }
 
     /// What a storage remembers of a URL must not outlive a change of the policies.
-    @Test func `each change of a policy counts for URLs that were asked for before`() throws {
+    @Test func `a change of a policy applies to URLs that were upgraded before`() throws {
         let hsts = HSTSStorage.memory
         func upgraded(_ text: String = "http://www.a.test/x") throws -> String? {
             hsts.upgrade(try #require(URL(string: text)))?.absoluteString
