@@ -17,7 +17,7 @@ import Testing
             validator: validator, total: total)
     }
 
-    @Test func `a head decides what becomes of the body`() {
+    @Test func `the response head decides how the body of a download is used`() {
         #expect(plan(200) == .whole)
         #expect(plan(206, range: "bytes 8-9/10") == .continued)
         #expect(plan(206, range: "bytes 8-9/10", tag: "\"v\"") == .continued)
@@ -32,7 +32,7 @@ import Testing
         #expect(plan(206, range: "bytes 0-9/10", offset: 0) == .whole)
     }
 
-    @Test func `a part goes on with what is there only where all that is said of it agrees`() {
+    @Test func `a partial response continues a download only if all its fields agree`() {
         func part(
             _ range: String = "bytes 8-19/20", _ fields: HTTPHeaders = [:], total: Int64? = 20
         ) -> DownloadPlan { plan(206, range: range, fields, total: total) }
@@ -53,7 +53,8 @@ import Testing
         #expect(plan(416, range: "bytes */8", tag: "\"w\"") == .restart)
     }
 
-    @Test func `a date is compared as a tag is, and what was no text is like nothing`() {
+    @Test
+    func `a date validator is compared like a tag, and a tag that is not ASCII never matches`() {
         let date = "Mon, 01 Jan 2024 00:00:00 GMT"
         func part(_ fields: HTTPHeaders, _ validator: String) -> DownloadPlan {
             plan(206, range: "bytes 8-9/10", fields, validator: validator)
@@ -69,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: ["bytes 5-9", "bytes 9-5/10", "bytes a-9/10", "items 0-1/2", "", "bytes /"])
-    func `a broken range is none`(field: String) {
+    func `an invalid Content-Range is ignored`(field: String) {
         #expect(ContentRange(field) == nil)
     }
 }

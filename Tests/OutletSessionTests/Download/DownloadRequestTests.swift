@@ -52,7 +52,7 @@ private struct DownloadMonitor: EventMonitor {
         url.flatMap { try? Data(contentOf: $0) }.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func `the body lies in the file when the completion is called`() async throws {
+    @Test func `the body is in the file when the completion is called`() async throws {
         let transport = Content("hello, file").transport
         let session = Session(transport: transport)
         let response = await session.download(address, to: place("a.txt"))
@@ -67,7 +67,7 @@ private struct DownloadMonitor: EventMonitor {
         }
     }
 
-    @Test func `without a destination the file is kept under a name of its own`() async throws {
+    @Test func `without a destination the file is kept under a generated name`() async throws {
         let session = Session(transport: Content("x").transport)
         let url = try await session.download(address).serializingDownloadedFileURL().value
         defer { try? FileManager.default.removeItem(at: url) }
@@ -78,7 +78,7 @@ private struct DownloadMonitor: EventMonitor {
         #expect("\(attributes[.posixPermissions] ?? 0)" == "\(0o600)")
     }
 
-    @Test func `a file that its destination leaves in place loses the mark of an unfinished one`()
+    @Test func `a file that its destination leaves in place loses the part extension`()
         async throws
     {
         let session = Session(transport: Content("x").transport)
@@ -97,7 +97,7 @@ private struct DownloadMonitor: EventMonitor {
         #expect(content(of: url) == "")
     }
 
-    @Test func `the content can be had as bytes, text and values`() async throws {
+    @Test func `a downloaded file can be serialized as bytes, text and values`() async throws {
         let session = Session(transport: StubTransport(answers: [.json("[1, 2]")]))
         let request = session.download(address, to: place("a.json"))
         #expect(try await request.serializingData().value == Data("[1, 2]".utf8))
@@ -107,7 +107,7 @@ private struct DownloadMonitor: EventMonitor {
         #expect(directory.names == ["a.json"])
     }
 
-    @Test func `the events come in order`() async throws {
+    @Test func `the events of a download are reported in order`() async throws {
         let monitor = DownloadMonitor()
         let session = Session(transport: Content("x").transport, eventMonitors: [monitor])
         _ = await session.download(address, to: place("a")).validate(statusCode: 200..<300)
@@ -119,7 +119,7 @@ private struct DownloadMonitor: EventMonitor {
 
     // MARK: Moving
 
-    @Test func `a missing directory is an error that names both ends, and keeps the file`()
+    @Test func `a missing directory is an error with both paths, and the file is kept`()
         async throws
     {
         let session = Session(transport: Content("kept").transport)
@@ -132,7 +132,7 @@ private struct DownloadMonitor: EventMonitor {
         if let source = response.error?.sourceURL { try FileManager.default.removeItem(at: source) }
     }
 
-    @Test func `a missing directory is made if so wished`() async throws {
+    @Test func `a missing directory is created with createIntermediateDirectories`() async throws {
         let session = Session(transport: Content("x").transport)
         _ = try await session.download(
             address, to: place("one/two/a", .createIntermediateDirectories)
@@ -140,7 +140,7 @@ private struct DownloadMonitor: EventMonitor {
         #expect(directory.text("one/two/a") == "x")
     }
 
-    @Test func `a file that is there already stays, unless it may be replaced`() async throws {
+    @Test func `an existing file is kept, unless removePreviousFile is set`() async throws {
         try directory.write("old", to: "a")
         let session = Session(transport: Content("new").transport)
         let refused = await session.download(address, to: place("a"))
@@ -154,7 +154,7 @@ private struct DownloadMonitor: EventMonitor {
         #expect(directory.names == ["a"])
     }
 
-    @Test func `a directory in the file's place is not cleared away`() async throws {
+    @Test func `a directory with contents at the destination is not removed`() async throws {
         try FileManager.default.createDirectory(
             at: directory.url.appending(path: "a/b"), withIntermediateDirectories: true)
         let session = Session(transport: Content("new").transport)
@@ -165,8 +165,7 @@ private struct DownloadMonitor: EventMonitor {
         if let source = response.error?.sourceURL { try FileManager.default.removeItem(at: source) }
     }
 
-    @Test func `the name that the server suggests does not lead out of the directory`() async throws
-    {
+    @Test func `a suggested file name cannot leave the directory`() async throws {
         let answer = StubAnswer(
             headers: ["Content-Disposition": #"attachment; filename="../../evil.txt""#],
             body: Data("x".utf8))
@@ -180,7 +179,7 @@ private struct DownloadMonitor: EventMonitor {
 
     // MARK: Redirects and validation
 
-    @Test func `a redirect's body never reaches the file`() async throws {
+    @Test func `a redirect's body is not written to the file`() async throws {
         let redirect = StubAnswer(
             statusCode: 302, headers: ["Location": "/to"], body: Data("not this".utf8))
         for handler in [Redirector.follow, .modify { _, request, _ in request }] {
@@ -191,7 +190,7 @@ private struct DownloadMonitor: EventMonitor {
         }
     }
 
-    @Test func `a redirect that nobody follows is the content`() async throws {
+    @Test func `a redirect that is not followed is the content of the file`() async throws {
         let redirect = StubAnswer(
             statusCode: 302, headers: ["Location": "/to"], body: Data("this".utf8))
         for handler in [Redirector.doNotFollow, .modify { _, _, _ in nil }] {
@@ -202,7 +201,7 @@ private struct DownloadMonitor: EventMonitor {
         }
     }
 
-    @Test func `a refused response leaves its text in the file`() async throws {
+    @Test func `a response that fails validation is kept in the file`() async throws {
         let session = Session(
             transport: StubTransport(answers: [.text("not found", statusCode: 404)]))
         let response = await session.download(address, to: place("a")).validate()
@@ -222,7 +221,7 @@ private struct DownloadMonitor: EventMonitor {
         #expect(empty.error == nil)
     }
 
-    @Test func `a validator sees where the file is, and its error is wrapped`() async throws {
+    @Test func `a validator receives the file URL, and its error is wrapped`() async throws {
         struct Refused: Error {}
         let session = Session(transport: Content("x").transport)
         let seen = Recorder<URL?>()
@@ -235,7 +234,7 @@ private struct DownloadMonitor: EventMonitor {
         #expect(seen.values == [response.fileURL])
     }
 
-    @Test func `a retry after a refusal puts its file in the place of the first`() async throws {
+    @Test func `a retry replaces the file of the first attempt`() async throws {
         let session = Session(
             transport: StubTransport(answers: [.text("no", statusCode: 401), .text("yes")]),
             interceptor: Retrier { _, _, _, completion in completion(.retry) })
@@ -244,7 +243,7 @@ private struct DownloadMonitor: EventMonitor {
         #expect(directory.text("a") == "yes")
     }
 
-    @Test func `a file that a retry was to replace goes even if that comes to nothing`() async {
+    @Test func `the file of the first attempt is removed even if the retry fails`() async {
         struct Refused: Error {}
         let transport = StubTransport(answers: [.text("no", statusCode: 401)])
         let session = Session(transport: transport)

@@ -6,7 +6,10 @@ import Testing
 @testable import OutletSession
 
 @Suite struct PartFileTests {
-    @Test func `a part is free once it is let go, even while a process is being started`() throws {
+    @Test
+    func `a released part file is unlocked, even if a child process has inherited its descriptor`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         var part: PartFile? = try PartFile(in: directory.url)
         let (path, descriptor) = try #require(part.map { ($0.path, $0.descriptor) })
@@ -17,7 +20,7 @@ import Testing
         #expect(PartFile(takingOver: path) != nil)
     }
 
-    @Test func `only a file of one's own that is named like a part is taken over`() throws {
+    @Test func `only a regular file with the name of a part file is taken over`() throws {
         let directory = try TemporaryDirectory()
         func path(_ name: String) -> String { directory.url.appending(path: name).path }
         let name = "Outlet_00000000-0000-0000-0000-000000000000.part"

@@ -20,7 +20,7 @@ import Testing
     private let tag: HTTPHeaders = ["ETag": "\"1\""]
     private let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 
-    @Test func `a strong tag or a date names the content`() {
+    @Test func `a strong entity tag or a date is a validator`() {
         #expect(data(tag)?.validator == "\"1\"")
         #expect(data(["Last-Modified": date])?.validator == date)
         #expect(data(["ETag": "W/\"1\"", "Last-Modified": date])?.validator == date)
@@ -28,14 +28,14 @@ import Testing
             data(HTTPHeaders(["Content-Encoding": "identity"]).merging(tag))?.validator == "\"1\"")
     }
 
-    @Test func `a weak tag, or a date of the very second of the answer, names none`() {
+    @Test func `a weak tag, or a date in the second of the response, is no validator`() {
         #expect(data([:]) == nil)
         #expect(data(["ETag": "W/\"1\""]) == nil)
         #expect(data(["Last-Modified": date, "Date": date]) == nil)
         #expect(data(["Last-Modified": date, "Date": "Sun, 06 Nov 1994 08:49:38 GMT"]) != nil)
     }
 
-    @Test func `only a whole GET can be gone on with, and what is not coded`() {
+    @Test func `only an unencoded GET of the whole content can be resumed`() {
         #expect(data(tag, status: 206) != nil)
         #expect(data(tag, status: 203) == nil)
         #expect(data(tag, method: .post) == nil)
@@ -50,7 +50,7 @@ import Testing
         #expect(try ResumeData(encoded).request.headers == fields)
     }
 
-    @Test func `data of another version are refused`() throws {
+    @Test func `resume data of another version is refused`() throws {
         let encoded = try #require(data(tag)?.encoded)
         #expect(try ResumeData(encoded) == data(tag))
         let text = String(decoding: encoded, as: UTF8.self)

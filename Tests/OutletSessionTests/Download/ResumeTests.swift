@@ -29,7 +29,7 @@ import Testing
             .serializingDownloadedFileURL().response
     }
 
-    @Test func `what broke off is gone on with, and the file is whole`() async throws {
+    @Test func `a broken download is resumed, and the file is complete`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)
         #expect(failed.error?.transferError?.code == .networkConnectionLost)
@@ -64,7 +64,7 @@ import Testing
         #expect(progress.allSatisfy { $0.totalUnitCount == 20 })
     }
 
-    @Test func `content that has changed meanwhile is fetched whole`() async throws {
+    @Test func `content that has changed is downloaded from the beginning`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)
         content.change(to: "another", tag: "\"v2\"")
@@ -79,7 +79,9 @@ import Testing
     @Test(arguments: [
         ("\"v2\"", "bytes 8-19/20"), ("\"v1\"", "bytes 4-19/20"), ("\"v1\"", "nonsense"),
     ])
-    func `a rest that does not fit is fetched whole`(tag: String, range: String) async throws {
+    func `a partial response that does not match restarts the download`(tag: String, range: String)
+        async throws
+    {
         let failed = await broken(Content(text, breaks: [8]))
         let odd = StubAnswer(
             statusCode: 206, headers: ["ETag": tag, "Content-Range": range],
@@ -129,7 +131,9 @@ import Testing
         return StubAnswer(statusCode: 206, headers: headers, body: Data(content))
     }
 
-    @Test func `of a part that is shorter than the rest the rest is asked for`() async throws {
+    @Test func `a partial response that is too short is followed by another range request`()
+        async throws
+    {
         let (response, ranges) = try await resumed(
             part(8..<12, as: "8-11/20"), part(12..<13, as: "12-12/*", tag: nil),
             part(13..<20, as: "13-19/20"))
@@ -137,7 +141,7 @@ import Testing
         #expect(ranges == ["bytes=8-", "bytes=12-", "bytes=13-"])
     }
 
-    @Test func `where nobody knows the length the end is asked for`() async throws {
+    @Test func `with an unknown total length a range request after the end is sent`() async throws {
         let content = Content(text)
         let failed = await broken(Content(text, breaks: [8]))
         let data = String(decoding: try #require(failed.resumeData), as: UTF8.self)
@@ -153,7 +157,9 @@ import Testing
         #expect(transport.requests.map { $0.headers["Range"] } == ["bytes=8-", "bytes=20-"])
     }
 
-    @Test func `a part without its end is an error, and can be gone on with`() async throws {
+    @Test func `a truncated partial response is an error, and the download can be resumed`()
+        async throws
+    {
         let (response, _) = try await resumed(
             part(8..<12, as: "8-19/20", tag: nil, isFramed: false))
         #expect(response.error?.transferError?.code == .networkConnectionLost)
@@ -170,14 +176,14 @@ import Testing
         #expect(directory.text("a") == text)
     }
 
-    @Test func `a part with more behind its end is fetched whole`() async throws {
+    @Test func `a partial response that is too long restarts the download`() async throws {
         let (response, ranges) = try await resumed(
             part(8..<21, as: "8-19/20", isFramed: false), .text("whole"))
         #expect(response.error == nil && directory.text("a") == "whole")
         #expect(ranges == ["bytes=8-", nil])
     }
 
-    @Test func `a file that is whole already is done`() async throws {
+    @Test func `a complete part file ends the download without a body`() async throws {
         let content = Content(text, breaks: [text.utf8.count])
         let failed = await broken(content)
         let transport = content.transport
@@ -190,7 +196,7 @@ import Testing
         #expect(transport.requests.first?.headers["Range"] == "bytes=20-")
     }
 
-    @Test func `a range beyond a content that has shrunk is fetched whole`() async throws {
+    @Test func `a range after the end of shrunk content restarts the download`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)
         content.change(to: "short", tag: "\"v1\"")
@@ -214,7 +220,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a retry goes on at the same address only`(moves: Bool) async throws {
+    func `a retry resumes the download only at the same URL`(moves: Bool) async throws {
         let content = Content(text, breaks: [8])
         let transport = content.transport
         let session = Session(transport: transport, interceptor: Counting(until: 2))
@@ -226,7 +232,7 @@ import Testing
             transport.requests.map { $0.headers["Range"] } == [nil, moves ? nil : "bytes=8-"])
     }
 
-    @Test func `an error's text that breaks off leaves no file`() async throws {
+    @Test func `a truncated error body leaves no file`() async throws {
         let failed = await broken(Content(text, breaks: [8]))
         let mark = "aside-\(UUID().uuidString)"
         let answer = StubAnswer.text(mark + text, statusCode: 503)
@@ -247,7 +253,7 @@ import Testing
         DownloadRequest.discard(resumeData: try #require(response.resumeData))
     }
 
-    @Test func `an error in between destroys nothing`() async throws {
+    @Test func `an error response keeps the resume data and the part file`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)
         let busy = Session(
@@ -265,7 +271,7 @@ import Testing
         #expect(directory.text("a") == text)
     }
 
-    @Test func `a refused connection in between destroys nothing`() async throws {
+    @Test func `a connection error keeps the resume data`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)
         let down = Session(transport: StubTransport(answers: [.failure(TransferErrors.lost)]))
@@ -275,7 +281,7 @@ import Testing
         DownloadRequest.discard(resumeData: try #require(second.resumeData))
     }
 
-    @Test func `without its file a download begins anew`() async throws {
+    @Test func `without its part file a download restarts`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)
         DownloadRequest.discard(resumeData: try #require(failed.resumeData))
@@ -306,7 +312,7 @@ import Testing
         _ = await firstResponse
     }
 
-    @Test func `data that is no resume data is a named error`() async {
+    @Test func `invalid resume data is a ResumeDataError`() async {
         let transport = StubTransport(answers: [.text("x")])
         let session = Session(transport: transport)
         let known = #""headers":[],"bytesReceived":1,"file":"x","url":"http://a.test/""#
@@ -321,13 +327,14 @@ import Testing
     }
 
     @Test(arguments: [nil, "W/\"v1\"", "\"v\u{1}\"", "\"v\rw\"", "\"\u{FFFD}\""])
-    func `without a strong validator that can be sent there is no resume data`(tag: String?) async {
+    func `without a strong validator that can be sent, there is no resume data`(tag: String?) async
+    {
         let failed = await broken(Content(text, tag: tag, breaks: [8]))
         #expect(failed.error != nil)
         #expect(failed.resumeData == nil)
     }
 
-    @Test func `a retry goes on where the attempt before broke off`() async throws {
+    @Test func `a retry resumes where the last attempt ended`() async throws {
         let content = Content(text, breaks: [8, 4])
         let transport = content.transport
         let session = Session(
@@ -364,7 +371,7 @@ import Testing
         return StubTransport(answers: [answer])
     }
 
-    @Test func `a plain cancel leaves neither resume data nor a file`() async throws {
+    @Test func `a cancel without resume data removes the file`() async throws {
         let transport = stalling
         let session = Session(transport: transport)
         let request = try await halfway(session)
@@ -380,7 +387,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `a cancel can leave resume data`() async throws {
+    @Test func `a cancel can produce resume data`() async throws {
         let stalled = Session(transport: stalling)
         let request = try await halfway(stalled)
         request.cancel(producingResumeData: true)
@@ -395,7 +402,7 @@ import Testing
         #expect(directory.text("a") == text)
     }
 
-    @Test func `resume data is handed over exactly once`() async throws {
+    @Test func `each cancel closure gets the same resume data once`() async throws {
         let session = Session(transport: stalling)
         let request = try await halfway(session)
         let seen = Recorder<Data?>()
@@ -407,7 +414,7 @@ import Testing
         DownloadRequest.discard(resumeData: try #require(values[0]))
     }
 
-    @Test func `what nobody wants to go on with can be discarded`() async throws {
+    @Test func `discarding resume data removes the part file`() async throws {
         let failed = await broken(Content(text, breaks: [8]))
         let data = try #require(failed.resumeData)
         let file = try file(data)
@@ -426,7 +433,7 @@ import Testing
     @Test(arguments: [
         "notes", "Outlet_notes.part", "notes.part", "Outlet_00000000-0000-0000-0000-000000000000",
     ])
-    func `data that names a file that is no part discards nothing and writes nowhere`(
+    func `resume data with another file name discards nothing and does not write to it`(
         name: String
     ) async throws {
         let content = Content(text, breaks: [8])
@@ -445,18 +452,18 @@ import Testing
         DownloadRequest.discard(resumeData: data)
     }
 
-    @Test func `data that is none discards nothing`() {
+    @Test func `discarding invalid resume data does nothing`() {
         DownloadRequest.discard(resumeData: Data())
     }
 
-    @Test func `a cancel before the start hands over nothing`() async throws {
+    @Test func `a cancel before the start produces no resume data`() async throws {
         let session = Session(transport: stalling, startRequestsImmediately: false)
         let seen = Recorder<Data?>()
         session.download(address).cancel { seen.record($0) }
         #expect(try await seen.values(1) == [nil])
     }
 
-    @Test func `what was written behind the resume data does not count`() async throws {
+    @Test func `bytes after the length in the resume data are overwritten`() async throws {
         let failed = await broken(Content(text, breaks: [8]))
         let data = try #require(failed.resumeData)
         let path = try file(data)

@@ -21,27 +21,27 @@ import Testing
             ofItemAtPath: directory.url.appending(path: name).path)
     }
 
-    @Test func `a part that nobody has gone on with is cleared away`() throws {
+    @Test func `an old unused part file is removed`() throws {
         let part = try PartFile(in: directory.url).url.lastPathComponent
         try age(part)
         clear()
         #expect(directory.names.isEmpty)
     }
 
-    @Test func `a part that may still be wanted stays`() throws {
+    @Test func `a recent part file is kept`() throws {
         let part = try PartFile(in: directory.url).url.lastPathComponent
         clear()
         #expect(directory.names == [part])
     }
 
-    @Test func `a part under way stays, however long nothing has come`() throws {
+    @Test func `an old part file that is in use is kept`() throws {
         let part = try PartFile(in: directory.url)
         try age(part.url.lastPathComponent)
         clear()
         #expect(directory.names == [part.url.lastPathComponent])
     }
 
-    @Test func `what is no part stays`() throws {
+    @Test func `files that are not part files are kept`() throws {
         let uuid = UUID().uuidString
         let others = [
             "Outlet_\(uuid)", "\(uuid).part", "Outlet_notes.part", "Outlet_\u{301}\(uuid).part",
