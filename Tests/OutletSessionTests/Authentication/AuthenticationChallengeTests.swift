@@ -35,7 +35,7 @@ import Testing
         #expect(parsed(field) == expected)
     }
 
-    @Test func `the space is where the response came from`() {
+    @Test func `the protection space has the host and port of the response`() {
         let response = HTTPResponse(
             url: URL(string: "https://Example.test/a"), statusCode: 407,
             headers: ["Proxy-Authenticate": "Basic realm=x"])

@@ -15,7 +15,7 @@ import Testing
 
     private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
-    @Test func `basic covers what lies at or below the last slash`() throws {
+    @Test func `Basic authentication covers paths below the last slash`() throws {
         var paths = ProtectedPaths()
         paths.insert(space(), for: try url("https://A.test/docs/index.html?x=1"))
         #expect(paths.space(for: try url("https://a.test:443/docs/other")) == space())
@@ -29,20 +29,20 @@ import Testing
         #expect(paths.space(for: try url("https://a.test:8443/docs/")) == nil)
     }
 
-    @Test func `basic is noted for the path that was sent`() throws {
+    @Test func `Basic authentication is stored for the normalized path`() throws {
         var paths = ProtectedPaths()
         paths.insert(space(), for: try url("https://a.test/open/../docs/x"))
         #expect(paths.space(for: try url("https://a.test/docs/")) == space())
         #expect(paths.space(for: try url("https://a.test/open/")) == nil)
     }
 
-    @Test func `digest covers the whole origin`() throws {
+    @Test func `Digest authentication covers the whole origin`() throws {
         var paths = ProtectedPaths()
         paths.insert(space("digest"), for: try url("https://a.test/docs/index.html"))
         #expect(paths.space(for: try url("https://a.test")) == space("digest"))
     }
 
-    @Test func `the longest path counts, and a refused space is forgotten`() throws {
+    @Test func `the longest matching path is used, and a removed space is not`() throws {
         var paths = ProtectedPaths()
         paths.insert(space(), for: try url("https://a.test/"))
         paths.insert(space(realm: "deep"), for: try url("https://a.test/deep/"))
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `the longest path counts in whatever order paths come`() throws {
+    @Test func `the longest matching path is used in any order of insertion`() throws {
         var paths = ProtectedPaths()
         paths.insert(space(realm: "deep"), for: try url("https://a.test/deep/"))
         paths.insert(space(), for: try url("https://a.test/"))
@@ -88,7 +88,9 @@ import Testing
         #expect(storage.allCredentials.isEmpty)
     }
 
-    @Test func `the safest scheme that is stored for is taken, never a refused one again`() throws {
+    @Test func `the safest available scheme is used, and a refused credential is not used again`()
+        throws
+    {
         let storage = CredentialStorage()
         storage.set(Credential(user: "ada", password: "1"), for: space(ProtectionSpace.anyMethod))
         let head = HTTPResponse(
@@ -108,7 +110,7 @@ import Testing
         #expect(answer(after: nil, among: [.bearer, .basic])?.credential.scheme == .basic)
     }
 
-    @Test func `a server that changes its realm for ever is answered three times`() throws {
+    @Test func `challenges with changing realms are answered at most three times`() throws {
         let storage = CredentialStorage()
         var round: AuthenticationRound?
         var answers = 0
@@ -128,7 +130,7 @@ import Testing
         #expect(answers == 3)
     }
 
-    @Test func `a nonce that was too old is answered with the same credential again`() throws {
+    @Test func `a stale nonce is answered with the same credential again`() throws {
         let storage = CredentialStorage()
         storage.set(Credential(user: "ada", password: "1"), for: space("digest"))
         func answer(
@@ -147,7 +149,7 @@ import Testing
         #expect(try answer(#"Digest realm="x", nonce="2", stale=TRUE"#, after: first) != nil)
     }
 
-    @Test func `a password is in no description`() {
+    @Test func `no description of a credential contains the password`() {
         let credential = Credential(user: "ada", password: "secret")
         #expect(!"\(credential)".contains("secret"))
         #expect(!String(reflecting: credential).contains("secret"))

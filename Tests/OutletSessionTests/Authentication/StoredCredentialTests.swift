@@ -40,7 +40,8 @@ import Testing
         transport.jobs.map { $0.credential?.password }
     }
 
-    @Test func `the request is sent again with the credential, as a part of the same transfer`()
+    @Test
+    func `a challenged request is sent again with the stored credential in the same transfer`()
         async throws
     {
         let transport = StubTransport(answers: [challenge, .text("in")])
@@ -56,7 +57,7 @@ import Testing
         #expect(request.retryCount == 0)
     }
 
-    @Test func `a stream is taken back before it is sent again`() async {
+    @Test func `a stream is rewound before it is sent again`() async {
         let transport = StubTransport(answers: [challenge, .text("in")])
         let session = session(transport)
         let stream = TestStream("stream")
@@ -68,7 +69,7 @@ import Testing
         #expect(stream.rewinds == 1)
     }
 
-    @Test func `a stream that cannot go back ends the request with an error that says so`() async {
+    @Test func `a stream that cannot be rewound ends the request with an error`() async {
         let transport = StubTransport(answers: [challenge, .text("in")])
         let session = session(transport)
         let stream = TestStream("stream", canRewind: false)
@@ -78,7 +79,7 @@ import Testing
         #expect(transport.jobs.count == 1)
     }
 
-    @Test func `each origin gets its own, across redirects and back`() async {
+    @Test func `each origin gets its own credential, also after redirects`() async {
         let transport = StubTransport { job in
             let host = job.request.url?.host() ?? ""
             guard job.credential?.password == "for \(host)" else {
@@ -94,7 +95,8 @@ import Testing
         #expect(passwords(transport).suffix(2) == ["for a.test", "for b.test"])
     }
 
-    @Test func `a field or a credential of the request's own is left alone`() async {
+    @Test func `a stored credential does not replace the request's own field or credential`() async
+    {
         let transport = StubTransport(answers: [challenge])
         let session = session(transport)
         let field = await session.request(
@@ -109,7 +111,8 @@ import Testing
         #expect(transport.jobs.map(\.credentialUse) == [.onChallenge, .identifiesOnly, .atOnce])
     }
 
-    @Test func `what was let in before does not take the place of a request's own field`() async {
+    @Test func `an accepted stored credential does not replace a later request's own field`() async
+    {
         let transport = StubTransport(answers: [challenge, .text("in")])
         let session = session(transport)
         _ = await session.request("https://a.test/").serializingString().response
@@ -122,7 +125,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a removed credential goes along no more`() async {
+    @Test func `a removed credential is not sent`() async {
         let transport = StubTransport { job in
             job.credential == nil
                 ? .status(401, headers: ["WWW-Authenticate": #"Basic realm="x""#]) : .text("in")
@@ -138,7 +141,9 @@ import Testing
         #expect(passwords(transport) == [nil, "for a.test", nil])
     }
 
-    @Test func `a refused credential is given once, and not by itself any more`() async throws {
+    @Test func `a refused credential is sent once per request, and never before a challenge`()
+        async throws
+    {
         let transport = StubTransport(answers: [challenge])
         let counts = Recorder<Int>()
         let monitor = ClosureEventMonitor()
@@ -156,7 +161,7 @@ import Testing
         #expect(try await counts.values(4) == [0, 1, 0, 1])
     }
 
-    @Test func `a credential that was let in once and is refused later is forgotten`()
+    @Test func `a credential that is refused later is not sent before a challenge any more`()
         async throws
     {
         let transport = StubTransport(answers: [challenge, .text("in"), challenge])
@@ -184,7 +189,7 @@ import Testing
             (#"Digest realm="x", nonce="n", qop="foo, auth", algorithm=SHA-256-sess"#, true),
             (#"Digest realm="x", nonce="n""#, true),
         ])
-    func `a Digest challenge without an answer gets none`(
+    func `an unsupported Digest challenge is not answered`(
         challenge: String, isAnswered: Bool
     ) async {
         storage.set(
@@ -202,7 +207,7 @@ import Testing
         #expect(transport.jobs.count == (isAnswered ? 2 : 1))
     }
 
-    @Test func `a server that changes its realm for ever is given up`() async {
+    @Test func `a request with endlessly changing realms ends at the limit`() async {
         let transport = StubTransport { job in
             let number = job.credential.flatMap { Int($0.password) } ?? 0
             return .status(401, headers: ["WWW-Authenticate": "Basic realm=\"\(number + 1)\""])
@@ -221,7 +226,7 @@ import Testing
         #expect(transport.jobs.count == AuthenticationRound.limit)
     }
 
-    @Test func `a retry takes along what was let in`() async {
+    @Test func `a retry sends the accepted credential`() async {
         let transport = StubTransport(answers: [challenge, .status(503), .text("in")])
         let session = session(transport, interceptor: RetryPolicy(exponentialBackoffScale: 0))
         let response = await session.request("https://a.test/").validate().serializingString()
@@ -230,7 +235,7 @@ import Testing
         #expect(passwords(transport) == [nil, "for a.test", "for a.test"])
     }
 
-    @Test func `a request that is cancelled meanwhile ends as cancelled`() async {
+    @Test func `a request that is cancelled during authentication ends as cancelled`() async {
         let transport = StubTransport(answers: [challenge, .silence])
         let session = session(transport)
         let request = session.request("https://a.test/")
@@ -240,7 +245,7 @@ import Testing
         #expect(await task.response.error?.isExplicitlyCancelledError == true)
     }
 
-    @Test func `a proxy's challenge is about the proxy`() async throws {
+    @Test func `the protection space of a proxy's challenge is the proxy`() async throws {
         let spaces = Recorder<ProtectionSpace>()
         let monitor = ClosureEventMonitor()
         monitor.taskDidReceiveChallenge = { _, _, challenge in
@@ -261,7 +266,7 @@ import Testing
             ])
     }
 
-    @Test func `a retry asks anew after a credential was refused`() async {
+    @Test func `a retry after a refused credential begins without a credential`() async {
         let transport = StubTransport(answers: Array(repeating: challenge, count: 4))
         let session = session(
             transport,
@@ -274,7 +279,7 @@ import Testing
     }
 
     @Test(arguments: ["Bearer", "Negotiate"])
-    func `a name and a password answer no challenge for a token`(scheme: String) async {
+    func `a user and password do not answer a Bearer or Negotiate challenge`(scheme: String) async {
         let transport = StubTransport(answers: [
             .status(401, headers: ["WWW-Authenticate": #"\#(scheme) realm="x""#]), .text("in"),
         ])

@@ -12,7 +12,7 @@ import Testing
         CacheControl(["Cache-Control": value])
     }
 
-    @Test func `cache directives are split at commas outside of quoted strings that end`() {
+    @Test func `cache directives are split at commas outside of closed quoted strings`() {
         #expect(directives("max-age=60,\u{301}x, no-store").noStore)
         #expect(!directives("x\u{301}no-store, no-\u{FE0F}store, \u{37E}no-store").noStore)
         #expect(!directives("no-store\u{A0}, x=\"a, no-store\"").noStore)
@@ -27,7 +27,7 @@ import Testing
         #expect(!CacheControl(["Pragma": "x-no-cache"]).noCache)
     }
 
-    @Test func `challenges are split at commas outside of quoted strings that end`() {
+    @Test func `challenges are split at commas outside of closed quoted strings`() {
         func schemes(_ field: String) -> [String] {
             AuthenticationChallenge.parse(field).map(\.scheme)
         }
@@ -54,7 +54,7 @@ import Testing
         ("max-age=60; includeSubDomain\u{17F}", 60, false),
         ("max-age=99999999999999999999", 1e10, false),
     ])
-    func `an HSTS field is split at its bytes`(field: String, age: Double, isDeep: Bool) throws {
+    func `an HSTS field is split by bytes`(field: String, age: Double, isDeep: Bool) throws {
         let now = Date(timeIntervalSince1970: 0)
         let policy = try #require(HSTSStorage.policy(field, host: "x.test", now: now))
         #expect(policy.expiresDate.timeIntervalSince1970 == age)
@@ -65,14 +65,14 @@ import Testing
         "max-age=6\u{301}", "max-age=+6", "max-age", "max-age\u{37E}=6", "max-age=6; max-age=6",
         "max-age=٦",
     ])
-    func `a faulty HSTS field says nothing`(field: String) {
+    func `an invalid HSTS field is ignored`(field: String) {
         #expect(HSTSStorage.policy(field, host: "x.test", now: .now) == nil)
     }
 
     @Test(arguments: [
         ("bytes 0-4/5", 0 as Int64?, 5 as Int64?), ("BYTES  1-4/*", 1, nil), ("bytes */5", nil, 5),
     ])
-    func `a Content-Range is read`(field: String, start: Int64?, total: Int64?) throws {
+    func `a Content-Range is parsed`(field: String, start: Int64?, total: Int64?) throws {
         let range = try #require(ContentRange(field))
         #expect(range.start == start && range.total == total)
     }
@@ -83,14 +83,14 @@ import Testing
         "bytes 0-5/5", "bytes 0-4", "bytes -4/5", "bytes 0-99999999999999999999/*", "bytes=0-4/5",
         "byte\u{17F} 0-4/5",
     ])
-    func `a faulty Content-Range is none`(field: String) {
+    func `an invalid Content-Range is ignored`(field: String) {
         #expect(ContentRange(field) == nil)
     }
 
     @Test(arguments: [
         "bytes=0-4\u{301}", "bytes=+0-4", "byte\u{17F}=0-4", "bytes=0-4-5", "bytes=0 1-4",
     ])
-    func `a faulty Range asks for no part`(field: String) {
+    func `an invalid Range is ignored`(field: String) {
         #expect(ByteRange([field]) == nil)
     }
 
@@ -111,7 +111,7 @@ import Testing
     @Test(
         arguments: [("+5", -1), ("5\u{301}", -1), ("5, 5", -1), ("-1", -1), ("5", 5)]
             as [(String, Int64)])
-    func `a Content-Length is digits`(value: String, expected: Int64) {
+    func `a Content-Length has only digits`(value: String, expected: Int64) {
         let response = HTTPResponse(url: nil, statusCode: 200, headers: ["Content-Length": value])
         #expect(response.expectedContentLength == expected)
     }
@@ -128,7 +128,7 @@ import Testing
         ("120", 120 as Double?), (" 120\t", 120), ("+120", nil), ("120\u{301}", nil), ("١٢٠", nil),
         ("1.5", nil),
     ])
-    func `Retry-After is digits or a date`(value: String, expected: Double?) {
+    func `Retry-After is a number of seconds or a date`(value: String, expected: Double?) {
         let response = HTTPResponse(url: nil, statusCode: 503, headers: ["Retry-After": value])
         #expect(RetryAfter.delay(in: response, now: .now) == expected)
     }
@@ -138,16 +138,16 @@ import Testing
         "Sun,\u{301} 06 Nov 94 08:49:37",
         "Sun Nov 6 08:49:37 199٤", "Sun, 06 Nov 1994 08:49:37 GMT\u{301}",
     ])
-    func `a faulty date is none`(text: String) {
+    func `an invalid date is not parsed`(text: String) {
         #expect(HTTPDate.parse(text) == nil)
     }
 
-    @Test func `fields are equal when their bytes are`() {
+    @Test func `fields are equal only if their bytes are equal`() {
         #expect(HTTPHeader(name: "X", value: "\u{E9}") != HTTPHeader(name: "X", value: "e\u{301}"))
         #expect(HTTPHeader(name: "X", value: "\u{212A}") != HTTPHeader(name: "X", value: "K"))
     }
 
-    @Test func `an entity tag that is not ASCII says nothing, whatever it equals`() {
+    @Test func `an entity tag that is not ASCII never matches`() {
         let head = HTTPResponse(
             url: nil, statusCode: 206,
             headers: ["ETag": "\"e\u{301}\"", "Content-Range": "bytes 5-9/10"])
@@ -155,7 +155,7 @@ import Testing
         #expect(DownloadPlan(head, offset: 5, validator: "\"e\u{301}\"") == .restart)
     }
 
-    @Test func `a stored response answers requests with the same bytes`() {
+    @Test func `a stored response matches only requests with the same bytes`() {
         func request(_ value: String) -> CacheRequest {
             CacheRequest(
                 HTTPRequest(url: URL(string: "http://x.test/"), headers: ["Accept": value]))
@@ -169,7 +169,7 @@ import Testing
         #expect(entry.matches(request("e\u{301}")) && !entry.matches(request("\u{E9}")))
     }
 
-    @Test func `a part's head stays what it is, whatever its names hold`() throws {
+    @Test func `the names of a part cannot add header lines`() throws {
         let form = MultipartFormData(boundary: "b")
         let name = "n\"\u{301}; x=\"\r\n\u{301}X: y"
         form.append(Data(), withName: name, fileName: name)
@@ -180,7 +180,7 @@ import Testing
         #expect(throws: SessionError.self) { try form.encode() }
     }
 
-    @Test func `an event stream is split at its bytes`() {
+    @Test func `an event stream is split by bytes`() {
         var parser = ServerSentEventParser()
         let text =
             "data:\u{301}a\u{2028}b\r\nid: x\u{85}\nretry: ٥\n\u{FEFF}data: no\n\nid: a\u{0}\ndata: c\n\n"

@@ -31,7 +31,7 @@ import Testing
         #expect(cause is DeflateRequestCompressor.DuplicateHeaderError)
     }
 
-    @Test func `a request with an encoding is replaced or skipped if so wished`() async {
+    @Test func `a Content-Encoding is replaced or kept on request`() async {
         let headers: HTTPHeaders = ["Content-Encoding": "gzip"]
         let (skipped, _) = await sent(
             .deflateCompressor(duplicateHeaderBehavior: .skip), headers: headers)
@@ -43,7 +43,7 @@ import Testing
         #expect(replaced?.headers.values(for: "Content-Encoding") == ["deflate"])
     }
 
-    @Test func `requests without a body in memory are left alone`() async {
+    @Test func `requests without a body in memory are not compressed`() async {
         for body in [HTTPBody.none, .stream(TestStream("x"))] {
             let (request, _) = await sent(.deflateCompressor, body)
             #expect(request?.body == body)
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `bodies not worth it are left alone`() async {
+    @Test func `bodies that the closure excludes are not compressed`() async {
         let compressor = DeflateRequestCompressor { $0.count > 1 }
         let (small, _) = await sent(compressor)
         #expect(small?.httpBody == Data([0]))
@@ -59,7 +59,7 @@ import Testing
         #expect(large?.headers["Content-Encoding"] == "deflate")
     }
 
-    @Test func `one zero has these nine bytes`() async {
+    @Test func `a zero byte is compressed to the expected nine bytes`() async {
         let (request, _) = await sent(.deflateCompressor, headers: ["Content-Length": "1"])
         #expect(
             request?.httpBody
@@ -68,12 +68,12 @@ import Testing
         #expect(request?.headers["Content-Length"] == nil)
     }
 
-    @Test func `the checksum is Adler-32, its high byte first`() async {
+    @Test func `the checksum is Adler-32 in big-endian order`() async {
         let (request, _) = await sent(.deflateCompressor, .data(Data("Wikipedia".utf8)))
         #expect(request?.httpBody?.suffix(4) == Data([0x11, 0xE6, 0x03, 0x98]))
     }
 
-    @Test func `no bytes are a body too, and large ones shrink`() async {
+    @Test func `an empty body is compressed too, and large bodies shrink`() async {
         let (empty, _) = await sent(.deflateCompressor, .data(Data()))
         #expect(empty?.httpBody == Data([0x78, 0x5E, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01]))
         let (large, _) = await sent(.deflateCompressor, .data(Data(count: 1_000_000)))

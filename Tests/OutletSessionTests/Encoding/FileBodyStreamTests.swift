@@ -21,13 +21,13 @@ import Testing
     }
 
     @Test(arguments: [("/nowhere", ENOENT), ("/tmp", EISDIR), ("/dev/null", ESPIPE)])
-    func `what is no file is refused at once`(path: String, code: Int32) {
+    func `a path that is not a regular file is refused at once`(path: String, code: Int32) {
         let error = #expect(throws: FileAccessError.self) { try FileBodyStream(path: path) }
         #expect(error?.code == code)
         #expect(error?.description.hasPrefix("\(path): ") == true)
     }
 
-    @Test func `a file that changes its size before it is read is an error`() throws {
+    @Test func `a file whose size changes before it is read is an error`() throws {
         for text in ["ab", "abcd"] {
             let stream = try FileBodyStream(path: try scratch.write("abc", to: "f"))
             try scratch.write(text, to: "f")
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: ["", "a", "abc"])
-    func `a file is read whole, and again after a rewind`(text: String) throws {
+    func `a file is read completely, and again after a rewind`(text: String) throws {
         let stream = try FileBodyStream(path: try scratch.write(text, to: "f"))
         #expect(stream.length == Int64(text.utf8.count))
         for size in 1...4 {
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `a file half read is closed when the stream goes or rewinds`() throws {
+    @Test func `a partly read file is closed when the stream is released or rewound`() throws {
         var stream: FileBodyStream? = try FileBodyStream(path: try scratch.write("abc", to: "f"))
         var byte: UInt8 = 0
         for _ in 0..<2 {

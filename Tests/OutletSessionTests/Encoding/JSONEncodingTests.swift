@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: [Double.nan, .infinity, -.infinity])
-    func `numbers that JSON has not are refused by place`(number: Double) {
+    func `numbers that JSON cannot represent are refused with their path`(number: Double) {
         let error = #expect(throws: SessionError.self) {
             try JSONEncoding.default.encode(post, with: ["a": ["b": [1, number]]])
         }
@@ -29,7 +29,7 @@ import Testing
         #expect(error?.isParameterEncodingError == true)
     }
 
-    @Test func `types that JSON has not are refused by name`() {
+    @Test func `types that JSON cannot represent are refused with their path`() {
         let values: Parameters = ["date": Date(), "data": Data(), "set": Set([1]), "keys": [1: 2]]
         for (name, value) in values {
             let error = #expect(throws: SessionError.self) {
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `a whole that is no object or array needs leave`() throws {
+    @Test func `a root that is not an object or array needs fragmentsAllowed`() throws {
         #expect(throws: SessionError.self) {
             try JSONEncoding.default.encode(post, withJSONObject: "text")
         }
@@ -53,7 +53,7 @@ import Testing
         #expect(try JSONEncoding.default.encode(post) == post)
     }
 
-    @Test func `nested values are JSON, truth values are no numbers, nil is null`() throws {
+    @Test func `nested values, booleans and nil are encoded as JSON`() throws {
         let parameters: Parameters = [
             "z": ["text", 1, 2.5, true, false] as [any Any & Sendable],
             "a": ["n": nil, "s": "é\"\n"] as [String: String?],
@@ -70,13 +70,13 @@ import Testing
                 + #""z":["text",1,2.5,true,false]}"#)
     }
 
-    @Test func `an array can be the whole`() throws {
+    @Test func `the root can be an array`() throws {
         let encoded = try JSONEncoding.default.encode(post, withJSONObject: ["a", "b"])
         #expect(encoded.httpBody == Data(#"["a","b"]"#.utf8))
         #expect(encoded.headers["Content-Type"] == "application/json")
     }
 
-    @Test func `a type that is there stays`() throws {
+    @Test func `an existing Content-Type is kept`() throws {
         var request = post
         request.headers = ["Content-Type": "application/vnd.api+json"]
         let encoded = try JSONEncoding.default.encode(request, with: ["a": 1])
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: [PropertyListEncoding.xml, .binary])
-    func `values come back as they went in`(encoding: PropertyListEncoding) throws {
+    func `values can be decoded unchanged`(encoding: PropertyListEncoding) throws {
         let date = Date(timeIntervalSinceReferenceDate: 1000)
         let parameters: Parameters = [
             "text": "é", "flag": true, "numbers": [1, 2.5], "date": date,
@@ -129,7 +129,7 @@ import Testing
                     nested: ["a": 1]))
     }
 
-    @Test func `nil and foreign types are refused by place`() {
+    @Test func `nil and unsupported types are refused with their path`() {
         for value: any Any & Sendable in [Int?.none, Set([1])] {
             let error = #expect(throws: SessionError.self) {
                 try PropertyListEncoding.default.encode(post, with: ["k": [value]])
