@@ -38,7 +38,7 @@ import Testing
         #expect(throws: SessionError.self) { try form.uploadable() }
     }
 
-    @Test func `a directory, a device, a URL of another kind are distinguished`() throws {
+    @Test func `a directory, a device and a URL that is not a file have different errors`() throws {
         func reason(_ url: URL) -> String {
             let form = MultipartFormData()
             form.append(url, withName: "a", fileName: "f", mimeType: "text/plain")
@@ -50,7 +50,7 @@ import Testing
         #expect(reason(web) == "http://example.test/f.txt: not a file URL")
     }
 
-    @Test func `a file under its own name needs a name with an extension`() throws {
+    @Test func `a file without an explicit name needs a file name with an extension`() throws {
         let form = MultipartFormData()
         form.append(URL(filePath: try scratch.write("x", to: "plain")), withName: "a")
         guard case .bodyPartFilenameInvalid? = reason(form) else {
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: ["", "a b", "a\r\nb", "é", "x\"y", String(repeating: "x", count: 71)])
-    func `a boundary that is none is refused`(boundary: String) {
+    func `an invalid boundary is refused`(boundary: String) {
         guard case .boundaryInvalid(boundary)? = reason(MultipartFormData(boundary: boundary))
         else {
             Issue.record("taken")
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: ["text/plain\r\nX-Evil: 1", "a\u{0}b"])
-    func `a type that would break out of its field is refused`(type: String) {
+    func `a content type with control characters is refused`(type: String) {
         let form = MultipartFormData()
         form.append(Data(), withName: "a", mimeType: type)
         guard case .bodyPartHeaderInvalid(.invalidHeaderValue(name: "Content-Type"))? = reason(form)
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(arguments: ["longer than before", "x"])
-    func `a file that has changed its size meanwhile is an error`(text: String) throws {
+    func `a file whose size has changed is an error`(text: String) throws {
         let path = try scratch.write("before", to: "f.txt")
         let form = MultipartFormData()
         form.append(URL(filePath: path), withName: "a")
@@ -109,7 +109,7 @@ import Testing
         #expect(error is SessionError.UnexpectedInputStreamLength)
     }
 
-    @Test func `a file that is gone meanwhile is an error by name`() throws {
+    @Test func `the error for a file that was removed names it`() throws {
         let path = try scratch.write("x", to: "f.txt")
         let form = MultipartFormData()
         form.append(URL(filePath: path), withName: "a")
@@ -117,7 +117,7 @@ import Testing
         #expect(reason(form).map { "\($0)" }?.contains("f.txt: stat: No such file") == true)
     }
 
-    @Test func `a stream that fails is the reason`() {
+    @Test func `the error of a failing stream is the reason`() {
         let form = MultipartFormData()
         form.append(BrokenStream(), withLength: 1, headers: ["X-A": "b"])
         guard case .inputStreamReadFailed(let error)? = reason(form) else {
@@ -129,7 +129,7 @@ import Testing
 
     // MARK: Bytes
 
-    @Test func `two texts have exactly 241 bytes`() throws {
+    @Test func `a form with two texts is encoded to the expected 241 bytes`() throws {
         let form = MultipartFormData()
         form.append(Data("français".utf8), withName: "french")
         form.append(Data("日本語".utf8), withName: "japanese")
@@ -146,13 +146,13 @@ import Testing
                 + "\r\n--\(b)--\r\n")
     }
 
-    @Test func `boundaries differ, one of one's own is kept`() {
+    @Test func `boundaries are random, and a given boundary is used`() {
         #expect(MultipartFormData().boundary != MultipartFormData().boundary)
         #expect(MultipartFormData(boundary: "mine").contentType.hasSuffix("boundary=mine"))
         #expect(MultipartFormData(boundary: "a:b").contentType.hasSuffix("boundary=\"a:b\""))
     }
 
-    @Test func `names cannot break out of their quotes`() throws {
+    @Test func `quotes and line breaks in names are escaped`() throws {
         let form = MultipartFormData(boundary: "B")
         form.append(Data(), withName: "a\"; x=\"\r\nX-Evil: 1", fileName: "é\\\"\n.txt")
         #expect(
@@ -161,7 +161,7 @@ import Testing
                 + "filename=\"é\\%22%0A.txt\"\r\n\r\n\r\n--B--\r\n")
     }
 
-    @Test func `files, streams and data come in order with their heads`() throws {
+    @Test func `files, streams and data are encoded in order with their headers`() throws {
         let form = MultipartFormData(boundary: "B")
         form.append(URL(filePath: try scratch.write("{}", to: "a.json")), withName: "file")
         form.append(
@@ -184,7 +184,7 @@ import Testing
         #expect(try form.bodyStream().length == Int64(expected.utf8.count))
     }
 
-    @Test func `a form without parts has no bytes`() throws {
+    @Test func `a form without parts is empty`() throws {
         #expect(try MultipartFormData().encode() == Data())
         #expect(try MultipartFormData().bodyStream().length == 0)
     }
@@ -193,7 +193,7 @@ import Testing
         ("a.PNG", "image/png"), ("a.tar.gz", "application/gzip"), ("a.html", "text/html"),
         ("a.no-such-extension", "application/octet-stream"),
     ])
-    func `the extension names the type`(name: String, type: String) throws {
+    func `the file extension decides the content type`(name: String, type: String) throws {
         let form = MultipartFormData()
         form.append(URL(filePath: try scratch.write("x", to: name)), withName: "a")
         let text = String(decoding: try form.encode(), as: UTF8.self)

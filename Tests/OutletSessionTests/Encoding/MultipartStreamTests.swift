@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 7, 64, 4096])
-    func `reading by any number of bytes gives the same body`(size: Int) throws {
+    func `reads of any size return the same body`(size: Int) throws {
         let form = try form()
         let whole = try form.encode()
         let stream = try form.bodyStream()
@@ -40,7 +40,7 @@ import Testing
         #expect(try read(stream, by: size).isEmpty)
     }
 
-    @Test func `a rewind in any state gives the whole body again`() throws {
+    @Test func `after a rewind at any position the whole body is read again`() throws {
         let form = try form()
         let whole = try form.encode()
         for count in 0...whole.count {
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `a stream that cannot rewind is sent once, then is an error`() throws {
+    @Test func `a stream that cannot be rewound is an error at the second reading`() throws {
         let form = MultipartFormData()
         form.append(TestStream("once", length: 4, canRewind: false), withName: "s")
         let stream = try form.bodyStream()
@@ -62,7 +62,7 @@ import Testing
         #expect(error?.underlyingError is TestStream.Gone)
     }
 
-    @Test func `a stream of unknown length makes the body's unknown`() throws {
+    @Test func `a stream of unknown length makes the length of the body unknown`() throws {
         let form = MultipartFormData(boundary: "B")
         form.append(TestStream("any"), withName: "s")
         let stream = try form.bodyStream()
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `files are opened when it is their turn, one at a time`() throws {
+    @Test func `at most one file of a form is open at a time`() throws {
         let form = MultipartFormData(boundary: "B")
         for index in 0..<10 {
             form.append(URL(filePath: try scratch.write("x", to: "\(index).txt")), withName: "f")
@@ -92,7 +92,7 @@ import Testing
         #expect(last == (try form.encode()))
     }
 
-    @Test func `small forms are held in memory, large ones are streams`() throws {
+    @Test func `small forms are encoded in memory, and large forms are streams`() throws {
         let form = MultipartFormData()
         form.append(Data(count: 10), withName: "a")
         guard case .data(let data) = try form.uploadable() else {
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `a form is written to a file that is not there yet`() throws {
+    @Test func `a form is written only to a new file`() throws {
         let form = try form()
         let target = URL(filePath: scratch.path("out"))
         try form.writeEncodedData(to: target)
@@ -121,7 +121,7 @@ import Testing
         #expect(other?.description.hasSuffix(": not a file URL") == true)
     }
 
-    @Test func `a file that could not be written whole is removed`() throws {
+    @Test func `an incompletely written file is removed`() throws {
         let form = MultipartFormData()
         form.append(Data(count: 200_000), withName: "a")
         form.append(BrokenStream(), withLength: 1, headers: [:])

@@ -16,7 +16,7 @@ import Testing
         transport.bodies.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func `a part that is not there fails the request, nothing is sent`() async {
+    @Test func `a missing file of a part fails the request, and nothing is sent`() async {
         let transport = StubTransport { _ in .status(204) }
         let session = Session(transport: transport)
         let request = session.upload(
@@ -28,7 +28,10 @@ import Testing
         #expect(error?.url?.path == "/nowhere/x.txt")
     }
 
-    @Test func `the form's type wins, small forms are sent from memory`() async {
+    @Test
+    func `the form's Content-Type replaces the request's, and a small form is sent from memory`()
+        async
+    {
         let transport = StubTransport { _ in .status(204) }
         let session = Session(transport: transport)
         let form = MultipartFormData()

@@ -13,7 +13,7 @@ import Testing
     let get = HTTPRequest(url: URL(string: "http://example.test/?x=1"))
     let post = HTTPRequest(url: URL(string: "http://example.test/"), method: .post)
 
-    @Test func `JSON that cannot be made is a JSON error`() {
+    @Test func `a value that cannot be encoded as JSON is a jsonEncodingFailed error`() {
         let error = #expect(throws: SessionError.self) {
             try JSONParameterEncoder.default.encode(["a": Double.nan], into: post)
         }
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `a form that cannot be made is the encoder's error`() {
+    @Test func `a value that cannot be encoded as a form is an encoderFailed error`() {
         let error = #expect(throws: SessionError.self) {
             try URLEncodedFormParameterEncoder.default.encode([1, 2], into: post)
         }
@@ -60,7 +60,7 @@ import Testing
         #expect(try form.encode(nil as Value?, into: get) == get)
     }
 
-    @Test func `JSON goes into the body, with its type unless one is there`() throws {
+    @Test func `JSON is sent in the body, and an existing Content-Type is kept`() throws {
         let encoded = try JSONParameterEncoder.default.encode(Value(), into: post)
         #expect(encoded.headers["Content-Type"] == "application/json")
         #expect(try JSONDecoder().decode(Value.self, from: encoded.httpBody ?? Data()) == Value())
@@ -70,7 +70,7 @@ import Testing
         #expect(kept.headers["Content-Type"] == "text/x-mine")
     }
 
-    @Test func `JSON can be sorted, laid out, and made by an encoder of one's own`() throws {
+    @Test func `JSON can be sorted, formatted, and encoded with a given encoder`() throws {
         func text(_ encoder: any ParameterEncoder) throws -> String {
             let body = try encoder.encode(Value(), into: post).httpBody ?? Data()
             return String(decoding: body, as: UTF8.self)
@@ -83,7 +83,7 @@ import Testing
         #expect(try text(.json).contains(#""count":2"#))
     }
 
-    @Test func `a form goes where the method or the caller says`() throws {
+    @Test func `the method or the destination decides where a form is sent`() throws {
         let query = try URLEncodedFormParameterEncoder.default.encode(Value(), into: get)
         #expect(query.url?.absoluteString == "http://example.test/?x=1&count=2&name=%C3%A9/")
         #expect(query.body.isNone)
@@ -94,7 +94,7 @@ import Testing
         #expect(try forced.encode(Value(), into: get).httpBody == Data("count=2&name=%C3%A9/".utf8))
     }
 
-    @Test func `a form without pairs leaves the address alone`() throws {
+    @Test func `a form without pairs does not change the URL`() throws {
         let form = URLEncodedFormParameterEncoder.default
         #expect(try form.encode([String: Int](), into: get).url == get.url)
     }

@@ -23,7 +23,7 @@ import Testing
         return (transport.requests, response.error)
     }
 
-    @Test func `parameters that cannot be encoded fail the request, nothing is sent`() async {
+    @Test func `parameters that cannot be encoded fail the request, and nothing is sent`() async {
         let (requests, error) = await sent {
             $0.request(
                 address, method: .post, parameters: ["a": Date()], encoding: JSONEncoding.default)
@@ -50,18 +50,18 @@ import Testing
         #expect(cause is Refused)
     }
 
-    @Test func `parameters go into the query of a GET by default`() async {
+    @Test func `parameters are added to the query of a GET by default`() async {
         let (requests, _) = await sent { $0.request(address, parameters: ["a": 1, "b": true]) }
         #expect(requests.first?.url?.absoluteString == "http://example.test/?a=1&b=1")
     }
 
-    @Test func `an encodable value goes into the query of a GET by default`() async {
+    @Test func `an encodable value is added to the query of a GET by default`() async {
         struct Value: Encodable { var a = 1 }
         let (requests, _) = await sent { $0.request(address, parameters: Value()) }
         #expect(requests.first?.url?.absoluteString == "http://example.test/?a=1")
     }
 
-    @Test func `dictionaries of one type take either way`() async {
+    @Test func `a dictionary can be encoded with an encoding or an encoder`() async {
         let (encoded, _) = await sent {
             $0.request(
                 address, method: .post, parameters: ["a": "b"], encoding: JSONEncoding.default)
@@ -75,7 +75,8 @@ import Testing
         #expect(short.first?.url?.absoluteString == "http://example.test/?a=b")
     }
 
-    @Test func `the modifier sees address, method and headers, the encoding sees its changes`()
+    @Test
+    func `the modifier gets URL, method and headers, and the encoding gets the modified request`()
         async
     {
         let (requests, _) = await sent {
@@ -119,7 +120,7 @@ import Testing
         #expect(requests.map { $0.url?.query() } == ["n=2", "n=4"])
     }
 
-    @Test func `an encoding of one's own is asked even without parameters`() async {
+    @Test func `a custom encoding is called even without parameters`() async {
         struct Fixed: ParameterEncoding {
             func encode(
                 _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
@@ -133,7 +134,7 @@ import Testing
         #expect(requests.first?.httpBody == Data("fixed".utf8))
     }
 
-    @Test func `a request of values alone stays one: it needs no thread to be made`() {
+    @Test func `a request without custom code is marked as made of values`() {
         let session = Session(transport: StubTransport { _ in .status(204) })
         #expect(session.request(address).isMadeOfValues)
         #expect(session.request(address, encoding: JSONEncoding.default).isMadeOfValues)

@@ -9,7 +9,7 @@ import Testing
 
     // MARK: Values that cannot be encoded
 
-    @Test func `a root without keys is refused by its type`() {
+    @Test func `the error for a root without keys names its type`() {
         let error = #expect(throws: URLEncodedFormEncoder.Error.self) { try form([1, 2]) }
         #expect(error == .invalidRootObject("Array<Int>"))
         #expect(throws: URLEncodedFormEncoder.Error.invalidRootObject("Int")) { try form(1) }
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func `what a value or an option throws comes out`() {
+    @Test func `an error of a value or a custom option is thrown`() {
         struct Broken: Error {}
         struct Value: Encodable {
             var date = Date()
@@ -33,11 +33,11 @@ import Testing
 
     // MARK: Structure
 
-    @Test func `scalars of every kind are pairs`() throws {
+    @Test func `scalars of every type are encoded as pairs`() throws {
         #expect(try form(Scalars()) == Scalars.form)
     }
 
-    @Test func `nested values have their path as key`() throws {
+    @Test func `the key of a nested value is its path`() throws {
         struct Value: Encodable {
             var one = "one"
             var list = [1, 2, 3]
@@ -56,7 +56,7 @@ import Testing
         #expect(try form(["b": ["z", "a"], "a": ["2", "1"]], plain) == "a=2&a=1&b=z&b=a")
     }
 
-    @Test func `pairs stay in the order encoded when asked for`() throws {
+    @Test func `pairs keep the encoding order without alphabetizeKeyValuePairs`() throws {
         struct Value: Encodable {
             var z = 1
             var a = 2
@@ -66,7 +66,7 @@ import Testing
             try form(Value(), URLEncodedFormEncoder(alphabetizeKeyValuePairs: false)) == "z=1&a=2")
     }
 
-    @Test func `empty arrays and objects leave nothing behind`() throws {
+    @Test func `empty arrays and objects are omitted`() throws {
         struct Value: Encodable {
             var list: [Int] = []
             var member: [String: Int] = [:]
@@ -76,7 +76,7 @@ import Testing
         #expect(try form([String: Int]()) == "")
     }
 
-    @Test func `a superclass and nested containers are written`() throws {
+    @Test func `a superclass and nested containers are encoded`() throws {
         #expect(try form(Derived()) == "base=1&derived=2")
         #expect(
             try form(ByHand(), plain)
@@ -84,15 +84,17 @@ import Testing
                 .replacing("]", with: "%5D").replacing("true", with: "1"))
     }
 
-    @Test func `a member encoded twice is written once`() throws {
+    @Test func `a key that is encoded twice has its last value`() throws {
         #expect(try form(Twice()) == "key=second")
     }
 
-    @Test func `containers of one kind under one key share it, others replace each other`() throws {
+    @Test func `containers of the same kind under one key are merged, and others are replaced`()
+        throws
+    {
         #expect(try form(Layered()) == "four%5Bfive%5D=2&four%5Bfour%5D=one")
     }
 
-    @Test func `arrays among objects are sorted as pairs are, other elements keep their order`()
+    @Test func `nested arrays in an array are encoded first, and other elements keep their order`()
         throws
     {
         let mixed: JSONValue = ["a": [["z", "b"], ["k": 1], [["c"]]]]
@@ -103,7 +105,7 @@ import Testing
         #expect(try form(alike) == "a%5B%5D%5Bz%5D=1&a%5B%5D%5Bb%5D=2")
     }
 
-    @Test func `a coded value can be a root by its own keys`() throws {
+    @Test func `a JSONValue object can be the root`() throws {
         #expect(try form(JSONValue.object(["b": 1, "a": [true, nil]])) == "a%5B%5D=1&b=1")
     }
 

@@ -7,7 +7,7 @@ import Testing
         try encoder.encode(value)
     }
 
-    @Test func `arrays are spelt as wanted`() throws {
+    @Test func `the array encoding decides the keys of elements`() throws {
         func spelt(_ encoding: URLEncodedFormEncoder.ArrayEncoding) throws -> String {
             try form(["k": [7, 8]], URLEncodedFormEncoder(arrayEncoding: encoding))
         }
@@ -17,12 +17,12 @@ import Testing
         #expect(try spelt(.custom { key, index in "\(key)-\(index + 1)" }) == "k-1=7&k-2=8")
     }
 
-    @Test func `truth values are spelt as wanted`() throws {
+    @Test func `the bool encoding decides the text of booleans`() throws {
         #expect(try form(["t": true], URLEncodedFormEncoder()) == "t=1")
         #expect(try form(["t": false], URLEncodedFormEncoder(boolEncoding: .literal)) == "t=false")
     }
 
-    @Test func `data is spelt as wanted`() throws {
+    @Test func `the data encoding decides the text of data`() throws {
         func spelt(_ encoding: URLEncodedFormEncoder.DataEncoding) throws -> String {
             try form(["d": Data([1, 255])], URLEncodedFormEncoder(dataEncoding: encoding))
         }
@@ -31,7 +31,7 @@ import Testing
         #expect(try spelt(.custom { "\($0.count)" }) == "d=2")
     }
 
-    @Test func `dates are spelt as wanted`() throws {
+    @Test func `the date encoding decides the text of dates`() throws {
         let date = Date(timeIntervalSinceReferenceDate: 123)
         func spelt(_ encoding: URLEncodedFormEncoder.DateEncoding) throws -> String {
             try form(["d": date], URLEncodedFormEncoder(dateEncoding: encoding))
@@ -51,7 +51,9 @@ import Testing
         ("URL", "url", "url"), ("myURL", "my_url", "my-url"), ("URLMine", "url_mine", "url-mine"),
         ("one2Two", "one2_two", "one2-two"), ("", "", ""),
     ])
-    func `camel case is taken apart`(key: String, snake: String, kebab: String) throws {
+    func `camel case is converted to snake case and kebab case`(
+        key: String, snake: String, kebab: String
+    ) throws {
         #expect(
             try form([key: 1], URLEncodedFormEncoder(keyEncoding: .convertToSnakeCase))
                 == "\(snake)=1")
@@ -60,7 +62,7 @@ import Testing
                 == "\(kebab)=1")
     }
 
-    @Test func `keys are changed as wanted, those of members too`() throws {
+    @Test func `the key encoding applies to keys at every level`() throws {
         func spelt(_ encoding: URLEncodedFormEncoder.KeyEncoding) throws -> String {
             try form(
                 ["oneTwo": ["threeFour": "valueOf"]],
@@ -74,7 +76,7 @@ import Testing
         #expect(try spelt(.custom { "x" + $0 }) == "xoneTwo.xthreeFour=valueOf")
     }
 
-    @Test func `key paths are joined as wanted`() throws {
+    @Test func `the key path encoding decides how keys are joined`() throws {
         func spelt(_ encoding: URLEncodedFormEncoder.KeyPathEncoding) throws -> String {
             try form(["a": ["b": ["c": 1]]], URLEncodedFormEncoder(keyPathEncoding: encoding))
         }
@@ -83,7 +85,7 @@ import Testing
         #expect(try spelt(.init { "-\($0)" }) == "a-b-c=1")
     }
 
-    @Test func `nil is spelt as wanted, for every type of member`() throws {
+    @Test func `the nil encoding applies to members of every type`() throws {
         func spelt(_ encoding: URLEncodedFormEncoder.NilEncoding) throws -> String {
             try form(Optionals(), URLEncodedFormEncoder(nilEncoding: encoding))
         }
@@ -120,19 +122,19 @@ import Testing
             try form(Optionals(), URLEncodedFormEncoder(nilEncoding: .intentionalOnly)) == "z=1")
     }
 
-    @Test func `an element left out takes no index`() throws {
+    @Test func `an omitted element has no index`() throws {
         let encoder = URLEncodedFormEncoder(arrayEncoding: .indexInBrackets)
         #expect(try form(["k": [nil, 5]], encoder) == "k%5B0%5D=5")
     }
 
-    @Test func `spaces are spelt as wanted, a plus stays itself`() throws {
+    @Test func `the space encoding decides the text of spaces, and a plus is escaped`() throws {
         #expect(try form(["a b": "c +d"], URLEncodedFormEncoder()) == "a%20b=c%20%2Bd")
         #expect(
             try form(["a b": "c +d"], URLEncodedFormEncoder(spaceEncoding: .plusReplaced))
                 == "a+b=c+%2Bd")
     }
 
-    @Test func `more or fewer characters can be allowed`() throws {
+    @Test func `the set of allowed characters can be changed`() throws {
         var allowed = AllowedCharacters.urlQueryComponentAllowed
         allowed.insert(charactersIn: "[]é")
         allowed.remove(charactersIn: "/")

@@ -32,13 +32,13 @@ import Testing
         }
     }
 
-    @Test func `no parameters change nothing, none at all not even the type`() throws {
+    @Test func `without parameters the request is unchanged`() throws {
         let request = HTTPRequest(url: URL(string: "http://example.test/?a=1"), method: .post)
         #expect(try URLEncoding.default.encode(request, with: nil) == request)
         #expect(try query([:], to: "http://example.test/?a=1") == "http://example.test/?a=1")
     }
 
-    @Test func `empty parameters still make a body, empty, with its type`() throws {
+    @Test func `empty parameters set an empty body and the Content-Type`() throws {
         let request = HTTPRequest(url: URL(string: "http://example.test/"), method: .post)
         let encoded = try URLEncoding.default.encode(request, with: [:])
         #expect(encoded.httpBody == Data())
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPMethod.get, .head, .delete])
-    func `these methods carry parameters in the query`(method: HTTPMethod) throws {
+    func `GET, HEAD and DELETE have parameters in the query`(method: HTTPMethod) throws {
         let request = HTTPRequest(url: URL(string: "http://example.test/"), method: method)
         let encoded = try URLEncoding.default.encode(request, with: ["a": "b"])
         #expect(encoded.url?.absoluteString == "http://example.test/?a=b")
@@ -56,11 +56,11 @@ import Testing
     }
 
     @Test(arguments: [HTTPMethod.post, .put, .patch, .options, HTTPMethod(rawValue: "get")])
-    func `other methods carry them in the body`(method: HTTPMethod) throws {
+    func `other methods have parameters in the body`(method: HTTPMethod) throws {
         #expect(try body(["a": "b"], method: method) == "a=b")
     }
 
-    @Test func `the destination can be named`() throws {
+    @Test func `the destination of parameters can be set`() throws {
         #expect(try body(["a": "b"], .httpBody, method: .get) == "a=b")
         let post = HTTPRequest(url: URL(string: "http://example.test/"), method: .post)
         let encoded = try URLEncoding.queryString.encode(post, with: ["a": "b"])
@@ -68,7 +68,7 @@ import Testing
         #expect(encoded.body.isNone)
     }
 
-    @Test func `a type that is there stays`() throws {
+    @Test func `an existing Content-Type is kept`() throws {
         let request = HTTPRequest(
             url: URL(string: "http://example.test/"), method: .post,
             headers: ["content-type": "text/x-mine"])
@@ -84,7 +84,7 @@ import Testing
         ("http://example.test/?x&", "http://example.test/?x&a=b"),
         ("http://example.test/p#frag?ment", "http://example.test/p?a=b#frag?ment"),
     ])
-    func `pairs go behind the query that is there`(before: String, after: String) throws {
+    func `pairs are appended to an existing query`(before: String, after: String) throws {
         #expect(try query(["a": "b"], to: before) == after)
     }
 
@@ -97,7 +97,7 @@ import Testing
                 == "a%5Bc%5D%5By%5D=x&a%5Bz%5D=1&b%5B%5D=3&b%5B%5D=1&b%5B%5D=2")
     }
 
-    @Test func `arrays are spelt as wanted`() throws {
+    @Test func `the array encoding decides the keys of elements`() throws {
         let parameters: Parameters = ["k": ["a", 1] as [any Any & Sendable]]
         func spelt(_ encoding: URLEncoding.ArrayEncoding) throws -> String? {
             try body(parameters, URLEncoding(arrayEncoding: encoding))
@@ -108,7 +108,7 @@ import Testing
         #expect(try spelt(.custom { key, index in "\(key).\(index + 1)" }) == "k.1=a&k.2=1")
     }
 
-    @Test func `truth values are spelt as wanted, numbers stay numbers`() throws {
+    @Test func `the bool encoding applies to booleans, but not to numbers`() throws {
         let parameters: Parameters = ["t": true, "f": false, "one": 1, "half": 0.5]
         #expect(try body(parameters) == "f=0&half=0.5&one=1&t=1")
         #expect(
@@ -116,14 +116,14 @@ import Testing
                 == "f=false&half=0.5&one=1&t=true")
     }
 
-    @Test func `an optional is what it holds, and nothing when nil`() throws {
+    @Test func `an optional is encoded as its value, and nil is omitted`() throws {
         let parameters: Parameters = ["some": Int?.some(3), "none": Int?.none, "z": "z"]
         #expect(try body(parameters) == "some=3&z=z")
         #expect(
             try body(["n": ["a": Bool?.some(true), "b": nil] as [String: Bool?]]) == "n%5Ba%5D=1")
     }
 
-    @Test func `only unreserved characters, slash and question mark stay`() {
+    @Test func `only unreserved characters, slash and question mark are not escaped`() {
         let encoding = URLEncoding.default
         #expect(encoding.escape("AZaz09-._~/?") == "AZaz09-._~/?")
         #expect(
@@ -136,12 +136,12 @@ import Testing
         #expect(encoding.escape("") == "")
     }
 
-    @Test func `the parts of a query can be asked for`() {
+    @Test func `queryComponents returns the escaped pairs of a value`() {
         let parts = URLEncoding.default.queryComponents(fromKey: "a b", value: [1, 2])
         #expect(parts.map { "\($0.0) \($0.1)" } == ["a%20b%5B%5D 1", "a%20b%5B%5D 2"])
     }
 
-    @Test func `what cannot be made a request fails as itself`() {
+    @Test func `the error of a convertible is thrown`() {
         #expect(throws: SessionError.self) {
             try URLEncoding.default.encode(BrokenRequest(), with: ["a": 1])
         }

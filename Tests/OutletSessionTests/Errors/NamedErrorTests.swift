@@ -13,7 +13,7 @@ import Testing
     private let lost = TransferError(
         code: .networkConnectionLost, host: "h.test", reason: "lost", advice: "try again")
 
-    @Test func `a transfer's error names method and address, secrets left out`() async throws {
+    @Test func `a transfer's error names method and URL without secrets`() async throws {
         let session = Session(transport: StubTransport(answers: [.failure(lost)]))
         let response = await session.request(address, method: .put).serializingData().response
         withExtendedLifetime(session) {}
@@ -27,7 +27,7 @@ import Testing
         #expect(response.debugDescription.contains("[Result]: failure(PUT \(shown): lost"))
     }
 
-    @Test func `after a redirect it names the hop that failed`() async throws {
+    @Test func `after a redirect the error names the hop that failed`() async throws {
         let hops = StubTransport(answers: [.redirect(to: "/b?sig=1"), .failure(lost)])
         let session = Session(transport: hops)
         let response = await session.request(address).serializingData().response
@@ -40,7 +40,7 @@ import Testing
         )
     }
 
-    @Test func `a redirect that cannot be followed names the request that was answered`()
+    @Test func `the error for a refused redirect names the request that was redirected`()
         async throws
     {
         for location in ["ftp://h.test/", "http://"] {
@@ -60,8 +60,7 @@ import Testing
         #expect("\(String(describing: response.error))".contains("/again?pwd=•••: gave up after 1"))
     }
 
-    @Test func `what a validator or a serializer refuses is printed with the request`() async throws
-    {
+    @Test func `a validation or serialization failure is printed with the request`() async throws {
         let stub = StubTransport { _ in .text("no JSON", statusCode: 404) }
         let session = Session(transport: stub)
         let refused = await session.request(address, method: .put).validate().serializingData()
@@ -81,12 +80,12 @@ import Testing
         withExtendedLifetime(failing) {}
     }
 
-    @Test func `without a request it names the host`() {
+    @Test func `without a request the error names the host`() {
         #expect(lost.description == "h.test: lost (try again)")
         #expect(TransferError.cancelled.description == "the transfer was cancelled")
     }
 
-    @Test func `what is no address is named without its password`() async {
+    @Test func `the error for an invalid URL hides its password`() async {
         let session = Session(transport: StubTransport(answers: []))
         let response = await session.request("http://u:pw@[/?token=x").serializingData().response
         withExtendedLifetime(session) {}

@@ -71,14 +71,14 @@ private final class Object: Error {}
         ]
     }
 
-    @Test func `an error equals itself alone`() {
+    @Test func `an error is equal only to the same error`() {
         // `all` makes new values at each call, so that identity cannot make them equal.
         for (index, error) in all.enumerated() {
             #expect(all.firstIndex(of: error) == index && all.lastIndex(of: error) == index)
         }
     }
 
-    @Test func `what cannot be compared is equal to nothing, but an object to itself`() {
+    @Test func `underlying errors that are not Equatable are compared by identity`() {
         #expect(
             SessionError.sessionTaskFailed(error: Said(text: "a"))
                 != .sessionTaskFailed(error: Said(text: "a")))
@@ -89,7 +89,7 @@ private final class Object: Error {}
             SessionError.sessionTaskFailed(error: object) != .sessionTaskFailed(error: Object()))
     }
 
-    @Test func `errors about a file say which, also from inside another`() {
+    @Test func `an error about a file has its URL, also if it is nested`() {
         let inner = SessionError.multipartEncodingFailed(reason: .bodyPartURLInvalid(url: url))
         #expect(inner.url == url)
         #expect(SessionError.createUploadableFailed(error: inner).url == url)
