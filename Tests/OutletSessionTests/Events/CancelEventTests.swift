@@ -57,13 +57,13 @@ import Testing
         return Array(events[cancel...])
     }
 
-    @Test func `before the start`() async throws {
+    @Test func `events of a cancel before the start`() async throws {
         let request = session(.text("x")).request(address, shouldAutomaticallyResume: false)
             .response { ended.record($0.error) }
         #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 
-    @Test func `while an adapter thinks`() async throws {
+    @Test func `events of a cancel during an adapter call`() async throws {
         let mute = Mute(adapts: true)
         let request = session(.text("x")).request(address, interceptor: mute)
             .response { ended.record($0.error) }
@@ -71,7 +71,7 @@ import Testing
         #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 
-    @Test func `while the transfer runs`() async throws {
+    @Test func `events of a cancel during the transfer`() async throws {
         let request = session(.silence).request(address).response { ended.record($0.error) }
         while request.task == nil, !Task.isCancelled { await Task.yield() }
         #expect(
@@ -82,7 +82,7 @@ import Testing
         #expect(request.metrics != nil)
     }
 
-    @Test func `while the transfer is suspended`() async throws {
+    @Test func `events of a cancel of a suspended transfer`() async throws {
         let request = session(.silence).request(address).response { ended.record($0.error) }
         while request.task == nil, !Task.isCancelled { await Task.yield() }
         request.suspend()
@@ -93,7 +93,7 @@ import Testing
             ])
     }
 
-    @Test func `between two hops`() async throws {
+    @Test func `events of a cancel between two hops`() async throws {
         let mute = MuteRedirector()
         let request = session(.redirect(to: "/next")).request(address).redirect(using: mute)
             .response { ended.record($0.error) }
@@ -105,7 +105,7 @@ import Testing
             ])
     }
 
-    @Test func `while a retrier thinks`() async throws {
+    @Test func `events of a cancel during a retrier call`() async throws {
         let mute = Mute()
         let request = session(.status(500)).request(address, interceptor: mute).validate()
             .response { ended.record($0.error) }
@@ -117,7 +117,7 @@ import Testing
             events.suffix(4) == ["didCompleteTask", "didCancel", "didFinish", "didParseResponse"])
     }
 
-    @Test func `during a retry's delay`() async throws {
+    @Test func `events of a cancel during the delay of a retry`() async throws {
         let delayed = Recorder<Int>()
         let retrier = Retrier { request, _, _, done in
             done(.retryWithDelay(3600))
@@ -129,7 +129,8 @@ import Testing
         #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 
-    @Test func `while a retrier thinks about a serializer's failure`() async throws {
+    @Test func `events of a cancel during a retrier call for a serialization failure`() async throws
+    {
         let mute = Mute()
         let request = session(.text("not JSON")).request(address, interceptor: mute)
             .responseDecodable(of: Int.self) { ended.record($0.error) }
@@ -137,7 +138,7 @@ import Testing
         #expect(try await end(request) == ["didCancel"])
     }
 
-    @Test func `after the end`() async throws {
+    @Test func `a cancel after the end has no events`() async throws {
         let request = session(.text("x")).request(address)
         _ = await request.serializingUnserialized().response
         let events = try await recorder.requestEvents()
@@ -146,7 +147,8 @@ import Testing
         #expect(request.isFinished)
     }
 
-    @Test func `many cancels at once report one cancel and one end for each request`() async throws
+    @Test func `many concurrent cancels report at most one cancel and one end for each request`()
+        async throws
     {
         let session = session(.text("x"))
         let count = 200

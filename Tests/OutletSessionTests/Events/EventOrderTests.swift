@@ -54,7 +54,7 @@ private final class InstantTransport: Transport {
         return session
     }
 
-    @Test func `a request tells its life in order`() async throws {
+    @Test func `a request reports its events in order`() async throws {
         let request = session(.text("x")).request(address).validate()
         _ = await request.serializingString().response
         #expect(
@@ -65,7 +65,7 @@ private final class InstantTransport: Transport {
             ])
     }
 
-    @Test func `an adapted request tells so between its two forms`() async throws {
+    @Test func `didAdaptInitialRequest is reported between the two requests`() async throws {
         let session = session(
             .text("x"), interceptor: Adapter { request, _, done in done(.success(request)) })
         _ = await session.request(address).serializingUnserialized().response
@@ -77,7 +77,9 @@ private final class InstantTransport: Transport {
             ])
     }
 
-    @Test func `a handler that comes after the end is reported, and no second end`() async throws {
+    @Test func `a handler added after the end reports didParseResponse without a second didFinish`()
+        async throws
+    {
         let request = session(.text("x")).request(address)
         _ = await request.serializingString().response
         let events = try await recorder.requestEvents()
@@ -86,7 +88,7 @@ private final class InstantTransport: Transport {
         #expect(try await recorder.requestEvents() == events + ["didParseResponse"])
     }
 
-    @Test func `a retry for a serializer's sake tells a second end`() async throws {
+    @Test func `a retry after a serialization failure reports a second didFinish`() async throws {
         let session = session(
             .text("not JSON"), .text("1"),
             interceptor: Retrier { _, _, _, done in done(.retry) })
@@ -101,7 +103,8 @@ private final class InstantTransport: Transport {
         #expect(events == ["didResume"] + attempt + ["isRetrying"] + attempt)
     }
 
-    @Test func `what cannot be made or adapted is reported, without a transfer`() async throws {
+    @Test func `a failed creation or adaptation is reported without transfer events`() async throws
+    {
         _ = await session().request("", requestModifier: { _ in throw Refused() })
             .serializingUnserialized().response
         #expect(
@@ -117,7 +120,7 @@ private final class InstantTransport: Transport {
             ])
     }
 
-    @Test func `a retry tells the attempt over and over`() async throws {
+    @Test func `a retry reports all events of the attempt again`() async throws {
         let session = session(
             .status(503), .text("x"), interceptor: RetryPolicy(exponentialBackoffScale: 0))
         _ = await session.request(address).validate(statusCode: [200])
@@ -132,7 +135,7 @@ private final class InstantTransport: Transport {
                 + ["didFinish", "didParseResponse"])
     }
 
-    @Test func `a redirect belongs to its attempt's one task`() async throws {
+    @Test func `a redirect is reported within the same task`() async throws {
         _ = await session(.redirect(to: "/next"), .text("x")).request(address)
             .serializingUnserialized().response
         #expect(
@@ -153,7 +156,9 @@ private final class InstantTransport: Transport {
             ])
     }
 
-    @Test func `a transport that is faster than its caller upsets no order`() async throws {
+    @Test func `a transport that completes inside start does not change the order of events`()
+        async throws
+    {
         let session = Session(transport: InstantTransport(), eventMonitors: [recorder])
         for _ in 0..<50 {
             _ = await session.request(address).serializingUnserialized().response
@@ -186,7 +191,7 @@ private final class InstantTransport: Transport {
             ])
     }
 
-    @Test func `transfers tell what the transport says, in its order`() async throws {
+    @Test func `transfer events are reported in the order of the transport`() async throws {
         let challenge: HTTPHeaders = [
             "WWW-Authenticate": #"Basic realm="a, b", Digest realm="c", nonce="n", Negotiate"#
         ]
@@ -207,7 +212,7 @@ private final class InstantTransport: Transport {
     }
 
     @Test(arguments: [true, false])
-    func `a redirect's head is reported where it is the response, once`(isAsked: Bool) async throws
+    func `the head of a redirect that is not followed is reported once`(isAsked: Bool) async throws
     {
         let session = session(.redirect(to: "/next"), .text("x"))
         let handler: Redirector = isAsked ? .modify { _, _, _ in nil } : .doNotFollow
@@ -218,7 +223,7 @@ private final class InstantTransport: Transport {
             recorder.ofTransfers.values.count(where: { $0 == "taskDidReceiveResponse" }) == 1)
     }
 
-    @Test func `a download's end is reported once its file is in its place`() async throws {
+    @Test func `the end of a download is reported after its file was moved`() async throws {
         let order = Recorder<String>()
         let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "order"))
         monitor.downloadTaskDidFinishDownloadingToURL = { _, _, _ in order.record("finished to") }
@@ -251,7 +256,7 @@ private final class InstantTransport: Transport {
             ])
     }
 
-    @Test func `what is cancelled before it is made is not made any more`() async throws {
+    @Test func `a request cancelled before its creation is not created`() async throws {
         let root = DispatchQueue(label: "root")
         let session = Session(
             transport: StubTransport { _ in .text("x") }, rootQueue: root,
@@ -265,7 +270,7 @@ private final class InstantTransport: Transport {
         #expect(request.requests.isEmpty && request.error?.isExplicitlyCancelledError == true)
     }
 
-    @Test func `a request's own monitor is called after the session's, for this request alone`()
+    @Test func `a request's own monitor gets only the events of this request`()
         async throws
     {
         let own = EventRecorder()
@@ -281,7 +286,7 @@ private final class InstantTransport: Transport {
         #expect(request.eventMonitor != nil)
     }
 
-    @Test func `a monitor of a request alone is enough`() async throws {
+    @Test func `a request's monitor works without a session monitor`() async throws {
         let own = EventRecorder()
         let session = Session(transport: StubTransport { _ in .text("x") })
         let request = session.request(address).eventMonitor(own)
@@ -294,7 +299,7 @@ private final class InstantTransport: Transport {
     enum EarlyFailure: CaseIterable { case making, adapting, uploading }
 
     @Test(arguments: EarlyFailure.allCases)
-    func `an early failure is the request's error before it is reported`(
+    func `an early failure is set as the request's error before it is reported`(
         failure: EarlyFailure
     ) async throws {
         let untold = Recorder<Bool>()

@@ -84,7 +84,7 @@ private final class AsyncTokens: Authenticator {
 @Suite struct AuthenticationInterceptorTests {
     let address = "http://example.test/private"
 
-    @Test func `a valid credential is put on the request`() async {
+    @Test func `a valid credential is applied to the request`() async {
         let tokens = Tokens()
         let interceptor = AuthenticationInterceptor(
             authenticator: tokens, credential: Token(value: 1))
@@ -106,7 +106,7 @@ private final class AsyncTokens: Authenticator {
     }
 
     @Test(arguments: [true, false])
-    func `many refusals at once lead to one refresh, and each request ends once`(
+    func `many concurrent refusals cause one refresh, and each request ends once`(
         isProactive: Bool
     ) async throws {
         let queue = DispatchQueue(label: "answers")
@@ -150,7 +150,9 @@ private final class AsyncTokens: Authenticator {
         #expect(tokens.refreshes.load(ordering: .relaxed) == 1)
     }
 
-    @Test func `a refresh that fails fails all who wait, and is not tried for each`() async throws {
+    @Test func `a failed refresh fails all waiting requests and is not repeated for each`()
+        async throws
+    {
         let tokens = Tokens(answer: nil)
         tokens.valid.store(2, ordering: .relaxed)
         let interceptor = AuthenticationInterceptor(
@@ -169,7 +171,7 @@ private final class AsyncTokens: Authenticator {
         #expect(tokens.refreshes.load(ordering: .relaxed) == 1)
     }
 
-    @Test func `a refresh that never ends is named, and the next request may begin another`()
+    @Test func `a refresh that never completes times out, and later requests can succeed`()
         async throws
     {
         let tokens = Tokens(answer: nil)
@@ -188,7 +190,9 @@ private final class AsyncTokens: Authenticator {
                 == "welcome")
     }
 
-    @Test func `a server that refuses every credential meets the window's limit`() async {
+    @Test func `a server that refuses every credential causes refreshes only up to the limit`()
+        async
+    {
         let tokens = Tokens()
         let interceptor = AuthenticationInterceptor(
             authenticator: tokens, credential: Token(value: 1),
@@ -226,7 +230,7 @@ private final class AsyncTokens: Authenticator {
         #expect(tokens.refreshes.load(ordering: .relaxed) == 2)
     }
 
-    @Test func `other failures are left to other retriers`() async {
+    @Test func `the interceptor does not handle other failures`() async {
         let tokens = Tokens()
         let interceptor = AuthenticationInterceptor(
             authenticator: tokens, credential: Token(value: 1))
@@ -238,7 +242,7 @@ private final class AsyncTokens: Authenticator {
         #expect(tokens.refreshes.load(ordering: .relaxed) == 0)
     }
 
-    @Test func `the async form of refresh is enough`() async {
+    @Test func `an authenticator can implement only the async refresh`() async {
         let transport = StubTransport { job in
             job.request.headers["Authorization"] == "Bearer 2" ? .text("welcome") : .status(401)
         }
@@ -250,7 +254,9 @@ private final class AsyncTokens: Authenticator {
         #expect(response.value == "welcome")
     }
 
-    @Test func `cancelling who began a refresh harms nobody else`() async throws {
+    @Test func `cancelling the request that began a refresh does not cancel the refresh`()
+        async throws
+    {
         let tokens = Tokens(answer: nil)
         tokens.valid.store(2, ordering: .relaxed)
         let interceptor = AuthenticationInterceptor(
@@ -269,7 +275,7 @@ private final class AsyncTokens: Authenticator {
         #expect(cancelled.values.count == 1)
     }
 
-    @Test func `a request that was refused with an older credential is sent again unrefreshed`()
+    @Test func `a request refused with an older credential is retried without a refresh`()
         async throws
     {
         let tokens = Tokens()

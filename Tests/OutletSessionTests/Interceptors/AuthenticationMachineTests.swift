@@ -24,7 +24,7 @@ private struct Failure: Error {}
         return refresh
     }
 
-    @Test func `of many refused requests the first begins the refresh, all wait`() throws {
+    @Test func `the first refused request begins the refresh, and all others wait for it`() throws {
         var machine = machine()
         let first = refresh(machine.retry("a", seen: 0, now: 0))
         let second = machine.retry("b", seen: 0, now: 0)
@@ -52,7 +52,7 @@ private struct Failure: Error {}
         }
     }
 
-    @Test func `a request that saw an older credential is tried again without a refresh`() {
+    @Test func `a request with an older credential is retried without a refresh`() {
         var machine = machine()
         _ = machine.set(2)
         guard case .retry = machine.retry("a", seen: 0, now: 0) else {
@@ -65,7 +65,7 @@ private struct Failure: Error {}
         }
     }
 
-    @Test func `after a failure retries fail until a request is applied again`() throws {
+    @Test func `after a failed refresh retries fail until a credential is applied again`() throws {
         var machine = machine()
         let action = machine.retry("a", seen: 0, now: 0)
         let begun = try #require(refresh(action))
@@ -81,7 +81,7 @@ private struct Failure: Error {}
         #expect(refresh(again) != nil)
     }
 
-    @Test func `a credential from outside voids the refresh under way`() throws {
+    @Test func `setting a credential invalidates the running refresh`() throws {
         var machine = machine()
         let action = machine.retry("a", seen: 0, now: 0)
         let begun = try #require(refresh(action))
@@ -93,7 +93,7 @@ private struct Failure: Error {}
     }
 
     @Test(arguments: [true, false])
-    func `a late result of an older refresh changes nothing about the newer one`(
+    func `a late result of an older refresh does not change the newer one`(
         isSuccess: Bool
     ) throws {
         var machine = machine()
@@ -118,7 +118,9 @@ private struct Failure: Error {}
         #expect(later == nil && machine.credential == 3)
     }
 
-    @Test func `a waiter of a proactive refresh keeps waiting when an older one answers`() throws {
+    @Test func `a request waiting for a proactive refresh ignores the result of an older one`()
+        throws
+    {
         var machine = machine()
         let first = machine.adapt("a", seen: 0, requiresRefresh: true, now: 0)
         let older = try #require(refresh(first))
@@ -132,7 +134,9 @@ private struct Failure: Error {}
         #expect(machine.credential == 3)
     }
 
-    @Test func `one refresh too many fails all who wait, and the window forgets`() throws {
+    @Test func `a refresh above the limit fails all waiting requests, and the window expires`()
+        throws
+    {
         var machine = machine(attempts: 2)
         for version in 0..<2 {
             let action = machine.retry("a", seen: UInt64(version), now: Double(version))
@@ -151,7 +155,7 @@ private struct Failure: Error {}
         #expect(machine.refreshTimes == [31.5])
     }
 
-    @Test func `whatever happens in whatever order, every waiter is settled once`() {
+    @Test func `every waiting request is settled once in any order of events`() {
         for seed in 0..<300 as Range<UInt64> {
             var random = Steps(state: seed)
             var machine = machine(attempts: seed.isMultiple(of: 2) ? 3 : nil)

@@ -35,7 +35,7 @@ import Testing
         return (response, transport)
     }
 
-    @Test func `adapters come before interceptors, and the first failure stops`() async {
+    @Test func `adapters run before interceptors, and the first failure ends the list`() async {
         let list = Interceptor(
             adapters: [adapter("a")],
             interceptors: [
@@ -49,13 +49,13 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `what one adapter has changed the next one sees`() async {
+    @Test func `each adapter gets the request changed by the previous one`() async {
         let (_, transport) = await send(
             .interceptor(adapters: [adapter("a"), .adapter { $2(.success($0)) }, adapter("b")]))
         #expect(transport.requests.first?.headers.values(for: "X-Order") == ["a", "b"])
     }
 
-    @Test func `retriers are asked until one has a word of its own`() async {
+    @Test func `retriers are called until one decides`() async {
         let (response, transport) = await send(
             .interceptor(retriers: [
                 retrier("a", .doNotRetry), retrier("b", .doNotRetryWithError(Refused())),
@@ -66,7 +66,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `two closures are an interceptor`() async {
+    @Test func `an interceptor can be made from two closures`() async {
         let asked = asked
         let (_, transport) = await send(
             Interceptor(

@@ -50,7 +50,9 @@ private struct MuteRedirector: RedirectHandler {
         return configuration
     }
 
-    @Test func `an adapter that never answers is named, and its late answer is dropped`() async {
+    @Test func `an adapter that never completes times out by name, and its late result is ignored`()
+        async
+    {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(
             transport: transport, configuration: configuration(timeout: 0.05),
@@ -71,7 +73,7 @@ private struct MuteRedirector: RedirectHandler {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a retrier that never answers is named beside the original error`() async {
+    @Test func `a retrier that never completes times out, and the original error is kept`() async {
         let session = Session(
             transport: StubTransport { _ in .status(500) },
             configuration: configuration(timeout: 0.05))
@@ -86,7 +88,7 @@ private struct MuteRedirector: RedirectHandler {
         #expect((original as? SessionError)?.responseCode == 500)
     }
 
-    @Test func `a retrier that never answers about a serializer's failure holds up nobody`() async {
+    @Test func `a retrier that never completes for a serialization failure times out`() async {
         let session = Session(
             transport: StubTransport { _ in .text("not JSON") },
             configuration: configuration(timeout: 0.05))
@@ -96,15 +98,14 @@ private struct MuteRedirector: RedirectHandler {
         #expect(response.error?.underlyingError is InterceptorTimeoutError)
     }
 
-    @Test func `an interceptor's own limit goes before the session's`() async {
+    @Test func `an interceptor's own timeout overrides the session's`() async {
         let session = Session(transport: StubTransport { _ in .text("x") })
         let request = session.request(address, interceptor: Mute(answerTimeout: 0.05))
         let response = await request.serializingData().response
         #expect((response.error?.underlyingError as? InterceptorTimeoutError)?.timeout == 0.05)
     }
 
-    @Test func `a cancel ends the wait for a retrier that was asked by a serializer`() async throws
-    {
+    @Test func `a cancel ends the wait for a retrier of a serialization failure`() async throws {
         let transport = StubTransport { _ in .text("not JSON") }
         let mute = Mute(adapts: false)
         let session = Session(transport: transport)
@@ -121,7 +122,7 @@ private struct MuteRedirector: RedirectHandler {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `invalidation ends the wait for a retrier that was asked by a serializer`()
+    @Test func `invalidation ends the wait for a retrier of a serialization failure`()
         async throws
     {
         let mute = Mute(adapts: false)
@@ -135,7 +136,8 @@ private struct MuteRedirector: RedirectHandler {
         #expect(errors.first??.isSessionInvalidatedError == true)
     }
 
-    @Test func `a cancel ends a retry's delay at once, and lets the request go`() async throws {
+    @Test func `a cancel ends the delay of a retry at once and releases the request`() async throws
+    {
         let asked = Recorder<Int>()
         let session = Session(
             transport: StubTransport { _ in .status(503) },
@@ -155,7 +157,7 @@ private struct MuteRedirector: RedirectHandler {
         #expect(request == nil)
     }
 
-    @Test func `a redirect handler that never answers is named`() async {
+    @Test func `a redirect handler that never completes times out by name`() async {
         let session = Session(
             transport: StubTransport { _ in .redirect(to: "/next") },
             configuration: configuration(timeout: 0.05))
@@ -178,7 +180,7 @@ private struct MuteRedirector: RedirectHandler {
         #expect(errors.first??.isExplicitlyCancelledError == true)
     }
 
-    @Test func `many late answers, cancels and deadlines complete each request once`()
+    @Test func `each request completes once with many late results, cancels and timeouts`()
         async throws
     {
         let transport = StubTransport { _ in .text("not JSON") }

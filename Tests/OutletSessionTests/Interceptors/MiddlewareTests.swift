@@ -15,7 +15,9 @@ import Testing
         Session(transport: transport, middleware: middleware)
     }
 
-    @Test func `the first is the outermost, for the request and for the response`() async throws {
+    @Test func `the first middleware is the outermost, for the request and the response`()
+        async throws
+    {
         let transport = StubTransport(answers: [.text("x")])
         let session = session(transport, Named("a"), Named("b"))
         let response = await session.request(address).serializingString().response
@@ -25,7 +27,7 @@ import Testing
         #expect(response.request?.context.id != nil)
     }
 
-    @Test func `a signer learns the time from a refusal, and signs once more`() async throws {
+    @Test func `a middleware can sign and send the request again after a 401`() async throws {
         let transport = StubTransport { job in
             job.request.headers["X-Signed-At"] == "server's"
                 ? .text("welcome") : .status(401, headers: ["X-Time": "server's"])
@@ -37,7 +39,7 @@ import Testing
         #expect(request.retryCount == 0)
     }
 
-    @Test func `it runs once for all attempts of a call`() async throws {
+    @Test func `a middleware runs once for all attempts of a call`() async throws {
         let transport = StubTransport(answers: [.status(503), .status(503), .text("x")])
         let named = Named("a")
         let session = Session(
@@ -50,7 +52,7 @@ import Testing
             transport.requests.map { $0.headers.values(for: "X-Order") } == [["a"], ["a"], ["a"]])
     }
 
-    @Test func `an answer of its own needs no network`() async throws {
+    @Test func `a middleware can return a response without the network`() async throws {
         let transport = StubTransport(answers: [])
         let session = session(transport, Answering())
         #expect(try await session.request(address).serializingString().value == "answered")
@@ -66,7 +68,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `what it throws before the request is a failed adaptation`() async {
+    @Test func `an error thrown before next is an adaptation error`() async {
         let transport = StubTransport(answers: [])
         let session = session(transport, Throwing(beforeNext: true))
         let error = await session.request(address).serializingData().response.error
@@ -74,7 +76,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `what it throws behind the response is a refusal of it`() async {
+    @Test func `an error thrown after next is a validation error`() async {
         let session = session(StubTransport(answers: [.text("x")]), Throwing(beforeNext: false))
         let response = await session.request(address).serializingData().response
         #expect(response.error?.isResponseValidationError == true)
@@ -82,7 +84,9 @@ import Testing
         #expect(response.response?.statusCode == 200)
     }
 
-    @Test func `a transfer that fails is thrown, and may be made good`() async throws {
+    @Test func `next throws a failed transfer, and a middleware may return a response instead`()
+        async throws
+    {
         let broken = TransferError(code: .cannotConnectToHost, reason: "refused")
         let failing = session(StubTransport(answers: [.failure(broken)]), Named("a"))
         let response = await failing.request(address).serializingData().response
@@ -91,7 +95,7 @@ import Testing
         #expect(try await mended.request(address).serializingString().value == "mended")
     }
 
-    @Test func `a validator's verdict is seen, and may be lifted`() async throws {
+    @Test func `a middleware gets a validation failure and may remove it`() async throws {
         let seen = Recorder<Bool>()
         let session = session(
             StubTransport { _ in .text("x", statusCode: 404) },
@@ -100,7 +104,7 @@ import Testing
         #expect(text == "x" && seen.values == [true])
     }
 
-    @Test func `a cancel while it waits by itself ends the call at once`() async throws {
+    @Test func `a cancel while a middleware waits ends the call at once`() async throws {
         let hanging = Hanging()
         let session = session(StubTransport(answers: []), hanging)
         let ends = Recorder<SessionError?>()
@@ -112,7 +116,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a cancel of the transfer reaches it as what next throws`() async throws {
+    @Test func `next throws if the request is cancelled`() async throws {
         let gate = StubGate()
         let named = Named("a")
         let session = session(
@@ -126,7 +130,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a session that goes away ends the calls that it surrounds`() async throws {
+    @Test func `a released session ends its middleware`() async throws {
         let hanging = Hanging()
         let ends = Recorder<SessionError?>()
         do {
@@ -142,7 +146,7 @@ import Testing
         #expect(try await hanging.ended.values(1) == ["cancelled"])
     }
 
-    @Test func `two calls of next at a time are refused`() async throws {
+    @Test func `two concurrent calls of next are refused`() async throws {
         let gate = StubGate()
         let twice = Twice(gate)
         let session = session(
@@ -153,7 +157,7 @@ import Testing
         #expect(twice.refusals.values.first?.contains("next") == true)
     }
 
-    @Test func `the body of a stream is collected for one that needs it`() async throws {
+    @Test func `the body of a stream is collected for a middleware that needs it`() async throws {
         let transport = StubTransport { _ in .text("abcdefgh").chunked(into: 2, 3) }
         let pieces = Recorder<String>()
         let heads = Recorder<Int>()
@@ -169,7 +173,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `streams stay streams for one that does not`() async throws {
+    @Test func `the body of a stream is not collected for other middleware`() async throws {
         let transport = StubTransport { _ in .text("abcdefgh").chunked(into: 2, 3) }
         let pieces = Recorder<String>()
         let session = session(transport, Named("!"))
@@ -181,7 +185,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `downloads and WebSockets pass it`() async throws {
+    @Test func `middleware runs for downloads and WebSockets`() async throws {
         let directory = try TemporaryDirectory()
         let named = Named("a")
         let session = session(
@@ -203,7 +207,7 @@ import Testing
         #expect(named.calls.values.count == 2)
     }
 
-    @Test func `the transfer it asks for waits while the request is suspended`() async throws {
+    @Test func `next does not start a transfer while the request is suspended`() async throws {
         let transport = StubTransport(answers: [.text("x")])
         let hanging = Hanging(forEver: false)
         let session = session(transport, hanging)

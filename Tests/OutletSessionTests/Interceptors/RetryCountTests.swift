@@ -16,7 +16,7 @@ import Testing
         Session(transport: StubTransport(answers: answers))
     }
 
-    @Test func `an adapter that fails once and then works is retried once`() async {
+    @Test func `an adapter that fails once is retried once`() async {
         let interceptor = Counting(refusing: [1])
         let session = session(.text("x"))
         let request = session.request(address, interceptor: interceptor).validate()
@@ -24,7 +24,7 @@ import Testing
         #expect(interceptor.calls == [2, 1] && request.retryCount == 1)
     }
 
-    @Test func `the same of a download and an upload`() async {
+    @Test func `a failing adapter of a download and an upload is retried once`() async {
         let session = session(.text("x"))
         let first = Counting(refusing: [1])
         let download = session.download(address, interceptor: first).validate()
@@ -38,7 +38,8 @@ import Testing
         #expect(second.calls == [2, 1] && upload.retryCount == 1)
     }
 
-    @Test func `an adapter that fails on the retry is asked about, then its serializer's failure`()
+    @Test
+    func `an adapter failure on the retry and the serialization failure each call the retrier`()
         async
     {
         let interceptor = Counting(refusing: [2])
@@ -50,7 +51,7 @@ import Testing
         #expect(response.error?.underlyingError as? Counting.Refusal == .init(call: 2))
     }
 
-    @Test func `a delay changes no count`() async {
+    @Test func `a delayed retry has the same number of calls`() async {
         let interceptor = Counting(result: .retryWithDelay(0.001), refusing: [2])
         let session = session(.status(401))
         let request = session.request(address, interceptor: interceptor).validate()
@@ -58,7 +59,7 @@ import Testing
         #expect(interceptor.calls == [2, 3] && request.retryCount == 1)
     }
 
-    @Test func `retriers and adapters are asked one after the other, on the root queue`() async {
+    @Test func `retriers and adapters are called one after the other on the root queue`() async {
         let key = DispatchSpecificKey<Bool>()
         let root = DispatchQueue(label: "root", attributes: .concurrent)
         root.setSpecific(key: key, value: true)
@@ -93,7 +94,7 @@ import Testing
         #expect(places.values == Array(repeating: true, count: 8))
     }
 
-    @Test func `a serializer's failure starts all serializers over, of data and of downloads`()
+    @Test func `a serialization failure restarts all serializers, for data and downloads`()
         async throws
     {
         let interceptor = Counting()
@@ -114,8 +115,7 @@ import Testing
         #expect(second.calls == [2, 4] && download.retryCount == 1)
     }
 
-    @Test func `each serializer's failure is replaced by the error of its own retry`() async throws
-    {
+    @Test func `each serialization failure has the error of its own retry decision`() async throws {
         let calls = Atomic(0)
         let retrier = Retrier { _, _, _, completion in
             completion(
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func `a plain response asks nobody about a serializer`() async {
+    @Test func `a response without a serializer does not call a retrier`() async {
         let interceptor = Counting()
         let session = session(.text("no JSON"))
         _ = await session.request(address, interceptor: interceptor).serializingUnserialized()
@@ -145,7 +145,9 @@ import Testing
         #expect(interceptor.calls == [1, 0])
     }
 
-    @Test func `a convertible is asked again at every attempt, and may answer otherwise`() async {
+    @Test func `a convertible is called again at every attempt and may return another request`()
+        async
+    {
         final class Addresses: URLRequestConvertible {
             let next = Atomic(0)
             func asURLRequest() throws -> HTTPRequest {

@@ -47,7 +47,7 @@ private struct Fixed: RandomNumberGenerator {
         return delay
     }
 
-    @Test func `the defaults are the field's`() {
+    @Test func `the defaults are those of Alamofire`() {
         let policy = RetryPolicy()
         #expect(policy.retryLimit == 2)
         #expect(policy.exponentialBackoffBase == 2)
@@ -73,7 +73,9 @@ private struct Fixed: RandomNumberGenerator {
         (HTTPMethod.get, 503, true), (.put, 500, true), (.post, 503, false),
         (.patch, 503, false), (.get, 404, false), (.get, 501, false), (.trace, 408, true),
     ])
-    func `method and status decide`(method: HTTPMethod, status: Int, isRetried: Bool) async {
+    func `method and status decide about a retry`(method: HTTPMethod, status: Int, isRetried: Bool)
+        async
+    {
         let result = await verdict(RetryPolicy(), method: method, on: .status(status))
         #expect((delay(result) != nil) == isRetried)
     }
@@ -84,12 +86,14 @@ private struct Fixed: RandomNumberGenerator {
         (.cancelled, false), (.serverCertificateNotYetValid, true), (.callIsActive, true),
         (.downloadDecodingFailedMidStream, true), (.cannotDecodeRawData, false),
     ])
-    func `the transfer's error decides`(code: TransferError.Code, isRetried: Bool) async {
+    func `the code of a transfer error decides about a retry`(
+        code: TransferError.Code, isRetried: Bool
+    ) async {
         let answer = StubAnswer.failure(TransferError(code: code, reason: "told to"))
         #expect((delay(await verdict(RetryPolicy(), on: answer)) != nil) == isRetried)
     }
 
-    @Test func `only a lost connection is retried by the policy of that name`() async {
+    @Test func `ConnectionLostRetryPolicy retries only a lost connection`() async {
         let lost = StubAnswer.failure(TransferError(code: .networkConnectionLost, reason: "lost"))
         let late = StubAnswer.failure(TransferError(code: .timedOut, reason: "late"))
         let policy = ConnectionLostRetryPolicy()
@@ -98,7 +102,7 @@ private struct Fixed: RandomNumberGenerator {
         #expect(delay(await verdict(policy, on: .status(503))) == nil)
     }
 
-    @Test func `the wait doubles up to its cap`() {
+    @Test func `the delay doubles up to its limit`() {
         let backoff = RetryBackoff(maximumDelay: 3)
         var generator = SystemRandomNumberGenerator()
         let delays = (0..<6).map { backoff.delay(retryCount: $0, using: &generator) }
@@ -107,7 +111,7 @@ private struct Fixed: RandomNumberGenerator {
         #expect(unbounded.isFinite)
     }
 
-    @Test func `jitter takes off half of the wait, or all of it`() {
+    @Test func `jitter reduces the delay by up to half, or up to all`() {
         var low = Fixed(value: 0)
         var middle = Fixed(value: 1 << 52)
         let equal = RetryBackoff(scale: 8, jitter: .equal)
@@ -125,7 +129,7 @@ private struct Fixed: RandomNumberGenerator {
             ("Sun Nov  6 08:49:47 1994", 10), ("Sun, 06 Nov 1994 08:49:30 GMT", 0),
             ("-1", nil), ("soon", nil), ("", nil), ("Sun, 06 Nov 1994 25:49:30 GMT", nil),
         ] as [(String, TimeInterval?)])
-    func `Retry-After is seconds, or a date by the server's own clock`(
+    func `Retry-After is a number of seconds, or a date relative to the Date field`(
         value: String, expected: TimeInterval?
     ) {
         let response = HTTPResponse(
@@ -134,21 +138,21 @@ private struct Fixed: RandomNumberGenerator {
         #expect(RetryAfter.delay(in: response, now: Date()) == expected)
     }
 
-    @Test func `Retry-After without a Date counts from now`() {
+    @Test func `a Retry-After date without a Date field is relative to now`() {
         let now = Date(timeIntervalSince1970: 784_111_777)
         let response = HTTPResponse(
             url: nil, statusCode: 503, headers: ["Retry-After": "Sun, 06 Nov 1994 08:49:40 GMT"])
         #expect(RetryAfter.delay(in: response, now: now) == 3)
     }
 
-    @Test func `the server's wish replaces the wait, unless it is too long or unwanted`() async {
+    @Test func `Retry-After replaces the delay, unless it is too long or disabled`() async {
         let answer = StubAnswer.status(503, headers: ["Retry-After": "7"])
         #expect(delay(await verdict(RetryPolicy(), on: answer)) == 7)
         #expect(delay(await verdict(RetryPolicy(maximumRetryAfter: 6), on: answer)) == nil)
         #expect(delay(await verdict(RetryPolicy(maximumRetryAfter: 0), on: answer)) == 0.5)
     }
 
-    @Test func `a budget lets through a share of retries, and grows with requests and time`() {
+    @Test func `a budget limits retries and grows with requests and time`() {
         let budget = RetryBudget(ratio: 0.5, retriesPerSecond: 1, capacity: 2)
         let start: UInt64 = 1 << 62
         #expect(budget.withdraw(now: start))
@@ -185,7 +189,7 @@ private struct Fixed: RandomNumberGenerator {
         #expect(transport.requests.count == 2 + 2)
     }
 
-    @Test func `codes of URL loading elsewhere lead here and back`() {
+    @Test func `URLError codes are mapped to transfer error codes and back`() {
         for code in TransferError.Code.allCases {
             #expect(TransferError.Code(urlErrorCode: code.urlErrorCode) != nil)
         }

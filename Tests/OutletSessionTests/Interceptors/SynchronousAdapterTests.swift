@@ -59,7 +59,7 @@ import Testing
         return response
     }
 
-    @Test func `are asked where the request is set up`() async throws {
+    @Test func `a synchronous adapter is called on the caller's queue`() async throws {
         let asked = Recorder<String>()
         let transport = StubTransport(answers: [.text("x")])
         let response = await send(transport, Quick(asked: asked))
@@ -68,7 +68,9 @@ import Testing
         #expect(transport.requests.first?.headers["X-Order"] == "quick 0")
     }
 
-    @Test func `are asked on the request queue beside one that takes its time`() async throws {
+    @Test func `a synchronous adapter after an asynchronous one is called on the request queue`()
+        async throws
+    {
         let asked = Recorder<String>()
         let transport = StubTransport(answers: [.text("x")])
         let slow = Adapter { request, _, done in done(.success(request)) }
@@ -76,7 +78,7 @@ import Testing
         #expect(asked.values == ["elsewhere"])
     }
 
-    @Test func `are asked on the request queue for a further attempt`() async throws {
+    @Test func `a synchronous adapter is called on the request queue for a retry`() async throws {
         let asked = Recorder<String>()
         let transport = StubTransport(answers: [.status(503), .text("x")])
         let response = await send(
@@ -86,7 +88,7 @@ import Testing
         #expect(asked.values.last == "elsewhere" && asked.values.count == 2)
     }
 
-    @Test func `a preparer is asked behind the request's own adapters`() async throws {
+    @Test func `a preparer is called after the request's own adapters`() async throws {
         let transport = StubTransport(answers: [.text("x")])
         let asked = Recorder<String>()
         let session = Session(
