@@ -56,7 +56,7 @@ import Testing
         #expect(await request.serializingString().response.value == "x")
     }
 
-    @Test func `a cancel while an adapter thinks drops its answer`() async throws {
+    @Test func `a cancel during an adapter call ignores the adapter's result`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let held = Recorder<@Sendable () -> Void>()
         let session = Session(
@@ -75,7 +75,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a cancel while a retrier thinks ends the request at once`() async throws {
+    @Test func `a cancel during a retrier call ends the request at once`() async throws {
         let transport = StubTransport { _ in
             .failure(TransferError(code: .networkConnectionLost, reason: "lost"))
         }
@@ -120,7 +120,7 @@ import Testing
         #expect(seen.values.count == count)
     }
 
-    @Test func `all requests of a session are cancelled together`() async throws {
+    @Test func `cancelAllRequests cancels all requests of a session`() async throws {
         let transport = StubTransport { _ in .silence }
         let session = Session(transport: transport)
         let seen = Recorder<SessionError?>()

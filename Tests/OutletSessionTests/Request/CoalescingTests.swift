@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `equal requests under way at the same time are one transfer`() async throws {
+    @Test func `concurrent equal requests share one transfer`() async throws {
         let transport = StubTransport { _ in held }
         let session = session(transport)
         let requests = send(session, 5)
@@ -49,7 +49,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `an error is shared`() async throws {
+    @Test func `all coalesced requests get the error of the transfer`() async throws {
         let transport = StubTransport { _ in held.failing(with: lost, atByte: 4) }
         let session = session(transport)
         _ = send(session, 3)
@@ -60,7 +60,9 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `what differs in method, address, fields or body is not shared`() async throws {
+    @Test func `requests with different methods, URLs, fields or bodies are not coalesced`()
+        async throws
+    {
         let transport = StubTransport { _ in held }
         let session = session(transport)
         var requests = [
@@ -99,7 +101,8 @@ import Testing
         #expect(transport.requests.allSatisfy { $0.headers["Authorization"] == nil })
     }
 
-    @Test func `a session shares nothing unless asked to, a request for itself`() async throws {
+    @Test func `requests are coalesced only if the session or the request enables it`() async throws
+    {
         let transport = StubTransport { _ in held }
         let session = Session(transport: transport)
         for _ in 0..<2 { session.request(address).response { seen.record($0) } }
@@ -111,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 2])
-    func `cancelling one cancels no other`(index: Int) async throws {
+    func `cancelling one request does not cancel the others`(index: Int) async throws {
         let transport = StubTransport { _ in held }
         let session = session(transport)
         let requests = send(session, 3)
@@ -124,7 +127,8 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `when all are cancelled the transfer is, and the next one begins anew`()
+    @Test
+    func `the transfer is cancelled with the last request, and a later request starts a new one`()
         async throws
     {
         let transport = StubTransport { _ in held }
@@ -141,7 +145,9 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `each retries for itself, and the next transfer is shared again`() async throws {
+    @Test func `each coalesced request retries by itself, and the next transfer is shared again`()
+        async throws
+    {
         let again = StubGate()
         let transport = StubTransport(answers: [
             held.failing(with: lost, atByte: 4),
@@ -165,7 +171,7 @@ import Testing
         #expect(requests.map(\.retryCount) == [1, 1, 1, 1])
     }
 
-    @Test func `each follows a redirect, and where it leads is asked once`() async throws {
+    @Test func `coalesced requests follow a redirect with one shared request`() async throws {
         let first = StubGate()
         let transport = StubTransport { job in
             job.request.url?.path() == "/a"
@@ -185,7 +191,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `a request cancelled between its attempts takes nothing from other requests`()
+    @Test func `cancelling one request between attempts does not affect the others`()
         async throws
     {
         let transport = StubTransport(answers: [held.failing(with: lost, atByte: 4), .text("2")])
@@ -204,7 +210,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `each validates for itself`() async throws {
+    @Test func `each coalesced request validates by itself`() async throws {
         let transport = StubTransport { _ in
             StubAnswer.text("no", statusCode: 404).waiting(atByte: 1, for: gate)
         }
@@ -220,7 +226,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a suspended request waits, and holds up no other`() async throws {
+    @Test func `a suspended request does not block the other coalesced requests`() async throws {
         let transport = StubTransport { _ in held }
         let session = session(transport)
         let requests = send(session, 3)
@@ -237,7 +243,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a transfer that all have suspended goes on with the first that resumes`()
+    @Test func `a transfer suspended by all requests continues when the first resumes`()
         async throws
     {
         let transport = StubTransport { _ in held }
@@ -253,7 +259,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a request that comes while all others are suspended makes the transfer go on`()
+    @Test func `a new request resumes a transfer that all others have suspended`()
         async throws
     {
         let transport = StubTransport { _ in held }
@@ -270,7 +276,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `many joins, cancels and suspensions end each request once`() async throws {
+    @Test func `each request ends once with many joins, cancels and suspensions`() async throws {
         let ends = Recorder<Int>()
         let retrier = Retrier { request, _, _, done in
             done(request.retryCount < 2 ? .retry : .doNotRetry)
@@ -298,7 +304,7 @@ import Testing
         #expect(active == 0)
     }
 
-    @Test func `a dropped session ends all of them, each once`() async throws {
+    @Test func `a released session ends all coalesced requests once`() async throws {
         let transport = StubTransport { _ in .silence }
         var kept: Session? = session(transport)
         if let session = kept { _ = send(session, 4) }
@@ -308,7 +314,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `thousand equal requests from many threads all end, each once`() async throws {
+    @Test func `a thousand equal requests from many threads end once each`() async throws {
         let transport = StubTransport { _ in StubAnswer.text("x").chunked(into: 1) }
         let session = session(transport)
         let counts = Recorder<Int>()

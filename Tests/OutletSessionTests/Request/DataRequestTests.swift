@@ -20,7 +20,7 @@ import Testing
         )
     }
 
-    @Test func `a request starts when its first handler is added and hands the body over`()
+    @Test func `a request starts when its first handler is added, and returns the body`()
         async throws
     {
         let (session, transport) = session(.text("hello"))
@@ -32,7 +32,9 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `the session's fields are sent where the request has none of that name`() async {
+    @Test func `the session's fields are added unless the request has fields of the same name`()
+        async
+    {
         let transport = StubTransport { _ in .status(204) }
         var configuration = SessionConfiguration()
         configuration.headers = ["X-Both": "session", "X-Session": "yes"]
@@ -42,7 +44,7 @@ import Testing
         #expect(transport.requests.first?.headers.value(for: "X-Session") == "yes")
     }
 
-    @Test func `completions run on the queue asked for`() async throws {
+    @Test func `completions run on the given queue`() async throws {
         let (session, _) = session(.text("x"))
         let key = DispatchSpecificKey<String>()
         let queue = DispatchQueue(label: "mine")
@@ -103,7 +105,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a session that starts nothing by itself waits for resume`() async throws {
+    @Test func `without startRequestsImmediately a request waits for resume`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport, startRequestsImmediately: false)
         let seen = Recorder<Int>()
@@ -113,7 +115,7 @@ import Testing
         try await seen.values(1)
     }
 
-    @Test func `an empty body is a failure unless method or status allow it`() async {
+    @Test func `an empty body is a failure unless the method or status allows it`() async {
         let (ok, _) = session(.status(200))
         let failed = await ok.request(address).serializingData().response
         guard case .responseSerializationFailed(.inputDataNilOrZeroLength)? = failed.error else {
@@ -126,7 +128,7 @@ import Testing
             await ok.request(address, method: .head).serializingData().response.value == Data())
     }
 
-    @Test func `JSON that does not decode names the place`() async {
+    @Test func `the error for JSON that cannot be decoded has the coding path`() async {
         let (session, _) = session(.json(#"{"a": "text"}"#))
         let response = await session.request(address)
             .serializingDecodable([String: Int].self).response
@@ -134,14 +136,14 @@ import Testing
         #expect("\(response.error.map { "\($0)" } ?? "")".contains(".a"))
     }
 
-    @Test func `an address that is none fails without a transfer`() async {
+    @Test func `an invalid URL fails without a transfer`() async {
         let (session, transport) = session(.text("x"))
         let response = await session.request("").serializingData().response
         #expect(response.error?.isInvalidURLError == true)
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a GET with a body is refused unless that is allowed`() async {
+    @Test func `a GET with a body is refused unless allowsBodyInGET is set`() async {
         let (session, transport) = session(.text("x"))
         var request = HTTPRequest(url: URL(string: address), body: .data(Data("b".utf8)))
         let refused = await session.request(request).serializingData().response
@@ -160,7 +162,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a failed transfer hands its error over`() async {
+    @Test func `the response of a failed transfer has its error`() async {
         let error = TransferError(code: .cannotConnectToHost, host: "h", reason: "refused")
         let (session, _) = session(.failure(error))
         let response = await session.request(address).serializingData().response
@@ -168,7 +170,7 @@ import Testing
         #expect(response.response == nil)
     }
 
-    @Test func `a dropped session ends its requests, each handler once`() async throws {
+    @Test func `a released session ends its requests and calls each handler once`() async throws {
         let transport = StubTransport { _ in .silence }
         var session: Session? = Session(transport: transport)
         let seen = Recorder<SessionError?>()

@@ -70,11 +70,11 @@ private final class DeafTransport: Transport {
     private let redirect = HTTPResponse(
         url: nil, statusCode: 302, headers: ["Location": "http://b.test/"])
 
-    @Test func `is sent to no other address`() async throws {
+    @Test func `a cancelled request does not follow a redirect`() async throws {
         #expect(try await send(redirect).count == 1)
     }
 
-    @Test func `nobody is asked about a redirect`() async throws {
+    @Test func `a cancelled request does not call the redirect handler`() async throws {
         let handler = Redirector(
             behavior: .modify { [asked] _, next, _ in
                 asked.record("redirect")
@@ -84,7 +84,7 @@ private final class DeafTransport: Transport {
         #expect(asked.values.isEmpty)
     }
 
-    @Test func `nobody is asked about a retry`() async throws {
+    @Test func `a cancelled request does not call the retrier`() async throws {
         let retrier = Retrier { [asked] _, _, _, completion in
             asked.record("retry")
             completion(.retry)
@@ -110,7 +110,7 @@ private final class DeafTransport: Transport {
         }
     }
 
-    @Test func `no plugin is asked about a redirect`() async throws {
+    @Test func `a cancelled request does not call a redirect guard`() async throws {
         #expect(try await send(redirect, interceptor: Judge(asked: asked)).count == 1)
         #expect(asked.values == ["a.test"])
     }

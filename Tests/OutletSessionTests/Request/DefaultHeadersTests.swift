@@ -4,7 +4,7 @@ import OutletSession
 import Testing
 
 @Suite struct DefaultHeadersTests {
-    @Test func `the usual fields say what is understood, and who asks`() throws {
+    @Test func `the default fields are Accept-Encoding, Accept-Language and User-Agent`() throws {
         let headers = HTTPHeaders.default
         #expect(headers.map(\.name) == ["Accept-Encoding", "Accept-Language", "User-Agent"])
         #expect(headers["Accept-Encoding"] == "br;q=1.0, gzip;q=0.9, deflate;q=0.8")
@@ -15,7 +15,7 @@ import Testing
         #expect(SessionConfiguration.default.headers == headers)
     }
 
-    @Test func `a request is made of an address, a method and fields`() {
+    @Test func `a request can be created from a URL, a method and fields`() {
         var request = HTTPRequest(
             url: URL(string: "http://h.test/"), method: .query, headers: ["A": "1"])
         request.headers["B"] = "2"

@@ -13,7 +13,7 @@ import Testing
         TransferError(code: .networkConnectionLost, reason: "lost"))
     private let retrier = Retrier { _, _, _, completion in completion(.retry) }
 
-    @Test func `the head comes before the body`() async throws {
+    @Test func `the head is reported before the body`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("body")]))
         let seen = Recorder<String>()
         let request = session.request(address)
@@ -23,7 +23,7 @@ import Testing
         #expect(try await seen.values(2) == ["head 200", "body"])
     }
 
-    @Test func `a body that is not wanted is not read, and the request is cancelled`()
+    @Test func `cancelling at the head cancels the request without reading the body`()
         async throws
     {
         let session = Session(transport: StubTransport(answers: [.text("body")]))
@@ -36,7 +36,9 @@ import Testing
         #expect(request.isCancelled)
     }
 
-    @Test func `the body waits for the answer, and a second answer is ignored`() async throws {
+    @Test func `the body waits for the first decision about the head, and a second is ignored`()
+        async throws
+    {
         let session = Session(transport: StubTransport(answers: [.text("body")]))
         let asked = Recorder<@Sendable (Request.ResponseDisposition) -> Void>()
         let done = Recorder<String?>()
@@ -53,7 +55,7 @@ import Testing
         #expect(try await done.values(1) == ["body"])
     }
 
-    @Test func `an answer while the request is suspended does not start it`() async throws {
+    @Test func `a decision about the head does not resume a suspended request`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("body")]))
         let asked = Recorder<@Sendable (Request.ResponseDisposition) -> Void>()
         let done = Recorder<String?>()
@@ -68,7 +70,9 @@ import Testing
         #expect(try await done.values(1) == ["body"])
     }
 
-    @Test func `a request can be cancelled while nobody answers`() async throws {
+    @Test func `a request can be cancelled while the decision about the head is pending`()
+        async throws
+    {
         let session = Session(transport: StubTransport(answers: [.text("body")]))
         let asked = Recorder<Int>()
         let request = session.request(address).onHTTPResponse { (_, _) in asked.record(1) }
@@ -112,7 +116,7 @@ import Testing
         #expect(try await seen.values(2) == [200, 201])
     }
 
-    @Test func `a session that delivers inline asks at once`() async {
+    @Test func `a session with inline delivery calls onHTTPResponse at once`() async {
         let session = Session(
             transport: StubTransport(answers: [.text("body")]), delivery: .inline)
         let request = session.request(address)
@@ -120,7 +124,7 @@ import Testing
         #expect(await request.serializingString().response.value == "body")
     }
 
-    @Test func `requests and transfers are reported as they are made, at every attempt`()
+    @Test func `requests and tasks are reported at every attempt`()
         async throws
     {
         let session = Session(
@@ -135,7 +139,7 @@ import Testing
         #expect(try await tasks.values(2) == request.tasks.map(\.identifier))
     }
 
-    @Test func `a handler that is added late gets what is there`() async throws {
+    @Test func `a handler added after the end gets the existing request and task`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("x")]))
         let request = session.request(address)
         _ = await request.serializingData().response
@@ -185,7 +189,7 @@ import Testing
         func shutDown() {}
     }
 
-    @Test func `a suspend while an answer lets the transfer go on holds it`() async throws {
+    @Test func `a suspend during the resume after a decision suspends the transfer`() async throws {
         let transport = SuspendingTransport()
         let session = Session(transport: transport)
         let asked = Recorder<@Sendable (Request.ResponseDisposition) -> Void>()
@@ -203,7 +207,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a resume while an answer is awaited does not let the transfer go on`()
+    @Test func `a resume before the decision about the head does not resume the transfer`()
         async throws
     {
         let transport = SuspendingTransport()

@@ -47,14 +47,14 @@ import Testing
         #expect(task.state == .completed)
     }
 
-    @Test func `nothing more is read once it is cancelled`() async throws {
+    @Test func `a cancelled file transfer reads no more chunks`() async throws {
         let teller = Teller { $0.cancel() }
         try await read(teller)
         #expect(teller.ends.values.first??.code == .cancelled)
         #expect(teller.pieces.count == 1)
     }
 
-    @Test func `it goes on where it was suspended`() async throws {
+    @Test func `a resumed file transfer continues at the same position`() async throws {
         let teller = Teller { task in
             task.suspend()
             task.resume()

@@ -6,13 +6,13 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-@Suite(.timeLimit(.minutes(patience))) struct `What a request's handlers hold` {
+@Suite(.timeLimit(.minutes(patience))) struct `Lifetime of handlers` {
     private let address = "http://example.test/"
 
     /// Stores the completion handlers that a closure was called with.
     private typealias Kept = Recorder<@Sendable (Request.ResponseDisposition) -> Void>
 
-    @Test func `is released when they have run, also if it is the request`() async throws {
+    @Test func `a completion handler is released after it has run`() async throws {
         weak var former: DataRequest?
         let session = Session(transport: StubTransport { _ in .text("x") })
         let seen = Recorder<Int>()
@@ -25,7 +25,7 @@ import Testing
         await expectGone { former == nil }
     }
 
-    @Test func `is released after the last piece of a stream`() async throws {
+    @Test func `a stream handler is released after the end of the stream`() async throws {
         weak var former: DataStreamRequest?
         let session = Session(transport: StubTransport { _ in .text("x") })
         let ends = Recorder<Int>()
@@ -40,7 +40,7 @@ import Testing
         await expectGone { former == nil }
     }
 
-    @Test func `is released after the end of a WebSocket`() async throws {
+    @Test func `a message handler is released after the end of a WebSocket`() async throws {
         weak var former: WebSocketRequest?
         let session = Session(
             transport: StubTransport { _ in .webSocket([.close(.normalClosure)]) })
@@ -57,7 +57,8 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `is released at the end also by observers`(isCancelled: Bool) async throws {
+    func `observing closures are released at the end of the request`(isCancelled: Bool) async throws
+    {
         weak var former: DataRequest?
         let session = Session(
             transport: StubTransport { _ in isCancelled ? .silence : .text("x") })
@@ -79,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: [Request.ResponseDisposition.allow, .cancel, nil])
-    func `does not hold the request by the answer about a head`(
+    func `the completion handler of onHTTPResponse does not retain the request after the decision`(
         answer: Request.ResponseDisposition?
     ) async throws {
         weak var former: DataRequest?

@@ -40,7 +40,7 @@ import Testing
         transport.requests.map { $0.headers["Cookie"] }
     }
 
-    @Test func `a challenge's cookies count when the request is sent again`() async {
+    @Test func `cookies of a challenge are sent with the authenticated request`() async {
         let (session, transport) = session([setting("a=1"), challenge("a=2"), .text("in")])
         _ = await session.request("http://a.test/").serializingData().response
         let response = await session.request("http://a.test/").serializingString().response
@@ -48,7 +48,7 @@ import Testing
         #expect(cookies(transport) == [nil, "a=1", "a=2"])
     }
 
-    @Test func `a cookie that a challenge takes back is sent no more`() async {
+    @Test func `a cookie that a challenge deletes is not sent`() async {
         let (session, transport) = session([
             setting("a=1"), challenge("a=; Max-Age=0"), .text("in"),
         ])
@@ -58,7 +58,7 @@ import Testing
         #expect(cookies(transport) == [nil, "own=0; a=1", "own=0"])
     }
 
-    @Test func `after a challenge a redirect sends each host its own cookies alone`() async {
+    @Test func `after a challenge a redirect sends each host only its own cookies`() async {
         let (session, transport) = session([
             setting("a=1"), challenge("c=1"), .redirect(to: "/2"),
             .redirect(to: "http://b.test/"), .text("there"),
@@ -69,7 +69,7 @@ import Testing
         #expect(cookies(transport) == [nil, "a=1", "a=1; c=1", "a=1; c=1", nil])
     }
 
-    @Test func `after a proxy's challenge it does as well`() async {
+    @Test func `after a proxy's challenge a redirect sends each host only its own cookies`() async {
         let proxy = "http://proxy.test:3128"
         let (session, transport) = session([
             setting("a=1"),
@@ -90,7 +90,7 @@ import Testing
         #expect(cookies(transport) == [nil, "a=1", "a=2", nil])
     }
 
-    @Test func `each attempt may follow as many redirects as the settings say`() async {
+    @Test func `the maximum number of redirects applies to each attempt`() async {
         let round: [StubAnswer] = [
             .redirect(to: "http://a.test/2"), .redirect(to: "http://a.test/3"),
         ]
@@ -106,7 +106,7 @@ import Testing
         #expect(transport.requests.count == 6)
     }
 
-    @Test func `one redirect more than the settings say ends an attempt`() async {
+    @Test func `one redirect above the maximum ends the request with an error`() async {
         let (session, transport) = session([
             .redirect(to: "/2"), .redirect(to: "/3"), .redirect(to: "/4"), .text("in"),
         ]) { $0.maximumRedirects = 2 }
@@ -115,7 +115,7 @@ import Testing
         #expect(transport.requests.count == 3)
     }
 
-    @Test func `a body leaves https only if the session allows that`() async {
+    @Test func `a body is redirected from https to http only if the session allows it`() async {
         for allows in [false, true] {
             let (session, transport) = session([.redirect(307, to: "http://a.test/"), .text("in")])
             {
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `a body follows a redirect to a host that is known to want https`() async {
+    @Test func `a body follows a redirect to http if HSTS upgrades it`() async {
         let hsts = HSTSStorage.memory
         hsts.setPolicy(.init(host: "a.test", expiresDate: .distantFuture))
         let (session, transport) = session([.redirect(307, to: "http://a.test/2"), .text("in")]) {

@@ -29,7 +29,10 @@ private struct Refused: Error {}
 @Suite struct InterceptorTests {
     let address = "http://example.test/401"
 
-    @Test func `one handler on a 401 is adapted twice and asked three times`() async {
+    @Test
+    func `with one response handler a 401 is adapted twice and calls the retrier three times`()
+        async
+    {
         let interceptor = Counting()
         let session = Session(transport: StubTransport { _ in .status(401) })
         let request = session.request(address, interceptor: interceptor).validate()
@@ -39,7 +42,7 @@ private struct Refused: Error {}
         #expect(request.retryCount == 1)
     }
 
-    @Test func `session and request interceptors are asked in that order`() async {
+    @Test func `session and request interceptors are called the expected number of times`() async {
         let outer = Counting()
         let inner = Counting()
         let session = Session(
@@ -65,7 +68,7 @@ private struct Refused: Error {}
         #expect(request.retryCount == 0)
     }
 
-    @Test func `two serializers that fail each ask the retrier`() async throws {
+    @Test func `each failing serializer calls the retrier`() async throws {
         let interceptor = Counting(until: 0)
         let session = Session(transport: StubTransport { _ in .text("not JSON") })
         let seen = Recorder<Int>()
@@ -76,7 +79,7 @@ private struct Refused: Error {}
         #expect(interceptor.retried.load(ordering: .relaxed) == 2)
     }
 
-    @Test func `a serializer's failure can start the request over`() async {
+    @Test func `a serialization failure can restart the request`() async {
         let interceptor = Counting(until: 3)
         let session = Session(transport: StubTransport { _ in .text("not JSON") })
         let request = session.request(address, interceptor: interceptor)
@@ -87,7 +90,7 @@ private struct Refused: Error {}
         #expect(request.retryCount == 2)
     }
 
-    @Test func `an adapter's failure is named and may be retried`() async {
+    @Test func `an adapter's failure is an adaptation error and may be retried`() async {
         let interceptor = Counting()
         let refusing = Adapter { _, _, completion in completion(.failure(Refused())) }
         let transport = StubTransport { _ in .text("x") }
@@ -100,7 +103,9 @@ private struct Refused: Error {}
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `the async forms are enough, and know the request's id`() async {
+    @Test func `an interceptor can implement only the async methods, which get the request's id`()
+        async
+    {
         let interceptor = Asynchronous()
         let transport = StubTransport(answers: [.status(500), .text("x")])
         let session = Session(transport: transport)
@@ -125,7 +130,9 @@ private struct Refused: Error {}
         #expect(transport.requests.map { $0.headers["X-Attempt"] } == ["1", "2"])
     }
 
-    @Test func `those added to a request come after the session's and the call's`() async {
+    @Test func `interceptors added to a request are called after the session's and the call's`()
+        async
+    {
         let order = Recorder<String>()
         func named(_ name: String) -> Interceptor {
             Interceptor(

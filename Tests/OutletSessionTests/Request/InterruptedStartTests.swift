@@ -80,7 +80,9 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases, [false, true])
-    func `a cancel ends the transfer that comes of it`(kind: Kind, cache: Bool) async throws {
+    func `a cancel during the start of a transfer cancels the transfer`(kind: Kind, cache: Bool)
+        async throws
+    {
         let transport = silent()
         let session = session(transport, cache: cache)
         let request = kind.make(session, ended)
@@ -94,7 +96,9 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases, [false, true])
-    func `a suspend holds the transfer that comes of it`(kind: Kind, cache: Bool) async throws {
+    func `a suspend during the start of a transfer suspends the transfer`(kind: Kind, cache: Bool)
+        async throws
+    {
         let transport = gated
         let session = session(transport, cache: cache)
         let request = kind.make(session, ended)
@@ -114,7 +118,7 @@ import Testing
         #expect(try await ended.values(1)[0] == nil)
     }
 
-    @Test func `a suspend that comes late, behind what took it back, holds nothing`() async throws {
+    @Test func `a resume that overtakes a late suspend lets the transfer continue`() async throws {
         let transport = LateTransport(around: gated)
         let session = session(transport)
         let request = session.request("http://example.test/slow")
@@ -130,7 +134,8 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    func `a suspend that is taken back lets the transfer go on`(kind: Kind) async throws {
+    func `a suspend and resume during the start lets the transfer continue`(kind: Kind) async throws
+    {
         let transport = gated
         let session = session(transport)
         let request = kind.make(session, ended)
@@ -144,7 +149,9 @@ import Testing
     }
 
     @Test(arguments: [Kind.data, .upload, .download, .stream])
-    func `a cancel at a redirect's next transfer ends that`(kind: Kind) async throws {
+    func `a cancel during the start of a redirect's transfer cancels that transfer`(kind: Kind)
+        async throws
+    {
         let transport = InterruptingTransport { job in
             job.request.url?.path == "/slow" ? .redirect(307, to: "/next") : .silence
         }
@@ -159,7 +166,9 @@ import Testing
     }
 
     @Test(arguments: [Kind.data, .upload, .download, .stream])
-    func `a suspend at a redirect's next transfer holds that`(kind: Kind) async throws {
+    func `a suspend during the start of a redirect's transfer suspends that transfer`(kind: Kind)
+        async throws
+    {
         let transport = InterruptingTransport { [gate] job in
             job.request.url?.path == "/slow"
                 ? .redirect(307, to: "/next") : .text("x").waiting(atByte: 0, for: gate)
@@ -178,7 +187,7 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    func `a cancel at a retry's transfer ends that, without another retry`(
+    func `a cancel during the start of a retry cancels it without another retry`(
         kind: Kind
     ) async throws {
         let transport = InterruptingTransport { _ in .failure(TransferErrors.lost) }
@@ -192,7 +201,7 @@ import Testing
         #expect(transport.tasks.values.count <= 2)
     }
 
-    @Test func `a wish for progress reaches the transfer that comes of it`() async throws {
+    @Test func `a progress closure added during the start of a transfer is called`() async throws {
         let transport = gated
         let session = session(transport)
         let seen = Recorder<Double>()
@@ -208,7 +217,7 @@ import Testing
 
     // MARK: Shared transfers
 
-    @Test func `a cancel of the only one to share a transfer ends it`() async throws {
+    @Test func `a cancel of the only request of a shared transfer cancels it`() async throws {
         let transport = silent()
         let session = session(transport, coalesces: true)
         let request = Kind.data.make(session, ended)
@@ -219,7 +228,7 @@ import Testing
         while task.state != .completed, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test func `a suspend of the only one to share a transfer holds it`() async throws {
+    @Test func `a suspend of the only request of a shared transfer suspends it`() async throws {
         let transport = gated
         let session = session(transport, coalesces: true)
         let request = Kind.data.make(session, ended)
@@ -233,7 +242,8 @@ import Testing
         #expect(try await ended.values(1)[0] == nil)
     }
 
-    @Test func `one that joins meanwhile keeps the transfer that the first gives up`()
+    @Test
+    func `a request that joins during the start keeps the transfer when the first is cancelled`()
         async throws
     {
         let transport = gated
@@ -255,7 +265,7 @@ import Testing
     // MARK: Before asynchronous calls
 
     @Test(arguments: Kind.allCases)
-    func `a cancel before the adapter is called keeps it from being called`(
+    func `a cancel before the adapter call prevents it`(
         kind: Kind
     ) async throws {
         let transport = silent()
@@ -273,7 +283,7 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    func `a suspend before the adapter is called leaves the request ready, and unsent`(
+    func `a suspend before the adapter call leaves the request adapted but not sent`(
         kind: Kind
     ) async throws {
         let transport = InterruptingTransport { job in
@@ -294,7 +304,7 @@ import Testing
         #expect(counting.calls == [1, 0])
     }
 
-    @Test func `an awaited value of a request that was cancelled before is that cancel`() async {
+    @Test func `awaiting a cancelled request returns the cancellation error`() async {
         let transport = silent()
         let session = session(transport)
         let data = session.request("http://example.test/slow")
@@ -307,7 +317,7 @@ import Testing
         #expect(transport.tasks.values.isEmpty)
     }
 
-    @Test func `an awaited value of a request that was suspended before waits for its resume`()
+    @Test func `awaiting a suspended request waits for its resume`()
         async throws
     {
         let transport = InterruptingTransport { _ in .text("x") }
@@ -326,7 +336,7 @@ import Testing
         #expect(value.values == ["x"])
     }
 
-    @Test func `a cancel while a shared transfer begins ends that, if nobody else shares it`()
+    @Test func `a cancel during the first start of a shared transfer cancels it`()
         async throws
     {
         let transport = InterruptingTransport { _ in .silence }
@@ -339,7 +349,9 @@ import Testing
         while task.state != .completed, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test func `a suspend while a load behind the disk begins holds that`() async throws {
+    @Test func `a suspend during the start of a load after a disk cache miss suspends it`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let transport = gated
         var configuration = SessionConfiguration()
@@ -365,7 +377,9 @@ import Testing
         cache.flush()
     }
 
-    @Test func `a cancel while a load behind the disk begins ends that`() async throws {
+    @Test func `a cancel during the start of a load after a disk cache miss cancels it`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let transport = silent()
         var configuration = SessionConfiguration()
@@ -384,7 +398,7 @@ import Testing
         while task.state != .completed, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test func `a suspend while a shared transfer begins holds that`() async throws {
+    @Test func `a suspend during the first start of a shared transfer suspends it`() async throws {
         let transport = gated
         let session = session(transport, coalesces: true)
         let request = Kind.data.make(session, ended)

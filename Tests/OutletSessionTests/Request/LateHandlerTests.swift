@@ -11,7 +11,7 @@ import Testing
     let address = "http://example.test/"
     let transport = StubTransport { _ in .text("x") }
 
-    @Test func `handlers may be added within handlers, and no transfer is repeated`() async throws {
+    @Test func `a handler may add handlers, and the transfer is not repeated`() async throws {
         let session = Session(transport: transport)
         let seen = Recorder<String>()
         let request = session.request(address)
@@ -26,7 +26,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a cancelled request calls the handlers that come later, with its error`()
+    @Test func `a cancelled request calls later handlers with its error`()
         async throws
     {
         let session = Session(transport: StubTransport { _ in .silence })
@@ -43,7 +43,7 @@ import Testing
         #expect(late.error?.isExplicitlyCancelledError == true)
     }
 
-    @Test func `a cancel within a handler changes nothing any more`() async throws {
+    @Test func `a cancel inside a handler has no effect`() async throws {
         let interceptor = Counting()
         let session = Session(transport: transport)
         let seen = Recorder<Bool>()
@@ -57,7 +57,7 @@ import Testing
         #expect(interceptor.calls == [1, 0] && request.retryCount == 0 && request.isFinished)
     }
 
-    @Test func `no completion is called before the last serializer is done`() async throws {
+    @Test func `completions are called after the last serializer has finished`() async throws {
         struct Noting: ResponseSerializer {
             let name: String
             let seen: Recorder<String>
@@ -84,7 +84,7 @@ import Testing
             ])
     }
 
-    @Test func `before the start a cancel is final, whatever comes then`() async throws {
+    @Test func `a cancel before the start is final`() async throws {
         let session = Session(transport: transport, startRequestsImmediately: false)
         let seen = Recorder<Bool?>()
         let one = session.request(address).cancel()
@@ -96,7 +96,7 @@ import Testing
         #expect(one.task == nil && two.task == nil)
     }
 
-    @Test func `queues of one's own are used, concurrent ones too`() async throws {
+    @Test func `a session works with concurrent queues`() async throws {
         let session = Session(
             transport: transport,
             rootQueue: DispatchQueue(label: "root", attributes: .concurrent),

@@ -75,7 +75,7 @@ enum ProgressKind: CaseIterable {
             url: URL(string: address), method: .post, body: .data(Data(count: count)))
     }
 
-    @Test func `a download's progress is reported once per chunk and ends at the whole`()
+    @Test func `a download's progress is reported once per chunk and ends at the total`()
         async throws
     {
         let session = Session(transport: StubTransport(answers: [answer(35)]))
@@ -90,14 +90,14 @@ enum ProgressKind: CaseIterable {
         #expect(request.downloadProgress.fractionCompleted == 1)
     }
 
-    @Test func `an unknown total is -1 and has no fraction`() {
+    @Test func `an unknown total is -1 and the fraction is 0`() {
         let progress = TransferProgress(completedUnitCount: 5, totalUnitCount: -1)
         #expect(progress.fractionCompleted == 0)
         #expect(!progress.isFinished)
         #expect(progress.isIndeterminate)
     }
 
-    @Test func `an upload's progress ends at the whole`() async throws {
+    @Test func `an upload's progress ends at the total`() async throws {
         let session = Session(transport: StubTransport(answers: [.status(204)]))
         let seen = Recorder<TransferProgress>()
         let request = session.request(post(40_000)).uploadProgress { seen.record($0) }
@@ -108,7 +108,7 @@ enum ProgressKind: CaseIterable {
         #expect(request.uploadProgress == values.last)
     }
 
-    @Test func `the last closure set is the one that is called, on its queue`() async throws {
+    @Test func `only the last progress closure is called, on its queue`() async throws {
         let session = Session(transport: StubTransport(answers: [answer(5)]))
         let key = DispatchSpecificKey<Bool>()
         let queue = DispatchQueue(label: "progress")
@@ -125,7 +125,7 @@ enum ProgressKind: CaseIterable {
         #expect(first.values.isEmpty)
     }
 
-    @Test func `progress observed while the transfer runs is reported from then on`()
+    @Test func `a progress closure added during the transfer is called`()
         async throws
     {
         let session = Session(transport: StubTransport(answers: [answer(35)]))
@@ -152,7 +152,7 @@ enum ProgressKind: CaseIterable {
         #expect(seen.values == [10, 20])
     }
 
-    @Test func `a retry begins at nothing again`() async throws {
+    @Test func `the progress of a retry begins at zero`() async throws {
         var broken = answer(30)
         broken.error = TransferError(code: .networkConnectionLost, reason: "lost")
         broken.failureOffset = 20
@@ -167,7 +167,7 @@ enum ProgressKind: CaseIterable {
         #expect(seen.values == [10, 20, 10, 20, 30])
     }
 
-    @Test func `a finished request that nobody watched still tells how much there was`() async {
+    @Test func `a finished request has its progress even without a progress closure`() async {
         let session = Session(transport: StubTransport(answers: [answer(35)]))
         let request = session.request(address)
         _ = await request.serializingData().response
@@ -189,7 +189,7 @@ enum ProgressKind: CaseIterable {
     }
 
     @Test(arguments: ProgressKind.allCases, [true, false])
-    func `a completion comes after the progress that its queue has still to run`(
+    func `a completion is called after pending progress closures of another queue`(
         kind: ProgressKind, isAwaited: Bool
     ) async throws {
         let recorder = EventRecorder()
@@ -211,7 +211,7 @@ enum ProgressKind: CaseIterable {
     }
 
     @Test(arguments: ProgressKind.allCases, [true, false])
-    func `progress that comes too late is not told, and holds no completion up`(
+    func `late progress is dropped and does not delay the completion`(
         kind: ProgressKind, isCancelled: Bool
     ) async throws {
         var answer = answer(35)
@@ -235,7 +235,7 @@ enum ProgressKind: CaseIterable {
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a completion comes after a progress closure that takes its time`() async throws {
+    @Test func `a completion is called after a running progress closure`() async throws {
         let recorder = EventRecorder()
         let session = session(answer(5), patience: 60, recorder)
         let told = Recorder<String>()
@@ -253,7 +253,7 @@ enum ProgressKind: CaseIterable {
         withExtendedLifetime(session) {}
     }
 
-    @Test func `completions wait for calls that are queued or run, until they give up`() {
+    @Test func `completions wait for queued and running progress closures until the timeout`() {
         var order = ProgressOrder()
         #expect(!order.holdsCompletions)
         order.queue()

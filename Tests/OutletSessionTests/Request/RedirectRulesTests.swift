@@ -22,7 +22,7 @@ import Testing
             allowsBodiesInClear: allowsBodiesInClear, upgrade: upgrade)
     }
 
-    @Test func `a location is asked for byte by byte as the server has named it`() throws {
+    @Test func `the bytes of a Location field are requested unchanged`() throws {
         let head = Array("HTTP/1.1 302 Found\r\nLocation: /caf".utf8) + [0xE9, 0x0D, 0x0A]
         let url = URL(string: "http://a.test/x?y")
         let next = try RedirectRules.next(
@@ -33,7 +33,7 @@ import Testing
         #expect(next.url?.absoluteString == "http://a.test/caf%E9")
     }
 
-    @Test func `an empty location is the same address`() throws {
+    @Test func `an empty Location is the same URL`() throws {
         let next = try next("http://a.test/x?y=1#z", "").get()
         #expect(next.url?.absoluteString == "http://a.test/x?y=1#z")
     }
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: methods, [301, 302, 303, 307, 308])
-    func `each method stays or becomes GET, as the status code says`(
+    func `the status code decides whether the method becomes GET`(
         method: HTTPMethod, code: Int
     ) throws {
         let expected = Self.method(after: method, code: code)
@@ -79,7 +79,7 @@ import Testing
         "X-Auth-Token", "X-Goog-Api-Key", "X-Vault-Token", "X-Amz-Security-Token", "Api-Key",
         "X-CSRF-Token", "Private-Token", "X-Client-Secret", "Host",
     ])
-    func `another origin gets no secret, the same one keeps it`(name: String) throws {
+    func `secret fields are sent only to the same origin`(name: String) throws {
         let headers: HTTPHeaders = [name: "geheim", "Accept": "text/plain"]
         for away in ["https://b.test/", "http://a.test/", "https://a.test:444/"] {
             let next = try next("https://a.test/", away, headers: headers).get()
@@ -99,7 +99,7 @@ import Testing
         ("http://me:pw@a.test/", "http://b.test/2", "http://b.test/2"),
         ("http://me:pw@a.test/", "https://a.test/2", "https://a.test/2"),
     ])
-    func `a location brings no credentials, those of the address stay with its origin`(
+    func `credentials in a Location are dropped, and those of the URL stay with its origin`(
         from: String, location: String, to: String
     ) throws {
         #expect(try next(from, location).get().url?.absoluteString == to)
@@ -110,7 +110,7 @@ import Testing
     @Test(arguments: [
         (301, HTTPMethod.put), (302, .patch), (307, .post), (308, .post), (308, .delete),
     ])
-    func `a body that was sent encrypted is not repeated in clear`(
+    func `a body sent over https is not redirected to http`(
         code: Int, method: HTTPMethod
     ) throws {
         let result = next(
@@ -126,7 +126,7 @@ import Testing
         #expect(allowed.hasBody)
     }
 
-    @Test func `it is where the host wants to be talked to encrypted, or nothing is sent`() throws {
+    @Test func `a body may be redirected to http if HSTS upgrades it or no body is sent`() throws {
         let upgraded = try next(
             "https://a.test/", "http://b.test/", method: .post, body: "geheim",
             upgrade: { request in
@@ -154,7 +154,7 @@ import Testing
         ("http://a%2Fb.test/", "a%2Fb.test"), ("http://b.test:0/", "b.test"),
         ("http://256.1/", "256.1"), ("http://[::1%25]/", "[::1%25]"), ("ws://b.test/", "ws"),
     ])
-    func `an address without a server is refused, and named`(
+    func `a Location without a valid server is refused, and the error names it`(
         location: String, name: String
     ) throws {
         let result = next("http://a.test/", location)
@@ -169,7 +169,7 @@ import Testing
         ("http://a.test/other", "Bearer t", "a.test"), ("http://b.test/", nil, nil),
         ("https://a.test/", nil, nil), ("http://a.test:81/", nil, nil),
     ])
-    func `another address that a plugin sets is another origin like that of a redirect`(
+    func `a URL changed by a plugin follows the origin rules of redirects`(
         address: String, authorization: String?, host: String?
     ) {
         let request = HTTPRequest(

@@ -13,7 +13,7 @@ import Testing
         return (Session(transport: transport), transport)
     }
 
-    @Test func `a redirect is followed, relative to where it came from`() async {
+    @Test func `a relative redirect is followed`() async {
         let (session, transport) = session([
             "http://a.test/x/one": .redirect(to: "../two?q=1"),
             "http://a.test/two?q=1": .text("there"),
@@ -27,7 +27,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `a description names what was sent last, and the status it brought`() async {
+    @Test func `the description of a request has the last method, URL and status`() async {
         let (session, _) = session([
             "http://a.test/1": .redirect(303, to: "/2"), "http://a.test/2": .text("x"),
         ])
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
-    func `the method changes as the status code says`(code: Int, method: String) async {
+    func `the status code decides the method after a redirect`(code: Int, method: String) async {
         let (session, transport) = session([
             "http://a.test/1": .redirect(code, to: "/2"), "http://a.test/2": .text("x"),
         ])
@@ -56,7 +56,7 @@ import Testing
         ("http://a.test/2", true), ("http://b.test/2", false), ("https://a.test/2", false),
         ("http://a.test:81/2", false), ("http://A.TEST:80/2", true),
     ])
-    func `credentials stay with their origin`(location: String, kept: Bool) async {
+    func `credentials are redirected only to the same origin`(location: String, kept: Bool) async {
         let (session, transport) = session(["http://a.test/1": .redirect(to: location)])
         _ = await session.request(
             "http://a.test/1", headers: ["Authorization": "Bearer t", "Cookie": "c=1"]
@@ -67,7 +67,7 @@ import Testing
         #expect((transport.jobs.last?.credential != nil) == kept)
     }
 
-    @Test func `redirects for ever end with an error that says so`() async {
+    @Test func `endless redirects end with httpTooManyRedirects`() async {
         let (session, transport) = session(["http://a.test/1": .redirect(to: "/1")])
         let response = await session.request("http://a.test/1").serializingData().response
         #expect(response.error?.transferError?.code == .httpTooManyRedirects)
@@ -92,7 +92,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a handler may send something else, or nothing`() async {
+    @Test func `a redirect handler may change the request or not follow it`() async {
         let (session, transport) = session([
             "http://a.test/1": .redirect(to: "/2"), "http://a.test/3": .text("three"),
         ])

@@ -12,7 +12,7 @@ import Testing
 
     private struct Refused: Error {}
 
-    @Test func `a request knows its session's settings as long as it lives`() async {
+    @Test func `a request's delegate is its session until the session is released`() async {
         var configuration = SessionConfiguration.default
         configuration.maximumRedirects = 3
         var session: Session? = Session(
@@ -25,7 +25,7 @@ import Testing
         #expect(request?.delegate == nil)
     }
 
-    @Test func `the retriers can be asked what they would make of an error`() async throws {
+    @Test func `retryResult returns the decision of the retriers`() async throws {
         let first = Counting(until: 0)
         let session = Session(
             transport: StubTransport { _ in .text("x") }, interceptor: first)
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: [nil, 0.001])
-    func `a request is tried again in place of its retriers' answer`(delay: Double?) async throws {
+    func `retryRequest retries before the retrier's result`(delay: Double?) async throws {
         let session = Session(
             transport: StubTransport(answers: [.status(500), .status(200)]))
         let questions = Recorder<@Sendable (RetryResult) -> Void>()
@@ -70,7 +70,7 @@ import Testing
         #expect(request.retryCount == 1 && questions.values.count == 1)
     }
 
-    @Test func `a request that was cleaned up after is no longer one of all`() async throws {
+    @Test func `cleanup removes a request from all requests of the session`() async throws {
         let gate = StubGate()
         let session = Session(
             transport: StubTransport { _ in .text("x").waiting(atByte: 0, for: gate) })
@@ -90,7 +90,7 @@ import Testing
         #expect(await text.response.value == "x")
     }
 
-    @Test func `a request is made ready ahead, by its own session only`() async throws {
+    @Test func `readyToPerform prepares only a request of the same session`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport)
         let other = Session(transport: StubTransport { _ in .text("y") })

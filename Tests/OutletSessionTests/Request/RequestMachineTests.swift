@@ -3,7 +3,7 @@ import Testing
 @testable import OutletSession
 
 @Suite struct RequestMachineTests {
-    @Test func `a request goes from its set-up to its end`() {
+    @Test func `a request passes all states from setup to finished`() {
         var machine = RequestMachine()
         #expect(machine.resume() == .setUp(attempt: 1))
         #expect(machine.didSetUp(attempt: 1) == .startTransfer)
@@ -13,7 +13,7 @@ import Testing
         #expect(machine.state == .finished)
     }
 
-    @Test func `asking again for what is so already changes nothing`() {
+    @Test func `repeated resume, suspend and cancel calls have no effect`() {
         var machine = RequestMachine()
         #expect(machine.resume() != nil)
         #expect(machine.resume() == nil)
@@ -24,7 +24,7 @@ import Testing
         #expect(machine.resume() == nil)
     }
 
-    @Test func `a request that is suspended while it is set up waits until it is resumed`() {
+    @Test func `a request suspended during setup waits for resume`() {
         var machine = RequestMachine()
         _ = machine.resume()
         #expect(machine.suspend() == .nothing)
@@ -32,7 +32,7 @@ import Testing
         #expect(machine.resume() == .startTransfer)
     }
 
-    @Test func `a cancel during the set-up finishes at once and drops the late answer`() {
+    @Test func `a cancel during setup finishes at once and ignores the late result`() {
         var machine = RequestMachine()
         _ = machine.resume()
         #expect(machine.cancel() == .finish)
@@ -50,7 +50,7 @@ import Testing
         #expect(machine.state == .cancelled)
     }
 
-    @Test func `a retry starts over once its time has come, and counts`() {
+    @Test func `a retry begins another attempt and increases the retry count`() {
         var machine = RequestMachine()
         _ = machine.resume()
         _ = machine.didSetUp(attempt: 1)
@@ -79,7 +79,7 @@ import Testing
         #expect(machine.beginFinishing() == false)
     }
 
-    @Test func `a finished request opens again for another handler`() {
+    @Test func `a finished request is reopened for another handler`() {
         var machine = RequestMachine()
         _ = machine.resume()
         #expect(machine.reopen() == false)
@@ -91,7 +91,7 @@ import Testing
         #expect(machine.state == .finished)
     }
 
-    @Test func `answers for an attempt that is over change nothing`() {
+    @Test func `results of an earlier attempt are ignored`() {
         var machine = RequestMachine()
         _ = machine.resume()
         _ = machine.didSetUp(attempt: 1)
@@ -109,7 +109,7 @@ import Testing
         #expect(machine.phase == .transferring)
     }
 
-    @Test func `a cancel while a retry waits finishes, and the retry does not come`() {
+    @Test func `a cancel during the delay of a retry finishes and prevents the retry`() {
         var machine = RequestMachine()
         _ = machine.resume()
         _ = machine.didSetUp(attempt: 1)
@@ -120,7 +120,7 @@ import Testing
         #expect(machine.retryCount == 0)
     }
 
-    @Test func `a cancel of a request that is ready begins the transfer, to be cancelled`() {
+    @Test func `a cancel of a ready request starts the transfer in order to cancel it`() {
         var machine = RequestMachine()
         _ = machine.resume()
         _ = machine.suspend()
@@ -129,7 +129,7 @@ import Testing
         #expect(machine.phase == .transferring && machine.state == .cancelled)
     }
 
-    @Test func `a cancel while a retrier is asked about a value ends the question, once`() {
+    @Test func `a cancel during a retrier call of a serializer ends the wait once`() {
         var machine = RequestMachine()
         _ = machine.resume()
         _ = machine.didSetUp(attempt: 1)
@@ -146,7 +146,7 @@ import Testing
         #expect(machine.state == .cancelled)
     }
 
-    @Test func `a question about a value is not begun after a cancel, or before the values`() {
+    @Test func `a retrier call of a serializer does not begin after a cancel or before delivery`() {
         var early = RequestMachine()
         _ = early.resume()
         _ = early.didSetUp(attempt: 1)
@@ -159,7 +159,7 @@ import Testing
         #expect(!cancelled.isConsulting)
     }
 
-    @Test func `set up ahead, a request waits for its resume, and is set up once`() {
+    @Test func `a request that is set up eagerly waits for resume and is set up once`() {
         var machine = RequestMachine()
         #expect(machine.setUpAhead() == .setUp(attempt: 1))
         #expect(machine.setUpAhead() == .nothing)
@@ -172,7 +172,7 @@ import Testing
         #expect(cancelled.setUpAhead() == .nothing)
     }
 
-    @Test func `suspending and resuming reach a transfer, and nothing that is over`() {
+    @Test func `suspend and resume affect a running transfer, but nothing that has ended`() {
         var machine = RequestMachine()
         _ = machine.resume()
         _ = machine.didSetUp(attempt: 1)
@@ -195,7 +195,7 @@ import Testing
         case didFinish
     }
 
-    @Test func `whatever comes in whatever order, each attempt is sent and ends once`() {
+    @Test func `each attempt is sent and ends once in any order of events`() {
         struct Run {
             var machine = RequestMachine()
             var sent: [Int] = []
@@ -273,7 +273,7 @@ import Testing
         return machine
     }
 
-    @Test func `middleware asks for one attempt after the other, and receives each result`() {
+    @Test func `middleware starts one attempt at a time and receives each result`() {
         var machine = intercepted()
         #expect(machine.proceed() == 2)
         #expect(machine.proceed() == nil)
@@ -287,13 +287,13 @@ import Testing
         #expect(machine.retryCount == 0)
     }
 
-    @Test func `a cancel while middleware is at work finishes at once`() {
+    @Test func `a cancel while middleware runs finishes at once`() {
         var machine = intercepted()
         #expect(machine.cancel() == .finish)
         #expect(machine.proceed() == nil)
     }
 
-    @Test func `middleware is not told of an attempt that was cancelled`() {
+    @Test func `middleware receives no result of a cancelled attempt`() {
         var machine = intercepted()
         _ = machine.proceed()
         _ = machine.didSetUp(attempt: 2)
@@ -303,7 +303,7 @@ import Testing
         #expect(machine.beginFinishing() == true)
     }
 
-    @Test func `a late answer of the set-up finds no middleware to begin`() {
+    @Test func `middleware does not begin after the setup`() {
         var machine = RequestMachine()
         _ = machine.resume()
         _ = machine.didSetUp(attempt: 1)
@@ -312,7 +312,7 @@ import Testing
 
     // MARK: Holds and redirects
 
-    @Test func `a transfer goes on when nothing holds it any more`() {
+    @Test func `a transfer continues when its last hold is released`() {
         var machine = RequestMachine()
         _ = machine.resume()
         _ = machine.didSetUp(attempt: 1)
@@ -326,7 +326,7 @@ import Testing
         #expect(machine.release(.judgement, attempt: 1) == false)
     }
 
-    @Test func `another attempt follows redirects of its own, and is held by nothing`() {
+    @Test func `a new attempt has no holds and its own redirect count`() {
         var machine = RequestMachine()
         _ = machine.resume()
         _ = machine.didSetUp(attempt: 1)

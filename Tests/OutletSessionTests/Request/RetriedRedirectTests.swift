@@ -32,7 +32,7 @@ import Testing
         )
     }
 
-    @Test func `a retry has all redirects before it again`() async {
+    @Test func `a retry may follow all redirects again`() async {
         let (session, transport) = session(
             maximumRedirects: 2, atEnd: [.failure(TransferErrors.lost)])
         let request = session.request("http://a.test/1")
@@ -42,7 +42,7 @@ import Testing
         #expect(response.metrics?.redirectCount == 2)
     }
 
-    @Test func `the redirect beyond the limit is not followed, and the last one within is`() async {
+    @Test func `redirects are followed up to the limit`() async {
         let (allowed, _) = session(maximumRedirects: 2, atEnd: [])
         #expect(await allowed.request("http://a.test/1").serializingString().response.error == nil)
         let (refused, transport) = session(maximumRedirects: 1, atEnd: [])
@@ -52,7 +52,7 @@ import Testing
         #expect(transport.requests.map(\.url?.path) == ["/1", "/2", "/1", "/2"])
     }
 
-    @Test func `credentials that a redirect has left behind go out again with a retry`() async {
+    @Test func `credentials that a redirect removed are sent again by a retry`() async {
         let left = Lock(1)
         let transport = StubTransport { job in
             guard job.request.url?.host() == "a.test" else {

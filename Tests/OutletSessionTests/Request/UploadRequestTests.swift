@@ -76,7 +76,7 @@ private struct FlakyUpload: UploadConvertible {
         transport.bodies.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func `bytes, a file and a stream are sent, as POST unless told otherwise`()
+    @Test func `bytes, a file and a stream are sent, by default as POST`()
         async throws
     {
         let transport = StubTransport(answers: [.text("ok")])
@@ -96,7 +96,7 @@ private struct FlakyUpload: UploadConvertible {
         #expect(FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test func `a request of one's own is sent with the body`() async {
+    @Test func `a given request is sent with the body`() async {
         let transport = StubTransport(answers: [.text("ok")])
         let session = Session(transport: transport)
         let request = HTTPRequest(
@@ -108,7 +108,7 @@ private struct FlakyUpload: UploadConvertible {
     }
 
     @Test(arguments: [307, 308])
-    func `a stream is taken back to its start when a redirect wants it again`(code: Int)
+    func `a stream is rewound when a redirect sends it again`(code: Int)
         async throws
     {
         let transport = StubTransport(answers: [.redirect(code, to: "/to"), .text("ok")])
@@ -122,7 +122,7 @@ private struct FlakyUpload: UploadConvertible {
         #expect(try await monitor.seen.values(3) == ["created", "request", "again"])
     }
 
-    @Test func `a stream is taken back to its start for a retry, whatever lay between`() async {
+    @Test func `a stream is rewound for a retry, also after a redirect`() async {
         let transport = StubTransport(answers: [
             .redirect(303, to: "/to"), lost, .text("ok"),
         ])
@@ -134,7 +134,7 @@ private struct FlakyUpload: UploadConvertible {
         #expect(stream.rewinds == 1)
     }
 
-    @Test func `a stream that cannot go back ends the request with an error that says so`() async {
+    @Test func `a stream that cannot be rewound ends the request with an error`() async {
         for answers in [[StubAnswer.redirect(307, to: "/to")], [lost]] {
             let transport = StubTransport(answers: answers)
             let session = Session(transport: transport, interceptor: retryOnce)
@@ -146,7 +146,9 @@ private struct FlakyUpload: UploadConvertible {
         }
     }
 
-    @Test func `a body that cannot be made is a named error, and may be retried`() async throws {
+    @Test func `a body that cannot be created is a createUploadable error, and may be retried`()
+        async throws
+    {
         let transport = StubTransport(answers: [.text("ok")])
         let monitor = UploadMonitor()
         let session = Session(transport: transport, eventMonitors: [monitor])
@@ -166,7 +168,7 @@ private struct FlakyUpload: UploadConvertible {
         #expect(texts(transport) == ["call 2"])
     }
 
-    @Test func `the body is made again at every attempt`() async {
+    @Test func `the body is created again at every attempt`() async {
         let transport = StubTransport(answers: [lost, .text("ok")])
         let session = Session(transport: transport, interceptor: retryOnce)
         _ = await session.upload(FlakyUpload(uploadable: Flaky(failures: 0)))
@@ -184,7 +186,7 @@ private struct FlakyUpload: UploadConvertible {
         }
     }
 
-    @Test func `a file that is not to be kept is gone once the completion is called`()
+    @Test func `a file with shouldRemove is deleted before the completion is called`()
         async throws
     {
         for answer in [StubAnswer.text("ok"), lost] {
@@ -197,7 +199,7 @@ private struct FlakyUpload: UploadConvertible {
         }
     }
 
-    @Test func `a file that is not there fails the request`() async {
+    @Test func `a missing file fails the request`() async {
         let session = Session(transport: StubTransport(answers: [.text("ok")]))
         let response = await session.upload(URL(filePath: "/nowhere/file"), to: address)
             .serializingData().response
@@ -213,7 +215,7 @@ private struct FlakyUpload: UploadConvertible {
         #expect(texts(transport) == ["data", "data"])
     }
 
-    @Test func `adapters do not see the body, and the request that was made has none`() async {
+    @Test func `adapters get the request without the body`() async {
         let seen = Recorder<Bool>()
         let session = Session(
             transport: StubTransport(answers: [.text("ok")]),
@@ -232,7 +234,7 @@ private struct FlakyUpload: UploadConvertible {
         #expect(data == Data("data".utf8))
     }
 
-    @Test func `the progress of an upload ends at the whole`() async throws {
+    @Test func `the progress of an upload ends at the total`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("ok")]))
         let seen = Recorder<TransferProgress>()
         let request = session.upload(Data(count: 20_000), to: address)
