@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: Side.allCases)
-    func `what is awaited ends with a cancel`(side: Side) async {
+    func `cancelling the task or the request ends every await`(side: Side) async {
         for one in cases {
             let task = Task { await one.wait() }
             while one.request.task == nil, !Task.isCancelled { await Task.yield() }
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `a task that was cancelled before it awaits cancels the request, too`() async {
+    @Test func `a task that is cancelled before it awaits cancels the request`() async {
         for one in cases {
             let task = Task {
                 while !Task.isCancelled { await Task.yield() }
@@ -126,7 +126,9 @@ import Testing
         }
     }
 
-    @Test func `requests are left alone if so wished, and end by themselves`() async {
+    @Test func `without automaticallyCancelling a cancelled task does not cancel the request`()
+        async
+    {
         let gate = StubGate()
         let session = sessions.make(
             StubTransport { job in
@@ -157,7 +159,7 @@ import Testing
         socket.cancel()
     }
 
-    @Test func `loops over a request's life end with it, and leave it alone`() async {
+    @Test func `loops over a request's events end with it and do not cancel it`() async {
         let session = session
         for side in Side.allCases {
             let request = session.request(url)
@@ -186,7 +188,9 @@ import Testing
         }
     }
 
-    @Test func `a cancel while a task judges the head ends both once`() async throws {
+    @Test func `a cancel during an async onHTTPResponse closure ends the request once`()
+        async throws
+    {
         let judging = Recorder<CheckedContinuation<Void, Never>>()
         let request = session.request(url).onHTTPResponse { _ in
             await withCheckedContinuation { judging.record($0) }
@@ -200,7 +204,7 @@ import Testing
         #expect(judging.values.count == 1)
     }
 
-    @Test func `a message that waits for the connection fails with the cancel`() async {
+    @Test func `a cancel fails a message that waits for the connection`() async {
         let socket = sessions.make(StubTransport { _ in .silence })
             .webSocketRequest(to: "ws://example.test/chat")
         let task = socket.webSocketTask()

@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [Session.CallbackDelivery.queued, .inline])
-    func `pieces come in order, then the completion, once`(
+    func `pieces are delivered in order, followed by one completion`(
         delivery: Session.CallbackDelivery
     ) async throws {
         let transport = StubTransport(answers: [answer("0123456789")])
@@ -46,7 +46,7 @@ import Testing
         #expect(transport.jobs.map(\.delivery) == [.chunks])
     }
 
-    @Test func `every handler sees every piece, in order even on a concurrent queue`()
+    @Test func `every handler gets every piece in order, even on a concurrent queue`()
         async throws
     {
         let session = session(answer(String(repeating: "0123456789", count: 10), chunk: 1))
@@ -62,14 +62,14 @@ import Testing
         #expect(try await second.values(101).dropLast() == expected[...])
     }
 
-    @Test func `a request without a body ends with its completion only`() async throws {
+    @Test func `a response without a body delivers only the completion`() async throws {
         let seen = Recorder<String>()
         let session = session(.status(204))
         session.streamRequest(address).responseStream { seen.record(line($0)) }
         #expect(try await seen.values(1) == ["end 204"])
     }
 
-    @Test func `a character across two pieces stays whole, and half of one is replaced`()
+    @Test func `a character split across pieces is decoded, and an incomplete one is replaced`()
         async throws
     {
         var bytes = Data("aé€😀".utf8)
@@ -80,7 +80,7 @@ import Testing
         #expect(try await seen.values(6) == ["a", "é", "€", "😀", "\u{FFFD}", "end 200"])
     }
 
-    @Test func `pieces are decoded, and one that cannot be is a failure among them`() async throws {
+    @Test func `a piece that cannot be decoded is delivered as a failure`() async throws {
         let session = session(answer("1234x678", chunk: 4))
         let seen = Recorder<String>()
         session.streamRequest(address).responseStreamDecodable(of: Int.self) {
@@ -89,7 +89,9 @@ import Testing
         #expect(try await seen.values(3) == ["1234", "failure", "end 200"])
     }
 
-    @Test func `a piece that cannot be serialized ends the request if so wished`() async throws {
+    @Test func `a serialization failure cancels the request with automaticallyCancelOnStreamError`()
+        async throws
+    {
         let session = session(answer("x234" + "5678" + "9012", chunk: 4))
         let seen = Recorder<String>()
         session.streamRequest(address, automaticallyCancelOnStreamError: true)
@@ -119,7 +121,9 @@ import Testing
         #expect(seen.values.count == 1)
     }
 
-    @Test func `the token ends the request: no other piece comes`() async throws {
+    @Test func `cancelling with the stream's token ends the request without another piece`()
+        async throws
+    {
         let session = session(answer("0123456789"))
         let seen = Recorder<String>()
         session.streamRequest(address).responseStream { stream in
@@ -138,7 +142,7 @@ import Testing
         #expect(try await seen.values(1) == ["error \(SessionError.explicitlyCancelled)"])
     }
 
-    @Test func `a handler added to a request that is over gets the completion`() async throws {
+    @Test func `a handler added to a finished request gets the completion`() async throws {
         let session = session(answer("0123"))
         let seen = Recorder<String>()
         let request = session.streamRequest(address).responseStream { seen.record(line($0)) }
@@ -147,7 +151,8 @@ import Testing
         #expect(try await seen.values(3).last == "end 200")
     }
 
-    @Test func `a redirect's body is not handed over, unless nobody follows`() async throws {
+    @Test func `a redirect's body is delivered only if the redirect is not followed`() async throws
+    {
         let redirect = StubAnswer(
             statusCode: 302, headers: ["Location": "/to"], body: Data("redirect".utf8))
         for (handler, expected) in [
@@ -164,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `a refused response ends with the refusal`() async throws {
+    @Test func `a response that fails validation completes with the error`() async throws {
         let session = session(answer("no", status: 404))
         let seen = Recorder<Int?>()
         session.streamRequest(address).validate().responseStream { stream in
@@ -173,7 +178,7 @@ import Testing
         #expect(try await seen.values(1) == [404])
     }
 
-    @Test func `a content type is refused even without a body`() async throws {
+    @Test func `the content type is validated even without a body`() async throws {
         let session = session(.status(200, headers: ["Content-Type": "text/plain"]))
         let seen = Recorder<String?>()
         session.streamRequest(address).validate(contentType: ["image/png"])
@@ -181,7 +186,7 @@ import Testing
         #expect(try await seen.values(1) == ["text/plain"])
     }
 
-    @Test func `a body that is not wanted is not handed over`() async throws {
+    @Test func `cancelling at the head delivers no piece`() async throws {
         let session = session(answer("0123"))
         let seen = Recorder<String>()
         session.streamRequest(address)
@@ -190,7 +195,7 @@ import Testing
         #expect(try await seen.values(1) == ["error \(SessionError.explicitlyCancelled)"])
     }
 
-    @Test func `a retry hands the pieces over again`() async throws {
+    @Test func `a retry delivers the pieces again`() async throws {
         var broken = answer("01234567")
         broken.error = TransferErrors.lost
         broken.failureOffset = 6
@@ -204,7 +209,7 @@ import Testing
 
     // MARK: Back-pressure
 
-    @Test func `a handler that does not keep up makes the transfer wait`() async throws {
+    @Test func `a slow handler suspends the transfer`() async throws {
         var configuration = SessionConfiguration()
         configuration.streamBufferSize = 16
         let session = Session(
@@ -236,7 +241,7 @@ import Testing
         #expect(pieces.values.reduce(0, +) == 400)
     }
 
-    @Test func `a loop that does not keep up makes the transfer wait`() async throws {
+    @Test func `a slow loop suspends the transfer`() async throws {
         var configuration = SessionConfiguration()
         configuration.streamBufferSize = 16
         let session = Session(

@@ -53,7 +53,8 @@ import Testing
         #expect(request.isCancelled)
     }
 
-    @Test func `leaving a loop leaves the request alone if so wished`() async {
+    @Test func `leaving a loop does not cancel the request without automaticallyCancelling`() async
+    {
         let session = stalling
         let request = session.streamRequest(address)
         for await _ in request.streamTask().streamingData(automaticallyCancelling: false) { break }
@@ -102,7 +103,9 @@ import Testing
         }
     }
 
-    @Test func `what nobody takes in time can be dropped`() async throws {
+    @Test func `a stream with bufferingNewest drops its oldest elements when its buffer is full`()
+        async throws
+    {
         let session = session("0123456789")
         let request = session.streamRequest(address)
         let ended = Recorder<Int>()

@@ -50,7 +50,7 @@ import Testing
         return try await result.value()
     }
 
-    @Test func `all bytes are read in order, and then there is an end`() async throws {
+    @Test func `all bytes are read in order, followed by the end`() async throws {
         let body = Data((0..<100).map { UInt8($0) })
         let session = session(StubAnswer(body: body, chunkSize: 7))
         let stream = try #require(session.streamRequest(address).asInputStream())
@@ -61,7 +61,7 @@ import Testing
         #expect(!stream.hasBytesAvailable)
     }
 
-    @Test func `what is not open, or closed, cannot be read`() async throws {
+    @Test func `a stream that is not open or is closed cannot be read`() async throws {
         let session = session(StubAnswer(body: Data("x".utf8)))
         let stream = try #require(session.streamRequest(address).asInputStream())
         #expect(try await readByte(stream).count == -1)
@@ -74,7 +74,7 @@ import Testing
         #expect(stream.streamStatus == .closed)
     }
 
-    @Test func `a failure comes behind the bytes that came before it`() async throws {
+    @Test func `a failure is reported after the bytes received before it`() async throws {
         var broken = StubAnswer(body: Data("0123456789".utf8), chunkSize: 2)
         broken.error = TransferErrors.lost
         broken.failureOffset = 6
@@ -86,14 +86,14 @@ import Testing
         #expect(stream.streamStatus == .error)
     }
 
-    @Test func `a refused response is an error`() async throws {
+    @Test func `a response that fails validation is an error`() async throws {
         let session = session(.status(404))
         let stream = try #require(session.streamRequest(address).validate().asInputStream())
         #expect(try await read(stream).last == -1)
         #expect((stream.streamError as? SessionError)?.responseCode == 404)
     }
 
-    @Test func `a cancel ends a read that waits`() async throws {
+    @Test func `a cancel ends a waiting read`() async throws {
         let asked = Recorder<Bool>()
         let session = sessions.make(
             StubTransport { _ in
@@ -109,7 +109,7 @@ import Testing
         #expect(stream.streamError as? SessionError == .explicitlyCancelled)
     }
 
-    @Test func `closing ends a read that waits`() async throws {
+    @Test func `closing the stream ends a waiting read`() async throws {
         let session = session(StubAnswer(delay: nil))
         let stream = try #require(session.streamRequest(address).asInputStream())
         async let outcome = read(stream)
@@ -118,7 +118,7 @@ import Testing
         #expect(stream.streamStatus == .closed)
     }
 
-    @Test func `a read waits no longer than it may`() async throws {
+    @Test func `a read ends at its timeout`() async throws {
         let session = session(StubAnswer(delay: nil))
         let stream = try #require(
             session.streamRequest(address).asInputStream(readTimeout: 0.01))
@@ -126,7 +126,7 @@ import Testing
         #expect((stream.streamError as? TransferError)?.code == .timedOut)
     }
 
-    @Test func `what is not read makes the peer wait`() async throws {
+    @Test func `unread bytes suspend the transfer`() async throws {
         var configuration = SessionConfiguration()
         configuration.streamBufferSize = 16
         let session = Session(
@@ -165,7 +165,7 @@ import Testing
         #expect(counts.values.reduce(0, +) == 400)
     }
 
-    @Test func `a request that is made again before a byte was read gives its last body`()
+    @Test func `a retry before the first read returns the body of the last attempt`()
         async throws
     {
         var broken = StubAnswer(body: Data("01234567".utf8), chunkSize: 2)
@@ -186,7 +186,7 @@ import Testing
         #expect("\(String(describing: late.streamError))".contains("was over before"))
     }
 
-    @Test func `a body whose beginning was read is not gone on with from another`() async throws {
+    @Test func `a retry after the first read is an error`() async throws {
         var broken = StubAnswer(body: Data("01234567".utf8), chunkSize: 2)
         broken.error = TransferErrors.lost
         broken.failureOffset = 6
@@ -209,7 +209,7 @@ import Testing
         #expect("\(String(describing: stream.streamError))".contains("made again"))
     }
 
-    @Test func `monitors see its bytes as any stream's`() async throws {
+    @Test func `monitors get the bytes of an input stream`() async throws {
         final class Monitor: EventMonitor {
             let counts = Recorder<Int>()
             let queue = DispatchQueue(label: "monitor")

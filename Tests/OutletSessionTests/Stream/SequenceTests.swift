@@ -26,7 +26,7 @@ import Testing
             interceptor: Retrier { _, _, _, completion in completion(.retry) })
     }
 
-    @Test func `a loop on an actor takes what is there without leaving it`() async {
+    @Test func `a loop on an actor takes buffered values without leaving the actor`() async {
         let values = StreamOf<Int>(bufferingPolicy: .unbounded) { buffer in
             for value in 0..<1000 { buffer.yield(value) }
             buffer.finish()
@@ -47,7 +47,7 @@ import Testing
         return others.values.isEmpty ? taken : nil
     }
 
-    @Test func `a cancelled loop takes nothing, though something is there`() async {
+    @Test func `a cancelled loop takes no buffered value`() async {
         let values = StreamOf<Int>(bufferingPolicy: .unbounded) { $0.yield(1) }
         let task = Task {
             while !Task.isCancelled { await Task.yield() }
@@ -57,7 +57,7 @@ import Testing
         #expect(await task.value == nil)
     }
 
-    @Test func `loops see what happens to a request, and end with it`() async {
+    @Test func `loops get the events of a request and end with it`() async {
         let session = session
         let request = session.request(address, shouldAutomaticallyResume: false)
         let progress = request.downloadProgress().makeAsyncIterator()
@@ -80,7 +80,7 @@ import Testing
         #expect(codes == [200])
     }
 
-    @Test func `an upload's progress can be looped over`() async {
+    @Test func `a loop gets the progress of an upload`() async {
         let session = Session(transport: StubTransport(answers: [.status(204)]))
         let request = session.upload(Data(count: 20_000), to: address)
         let progress = request.uploadProgress().makeAsyncIterator()
@@ -90,7 +90,7 @@ import Testing
         #expect(last?.isFinished == true)
     }
 
-    @Test func `a loop over a request that is over gets what is there and ends`() async {
+    @Test func `a loop over a finished request gets its values and ends`() async {
         let session = Session(transport: StubTransport(answers: [.text("x")]))
         let request = session.request(address)
         _ = await request.serializingData().response
@@ -99,7 +99,7 @@ import Testing
         #expect(await collect(request.downloadProgress()).isEmpty)
     }
 
-    @Test func `a loop ends when its request is let go`() async {
+    @Test func `a loop ends when its request is released`() async {
         let session = Session(transport: StubTransport(answers: [.text("x")]))
         let iterator = session.request(address).urlRequests().makeAsyncIterator()
         #expect(await iterator.next() == nil)
@@ -120,7 +120,7 @@ import Testing
         request.cancel()
     }
 
-    @Test func `of two tasks that wait for one value the later one gets none`() async throws {
+    @Test func `of two tasks that wait for one value, one gets nil at once`() async throws {
         let buffer = StreamBuffer<Int>(.unbounded)
         let taken = Recorder<Int?>()
         for _ in 0..<2 { Task { taken.record(await buffer.next(isolation: nil)) } }
@@ -129,7 +129,7 @@ import Testing
         #expect(try await taken.values(2) == [nil, 1])
     }
 
-    @Test func `what a loop leaves behind is dropped, and its givers hear of it`() {
+    @Test func `closing a buffer drops its values and calls their closures`() {
         let buffer = StreamBuffer<Int>(.unbounded)
         let dropped = Recorder<Int>()
         for number in 0..<3 { buffer.yield(number) { dropped.record(number) } }
@@ -140,7 +140,7 @@ import Testing
         #expect(!buffer.close() && dropped.values == [0, 1, 2, 3])
     }
 
-    @Test func `a head can be judged in a task`() async {
+    @Test func `an async closure can accept or cancel at the head`() async {
         let session = Session(transport: StubTransport(answers: [.text("x")]))
         let refused = session.request(address).onHTTPResponse { response async in
             await Task.yield()

@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 7, 1000])
-    func `events are read however the body is cut and lines end`(size: Int) {
+    func `events are parsed with any chunk size and line ending`(size: Int) {
         let text =
             "\u{FEFF}: comment\nevent: add\r\ndata: one\rdata:two\r\rid: 7\nretry: 250\n"
             + "data:  é\n\nignored: x\ndata\n\nevent: lost\n\ndata: never ended\n"
@@ -29,7 +29,7 @@ import Testing
         #expect(events(text, by: size) == expected)
     }
 
-    @Test func `events do not depend on where the body is cut`() {
+    @Test func `events are the same for all chunk sizes`() {
         var random = SystemRandomNumberGenerator()
         let parts = [
             "data", "event", "id", "retry", ":", ": ", " ", "x", "é", "\u{FEFF}", "\0", "12", "\r",
@@ -46,7 +46,7 @@ import Testing
 
     /// If each line copied the data of the lines before it, the test would take hours.
     @Test(.timeLimit(.minutes(1)), arguments: ["data\n", "data:x\r", "data: x\r\n"])
-    func `an event of very many lines is read in one go`(line: String) {
+    func `an event with many lines is parsed in linear time`(line: String) {
         let count = 400_000
         let text = String(repeating: line, count: count) + line.suffix(1) + "\n"
         let found = events(text, by: 16 << 10)
@@ -54,14 +54,14 @@ import Testing
         #expect(found.first?.data.utf8.count == count - 1 + (line.contains("x") ? count : 0))
     }
 
-    @Test func `an id with NUL and a retry that is no number are ignored`() {
+    @Test func `an id with NUL and an invalid retry are ignored`() {
         #expect(
             events("id: 1\nid: a\0b\nretry: 1x\nretry: -1\ndata: d\n\n", by: 5) == [
                 ServerSentEvent(data: "d", id: "1")
             ])
     }
 
-    @Test func `an event without end is an error, not all the memory`() throws {
+    @Test func `an event above the size limit is an error`() throws {
         for text in ["data: 0123456789", "data: 012\ndata: 345\ndata: 678\n"] {
             var parser = ServerSentEventParser(limit: 10)
             let results = parser.feed(Data(text.utf8)) + parser.feed(Data("more\n\n".utf8))
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `a request hands events over one at a time`() async {
+    @Test func `a request delivers events one at a time`() async {
         let body = "data: 1\n\ndata: 2\n\nevent: x\ndata: 3\n\n"
         let session = Session(
             transport: StubTransport(answers: [
@@ -89,7 +89,7 @@ import Testing
         #expect(seen.map(\.event) == ["message", "message", "x"])
     }
 
-    @Test func `an attempt begins with a fresh reader`() async throws {
+    @Test func `a retry begins with an empty parser`() async throws {
         let headers: HTTPHeaders = ["Content-Type": "text/event-stream"]
         var broken = StubAnswer(headers: headers, body: Data("data: half".utf8))
         broken.error = TransferErrors.lost
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: others, [true, false])
-    func `a response that is no event stream ends with an error of its status and type`(
+    func `a response that is not an event stream is an error with its status and type`(
         other: (status: Int, type: String?), isTask: Bool
     ) async throws {
         // The request must not wait for the end of the body: this one never ends.
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test(arguments: ["text/event-stream", "Text/Event-Stream;charset=UTF-8", "text/event-stream "])
-    func `the type's letter case and parameters are no matter`(type: String) async throws {
+    func `the case and parameters of the content type are ignored`(type: String) async throws {
         let session = Session(
             transport: StubTransport(answers: [answer(200, type, "data: 1\n\n")]))
         let seen = Recorder<String>()
@@ -162,7 +162,7 @@ import Testing
         #expect(try await seen.values(2) == ["1", "end true"])
     }
 
-    @Test func `a redirect to an event stream need not be one`() async throws {
+    @Test func `a redirect to an event stream may have another content type`() async throws {
         var redirect = answer(302, "text/html", "data: no\n\n")
         redirect.headers.add(name: "Location", value: "/events")
         let session = Session(
@@ -177,7 +177,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a redirect that nobody follows is no event stream`(isAsked: Bool) async throws {
+    func `a redirect that is not followed is not an event stream`(isAsked: Bool) async throws {
         var redirect = answer(302, "text/event-stream", "data: no\n\n")
         redirect.headers.add(name: "Location", value: "/events")
         let session = Session(transport: StubTransport(answers: [redirect]))
@@ -190,7 +190,7 @@ import Testing
         #expect(try await seen.values(1) == ["302"])
     }
 
-    @Test func `a retrier may ask again`() async throws {
+    @Test func `a retrier may retry a response that is not an event stream`() async throws {
         let session = Session(
             transport: StubTransport(answers: [
                 answer(503, "text/html", "busy"), answer(200, "text/event-stream", "data: 1\n\n"),
