@@ -9,7 +9,9 @@ import Testing
 
 /// Tests a WebSocket that opens before the transport's `connect(_:handler:)` has returned.
 @Suite struct EarlyOpeningTests {
-    @Test func `one that was closed in order meanwhile is not cut off afterwards`() async throws {
+    @Test func `a WebSocket closed normally during connect is not cancelled afterwards`()
+        async throws
+    {
         let transport = LateTransport(closed: try Gate(), started: try Gate())
         let session = Session(transport: transport)
         let events = Recorder<String>()
@@ -35,7 +37,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `messages sent meanwhile go out before the close`() async throws {
+    @Test func `messages sent during connect are sent before the close`() async throws {
         let transport = LateTransport(closed: try Gate(), started: try Gate())
         let session = Session(transport: transport)
         let sent = Recorder<Bool>()

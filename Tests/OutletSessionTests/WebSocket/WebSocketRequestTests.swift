@@ -17,7 +17,7 @@ import Testing
 
     // MARK: Factories and settings
 
-    @Test func `the handshake has what the factory was given`() async throws {
+    @Test func `the handshake has the URL, fields and settings of the factory`() async throws {
         let transport = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
         let request = sessions.make(transport).webSocketRequest(
             to: "wss://example.org/chat", configuration: .protocol("a, b"),
@@ -34,7 +34,7 @@ import Testing
         #expect(request.request?.url?.scheme == "wss")
     }
 
-    @Test func `settings have their defaults`() {
+    @Test func `settings have the expected defaults`() {
         let usual = WebSocketRequest.Configuration.default
         #expect(usual.protocol == nil)
         #expect(usual.maximumMessageSize == 1_048_576)
@@ -61,14 +61,14 @@ import Testing
         }
     }
 
-    @Test func `close codes keep their numbers`() {
+    @Test func `close codes have the expected numbers`() {
         #expect(WebSocketCloseCode.normalClosure.rawValue == 1000)
         #expect(WebSocketCloseCode.tlsHandshakeFailure.rawValue == 1015)
         #expect(WebSocketCloseCode(rawValue: 4321).rawValue == 4321)
         #expect(WebSocketCloseCode(rawValue: 1001) == .goingAway)
     }
 
-    @Test func `a transport without WebSockets is a named error`() async throws {
+    @Test func `a transport without WebSockets is an unsupportedURL error`() async throws {
         let request = sessions.make(PlainTransport()).webSocketRequest(to: "ws://example.org")
         let sent = Recorder<Bool>()
         request.send(.string("x")) { sent.record((try? $0.get()) != nil) }
@@ -81,7 +81,7 @@ import Testing
 
     // MARK: Events
 
-    @Test func `events come in order on the queue asked for`() async throws {
+    @Test func `events are delivered in order on the given queue`() async throws {
         let session = session(.send(.string("a")), .send(.data(Data([1]))), .close(.goingAway))
         let queue = DispatchQueue(label: "wanted")
         let key = DispatchSpecificKey<Bool>()
@@ -96,7 +96,7 @@ import Testing
                 == ["connected", "a", "1 bytes", "disconnected 1001", "completed"])
     }
 
-    @Test func `several handlers see the same`() async throws {
+    @Test func `several handlers get the same events`() async throws {
         let gate = try Gate()
         let transport = StubTransport { _ in
             #expect(gate.isOpen(within: .seconds(60)))
@@ -116,14 +116,14 @@ import Testing
         #expect(try await messages.values(1) == [.string("a")])
     }
 
-    @Test func `a handler added to a finished request gets the completion only`() async {
+    @Test func `a handler added to a finished request gets only the completion`() async {
         let request = session(.close(.normalClosure)).webSocketRequest(to: "ws://example.org")
         #expect(await request.events().count == 3)
         let late = await request.events()
         #expect(late == ["completed"])
     }
 
-    @Test func `a handler added to an open socket learns that it is open`() async throws {
+    @Test func `a handler added to an open socket gets the connected event`() async throws {
         let request = session(.receive, .send(.string("a")), .close(.normalClosure))
             .webSocketRequest(to: "ws://example.org", configuration: .protocol("p"))
         let names = Recorder<String>()
@@ -143,7 +143,7 @@ import Testing
         #expect(await request.events().first == "connected b")
     }
 
-    @Test func `the completion knows request, response and metrics`() async throws {
+    @Test func `the completion has request, response and metrics`() async throws {
         let request = session(.close(.normalClosure)).webSocketRequest(to: "ws://example.org/x")
         var completion: WebSocketRequest.Completion?
         for await event in request.webSocketTask().streamingMessageEvents() {
@@ -162,7 +162,7 @@ import Testing
         let x: Int
     }
 
-    @Test func `messages are decoded, and failures told`() async throws {
+    @Test func `messages are decoded, and failures are reported`() async throws {
         let script: [StubSocketStep] = [
             .send(.string(#"{"x":1}"#)), .send(.string("no")), .send(.data(Data(#"{"x":2}"#.utf8))),
             .close(.normalClosure),
@@ -184,7 +184,7 @@ import Testing
         #expect(request.error == nil)
     }
 
-    @Test func `the decoder given is used everywhere`() async throws {
+    @Test func `a given decoder is used by all handlers`() async throws {
         struct Fixed: DataDecoder {
             func decode<D: Decodable>(_ type: D.Type, from data: Data) throws -> D {
                 try JSONDecoder().decode(type, from: Data(#"{"x":9}"#.utf8))

@@ -19,7 +19,7 @@ import Testing
 
     // MARK: Sending
 
-    @Test func `messages sent before the start go out in order`() async throws {
+    @Test func `messages sent before the start are sent in order`() async throws {
         let request = socket(.echo, starts: false)
         let sent = Recorder<Int>()
         for number in 0..<20 {
@@ -39,7 +39,7 @@ import Testing
                 == ["connected"] + (0..<20).map { "\($0)" } + ["disconnected 1000", "completed"])
     }
 
-    @Test func `what waits when the request is cancelled fails`() async throws {
+    @Test func `waiting messages fail when the request is cancelled`() async throws {
         let request = socket(.echo, starts: false)
         let failures = Recorder<SessionError?>()
         request.send(.string("x")) { result in
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `what waits for a handshake that fails, fails`() async throws {
+    @Test func `messages that wait for a failed handshake fail`() async throws {
         let request = sessions.make(StubTransport(answers: [.status(403)]))
             .webSocketRequest(to: "ws://example.org")
         let outcomes = Recorder<Bool>()
@@ -73,7 +73,9 @@ import Testing
         #expect(try await outcomes.values(1) == [false])
     }
 
-    @Test func `a completion comes before the answer to its message, on one queue`() async throws {
+    @Test func `a send completion is called before the reply to its message on the same queue`()
+        async throws
+    {
         let request = socket(.echo)
         let told = Recorder<String>()
         let hasEcho = DispatchSemaphore(value: 0)
@@ -90,7 +92,7 @@ import Testing
         #expect(try await told.values(2) == ["sent", "echo"])
     }
 
-    @Test func `a completion comes before an answer that waits with an earlier message`()
+    @Test func `a send completion is called before a reply that waits behind an earlier message`()
         async throws
     {
         let request = socket(.send(.string("first")), .echo, starts: false)
@@ -113,7 +115,7 @@ import Testing
         #expect(order.filter { $0 != "sent" } == ["first", "x"])
     }
 
-    @Test func `a task's send starts the request, and what comes back waits for the first loop`()
+    @Test func `a task's send starts the request, and messages wait for the first loop`()
         async throws
     {
         let request = socket(.send(.string("hello")), .echo)
@@ -129,7 +131,7 @@ import Testing
         #expect(await request.events() == ["completed"])
     }
 
-    @Test func `what came before the end is still there for the first loop`() async throws {
+    @Test func `messages received before the end are kept for the first loop`() async throws {
         let request = socket(.receive, .send(.string("a")), .close(.goingAway))
         let ended = Recorder<Int>()
         request.onURLSessionTaskCreation { _ in }
@@ -140,7 +142,7 @@ import Testing
             await request.events() == ["connected", "a", "disconnected 1001", "completed"])
     }
 
-    @Test func `of what nobody hears the oldest messages are dropped`() {
+    @Test func `the oldest buffered messages are dropped at the limit`() {
         var unheard = BufferedItems()
         unheard.append(.connected(protocol: nil), of: 0, limit: 10)
         for number in 0..<5 {
@@ -156,7 +158,7 @@ import Testing
         #expect(texts == ["connected", "3", "4"])
     }
 
-    @Test func `sending on a request that is not to start by itself waits for its start`()
+    @Test func `sending does not start a request without startRequestsImmediately`()
         async throws
     {
         let request = socket(.echo, starts: false)
@@ -171,7 +173,7 @@ import Testing
     // MARK: Refused handshakes
 
     @Test(arguments: [403, 503, 200])
-    func `a refused handshake reaches send and the messages with its status`(
+    func `a refused handshake is an error of send and of messages with its status`(
         status: Int
     ) async throws {
         let request = sessions.make(StubTransport { _ in .status(status) })
@@ -196,7 +198,7 @@ import Testing
         #expect(try await sent.values(1) == [status])
     }
 
-    @Test func `messages end without an error when the connection was closed in order`()
+    @Test func `messages end without an error when the connection was closed normally`()
         async throws
     {
         var seen: [WebSocketMessage] = []
@@ -211,7 +213,7 @@ import Testing
         #expect(error?.transferError == lost)
     }
 
-    @Test func `what waits goes along to the attempt that opens the connection`() async throws {
+    @Test func `waiting messages are sent by the attempt that opens the connection`() async throws {
         let transport = StubTransport(answers: [.status(503), .webSocket([.echo])])
         let request = sessions.make(
             transport,
@@ -343,7 +345,7 @@ import Testing
         _ = try await sent.values(1)
     }
 
-    @Test func `a connection that breaks is opened again if a retrier says so`() async {
+    @Test func `a lost connection is opened again if a retrier decides so`() async {
         let lost = TransferError(code: .networkConnectionLost, reason: "lost")
         let transport = StubTransport(answers: [
             .webSocket([.send(.string("a")), .failure(lost)]),
@@ -359,7 +361,7 @@ import Testing
                 == ["connected", "a", "connected", "b", "disconnected 1000", "completed"])
     }
 
-    @Test func `validators judge the handshake before anything is handed over`() async throws {
+    @Test func `validators run before any event is delivered`() async throws {
         let transport = StubTransport { _ in .webSocket([.send(.string("a")), .echo]) }
         struct Refused: Error {}
         let request = sessions.make(transport).webSocketRequest(to: "ws://example.org")
@@ -382,7 +384,7 @@ import Testing
         #expect(await fine.events() == ["connected", "disconnected 1000", "completed"])
     }
 
-    @Test func `validators see a refused handshake too`() async throws {
+    @Test func `validators also get a refused handshake`() async throws {
         struct Refused: Error {}
         let codes = Recorder<Int>()
         let request = sessions.make(StubTransport(answers: [.status(401)]))
@@ -397,7 +399,7 @@ import Testing
         #expect(request.response?.statusCode == 401)
     }
 
-    @Test func `a handshake that is not answered with 101 names the status`() async {
+    @Test func `the error for a handshake without status 101 names the status`() async {
         let request = sessions.make(StubTransport(answers: [.status(404)]))
             .webSocketRequest(to: "ws://example.org")
         #expect(await request.events() == ["completed badServerResponse"])
