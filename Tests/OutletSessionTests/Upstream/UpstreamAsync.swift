@@ -22,7 +22,7 @@ private struct Value: Codable, Equatable, Sendable {
         { [url = directory.url] _, _ in (url.appending(path: "file"), .removePreviousFile) }
     }
 
-    @Test func `data tasks`() async throws {
+    @Test func `data tasks work with upstream names`() async throws {
         #expect(try await AF.request(url).serializingData().value.count == 14)
         #expect(try await AF.request(url).serializingString().value.count == 14)
         #expect(try await AF.request(url).serializingDecodable(Value.self).value == Value())
@@ -45,7 +45,7 @@ private struct Value: Codable, Equatable, Sendable {
         #expect(await text.result.isSuccess)
     }
 
-    @Test func `download tasks`() async throws {
+    @Test func `download tasks work with upstream names`() async throws {
         #expect(try await AF.download(url, to: place).serializingData().value.count == 14)
         #expect(try await AF.download(url, to: place).serializingString().value.count == 14)
         let value = AF.download(url, to: place).serializingDecodable(Value.self)
@@ -60,7 +60,7 @@ private struct Value: Codable, Equatable, Sendable {
         #expect(await task.response.fileURL != nil)
     }
 
-    @Test func `stream tasks`() async throws {
+    @Test func `stream tasks work with upstream names`() async throws {
         var bytes = 0
         for await data in AF.streamRequest(url).streamTask().streamingData().compactMap(\.value) {
             bytes += data.count
@@ -90,7 +90,7 @@ private struct Value: Codable, Equatable, Sendable {
         task.resume()
     }
 
-    @Test func `streams of a request's life`() async {
+    @Test func `async sequences of request events work with upstream names`() async {
         let request = AF.request(url)
         // An iterator receives values from its creation on.
         var heads = request.httpResponses().makeAsyncIterator()
@@ -114,7 +114,7 @@ private struct Value: Codable, Equatable, Sendable {
         return elements
     }
 
-    @Test func `heads are judged in tasks`() async {
+    @Test func `async onHTTPResponse closures work with upstream names`() async {
         let kept = await AF.request(url).onHTTPResponse { response in
             await Task.yield()
             _ = response.statusCode

@@ -117,7 +117,7 @@ private final class PathAdapter: RequestAdapter {
         return (request, await request.serializingUnserialized().response)
     }
 
-    @Test func `a good credential is applied once, and nothing else is asked`() async {
+    @Test func `a valid credential is applied once without other authenticator calls`() async {
         let authenticator = OAuthAuthenticator()
         let session = Session(transport: transport)
         let interceptor = AuthenticationInterceptor(
@@ -134,7 +134,7 @@ private final class PathAdapter: RequestAdapter {
         #expect(authenticator.calls == [3, 0, 1, 0])
     }
 
-    @Test func `requests wait for a refresh that is due, and are adapted once`() async {
+    @Test func `requests wait for a required refresh and are adapted once`() async {
         let authenticator = OAuthAuthenticator()
         let session = Session(transport: transport)
         let interceptor = AuthenticationInterceptor(
@@ -148,7 +148,7 @@ private final class PathAdapter: RequestAdapter {
         #expect(authenticator.calls == [2, 1, 0, 0])
     }
 
-    @Test func `a refresh that fails is the adaptation's error, or the retry's`() async {
+    @Test func `a failed refresh is the error of the adaptation or of the retry`() async {
         let authenticator = OAuthAuthenticator(
             refreshResult: .failure(OAuthError.refreshNetworkFailure))
         let session = Session(transport: transport)
@@ -170,7 +170,8 @@ private final class PathAdapter: RequestAdapter {
         #expect(authenticator.calls == [1, 2, 1, 1])
     }
 
-    @Test func `a credential that goes or changes meanwhile`() async throws {
+    @Test func `a credential removed or changed during a request fails or retries it`() async throws
+    {
         let gone = OAuthAuthenticator()
         let interceptor = AuthenticationInterceptor(
             authenticator: gone, credential: OAuthCredential())
@@ -209,7 +210,7 @@ private final class PathAdapter: RequestAdapter {
         #expect(gone.calls == [3, 0, 2, 1] && request.retryCount == 1)
     }
 
-    @Test func `parallel refusals lead to one refresh`() async {
+    @Test func `parallel refusals cause one refresh`() async {
         let authenticator = OAuthAuthenticator()
         let session = Session(transport: transport)
         let interceptor = AuthenticationInterceptor(
@@ -229,7 +230,7 @@ private final class PathAdapter: RequestAdapter {
         #expect(authenticator.calls == [12, 1, 6, 6])
     }
 
-    @Test func `refreshes are bounded within the window, and by nothing without one`() async {
+    @Test func `refreshes are limited by the window, and unlimited without one`() async {
         let session = Session(transport: transport)
         let endless = OAuthAuthenticator()
         let unbounded = AuthenticationInterceptor(
@@ -251,7 +252,7 @@ private final class PathAdapter: RequestAdapter {
         #expect(authenticator.calls == [3, 2, 3, 3])
     }
 
-    @Test func `credentials and their storage`() {
+    @Test func `credentials and their storage work with upstream names`() {
         let credential = URLCredential(
             user: "user", password: "password", persistence: .forSession)
         let session = Session(transport: transport)

@@ -58,7 +58,7 @@ extension Session {
             cachedResponseHandler: handler, eventMonitors: monitors)
     }
 
-    @Test func `static members and behaviours`() {
+    @Test func `static members and behaviours of cachers have upstream names`() {
         take(.cache)
         take(.doNotCache)
         take(.modify { _, _ in nil })
@@ -71,7 +71,7 @@ extension Session {
         }
     }
 
-    @Test func `a request's handler decides before the session's`() async {
+    @Test func `a request's cached response handler overrides the session's`() async {
         for (sessions, requests, isStored, info) in [
             (nil, nil, true, nil), (nil, ResponseCacher.cache, true, nil),
             (nil, .doNotCache, false, nil), (nil, cacher, true, "value"),
@@ -88,7 +88,7 @@ extension Session {
         }
     }
 
-    @Test func `a policy is a request's own`() throws {
+    @Test func `a request keeps its own cache policy`() throws {
         var request = URLRequest(
             url: try url.asURL(), cachePolicy: .returnCacheDataDontLoad, timeoutInterval: 30)
         request.httpMethod = HTTPMethod.get.rawValue
@@ -98,7 +98,7 @@ extension Session {
     }
 
     @Test(arguments: [true, false])
-    func `that a response may be cached is reported after its data and before its metrics`(
+    func `the event before caching is reported after the data and before the metrics`(
         asksHandler: Bool
     ) async throws {
         let names = Recorder<String>()

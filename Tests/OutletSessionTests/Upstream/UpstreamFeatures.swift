@@ -13,7 +13,7 @@ import Testing
     private let url = "http://example.test/get"
     private let transport = StubTransport { _ in .status(200) }
 
-    @Test func `addresses and requests`() throws {
+    @Test func `URL conversions and requests work with upstream names`() throws {
         let address = try #require(URL(string: url))
         let convertibles: [any URLConvertible] = [
             url, address, try #require(URLComponents(string: url)),
@@ -27,7 +27,7 @@ import Testing
         #expect(request.httpMethod == "POST" && request.headers["a"] == "1")
     }
 
-    @Test func `reachability`() async throws {
+    @Test func `reachability works with upstream names`() async throws {
         let manager = NetworkReachabilityManager()
         let byHost: NetworkReachabilityManager? = NetworkReachabilityManager(host: "localhost")
         #expect(byHost?.isReachable == true && byHost?.isReachableOnCellular == false)

@@ -117,7 +117,7 @@ private struct UpstreamRedirector: RedirectHandler {
         #expect(retryError.asAFError?.isRequestRetryError == true)
     }
 
-    @Test func `what a request is known by reaches the adapters that ask for it`() async {
+    @Test func `adapters with a state get the request's id`() async {
         let adapter = StateAdapter()
         let overriding = OverridingAdapter { $2(.success($0)) }
         let session = Session(
@@ -129,7 +129,7 @@ private struct UpstreamRedirector: RedirectHandler {
         #expect(overriding.states.values == [request.id])
     }
 
-    @Test func `static members and initialisers`() throws {
+    @Test func `static members and initialisers of interceptors have upstream names`() throws {
         let adapt: AdaptHandler = { request, session, completion in completion(.success(request)) }
         let retry: RetryHandler = { _, session, error, completion in completion(.doNotRetry) }
         take(adapter: .adapter(using: adapt))
@@ -172,7 +172,7 @@ private struct UpstreamRedirector: RedirectHandler {
         #expect(OfflineRetrier.defaultURLErrorOfflineCodes == [.notConnectedToInternet])
     }
 
-    @Test func `interceptors can be called by hand`() async throws {
+    @Test func `interceptors can be called directly`() async throws {
         let session = Session(
             transport: StubTransport { _ in .silence }, startRequestsImmediately: false)
         let request = session.request(url)
@@ -221,7 +221,7 @@ private struct UpstreamRedirector: RedirectHandler {
         #expect(response.request?.headers.count == 0)
     }
 
-    @Test func `a redirect handler written for upstream is asked`() async {
+    @Test func `a redirect handler written for upstream is called`() async {
         let session = Session(
             transport: StubTransport(answers: [.redirect(to: "/next"), .text("x")]),
             redirectHandler: UpstreamRedirector())

@@ -145,7 +145,7 @@ private final class UpstreamMonitor: EventMonitor {
         return seen
     }
 
-    @Test func `a data request tells a monitor in upstream's spelling`() async throws {
+    @Test func `a data request calls a monitor's methods with upstream names`() async throws {
         let session = Session(
             transport: StubTransport { _ in .text("x") }, eventMonitors: [monitor])
         session.request(url, shouldAutomaticallyResume: false).validate(statusCode: [200])
@@ -163,7 +163,7 @@ private final class UpstreamMonitor: EventMonitor {
             ])
     }
 
-    @Test func `a resumed download tells where it goes on and where it ends`() async throws {
+    @Test func `a resumed download reports its offset and its file`() async throws {
         let content = Content("one, two, three", breaks: [8])
         let session = Session(transport: content.transport, eventMonitors: [monitor])
         let lost = await session.download(url).serializingData().response
@@ -185,7 +185,7 @@ private final class UpstreamMonitor: EventMonitor {
         #expect(seen.contains("parsed download"))
     }
 
-    @Test func `a request that waits for the network says so`() async throws {
+    @Test func `a request that waits for the network reports it`() async throws {
         let retrier = OfflineRetrier(
             monitor: PathMonitor(start: { _, update in update(.pathAvailable) }, stop: {}))
         let session = Session(
@@ -198,7 +198,7 @@ private final class UpstreamMonitor: EventMonitor {
             try await names().contains("urlSession(_:taskIsWaitingForConnectivity:)"))
     }
 
-    @Test func `closures are set by upstream's names`() {
+    @Test func `the closures of a monitor have upstream names`() {
         let monitor = ClosureEventMonitor()
         monitor.sessionDidBecomeInvalidWithError = { session, error in }
         monitor.taskDidReceiveChallenge = { session, task, challenge in }

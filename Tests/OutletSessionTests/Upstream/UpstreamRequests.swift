@@ -53,7 +53,7 @@ private final class TracingSession: Session, @unchecked Sendable {
         (url, [.createIntermediateDirectories, .removePreviousFile])
     }
 
-    @Test func `data requests`() throws {
+    @Test func `data requests can be created with upstream names`() throws {
         let request = try URLRequest(url: url, method: .get, headers: nil)
         let all = [
             AF.request(url),
@@ -80,7 +80,7 @@ private final class TracingSession: Session, @unchecked Sendable {
         #expect(all.allSatisfy { $0.state == .initialized })
     }
 
-    @Test func `streams`() throws {
+    @Test func `streams can be created with upstream names`() throws {
         let request = try URLRequest(url: url, method: .get)
         let all = [
             AF.streamRequest(url),
@@ -101,7 +101,7 @@ private final class TracingSession: Session, @unchecked Sendable {
         #expect(all.map(\.automaticallyCancelOnStreamError) == [false, true, false, false, true])
     }
 
-    @Test func `downloads`() throws {
+    @Test func `downloads can be created with upstream names`() throws {
         let request = try URLRequest(url: url, method: .get)
         let all = [
             AF.download(url),
@@ -127,7 +127,7 @@ private final class TracingSession: Session, @unchecked Sendable {
         #expect(all.allSatisfy { $0.resumeData == nil && $0.fileURL == nil })
     }
 
-    @Test func `uploads`() throws {
+    @Test func `uploads can be created with upstream names`() throws {
         let request = try URLRequest(url: url, method: .post)
         let file = URL(filePath: "/nowhere")
         let stream: InputStream = TestStream("abc")
@@ -172,7 +172,7 @@ private final class TracingSession: Session, @unchecked Sendable {
         #expect(session.urls.values == ["request", "upload"])
     }
 
-    @Test func `chained calls in upstream's order`() async throws {
+    @Test func `chained calls work in upstream's order`() async throws {
         let seen = Recorder<String>()
         let queue = DispatchQueue(label: "peer")
         let progress: Request.ProgressHandler = { _ in }

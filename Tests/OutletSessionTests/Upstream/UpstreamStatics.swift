@@ -80,7 +80,7 @@ extension Bool: EmptyResponse {
         }
     }
 
-    @Test func `a wait for the network ends with a second try, and the watch with it`() async {
+    @Test func `when the network is back the request is retried and the monitor stops`() async {
         let retrier = OfflineRetrier(
             monitor: monitor(after: .milliseconds(1)), maximumWait: .seconds(10)
         ) { _ in true }
@@ -90,7 +90,7 @@ extension Bool: EmptyResponse {
         #expect(stops.values == [true])
     }
 
-    @Test func `a wait that is too long ends with the failure, and the watch with it`() async {
+    @Test func `at the maximum wait the request fails and the monitor stops`() async {
         let retrier = OfflineRetrier(
             monitor: monitor(after: .seconds(1)), maximumWait: .milliseconds(1)
         ) { _ in true }
@@ -101,7 +101,7 @@ extension Bool: EmptyResponse {
         #expect(stops.values == [true, true])
     }
 
-    @Test func `another failure waits for nothing, and nothing is watched`() async {
+    @Test func `another failure does not wait and starts no monitor`() async {
         let retrier = OfflineRetrier(
             monitor: monitor(after: .milliseconds(1)), maximumWait: .milliseconds(100))
         let request = session.request(url, interceptor: retrier).validate()

@@ -29,7 +29,7 @@ private final class TaggingTransport: Transport {
 
 /// Tests user-defined transports, which replace `URLProtocol` classes.
 @Suite(.timeLimit(.minutes(3))) struct UpstreamTransportTests {
-    @Test func `each hop of each kind of request passes through`() async throws {
+    @Test func `a custom transport gets each hop of each kind of request`() async throws {
         let network = StubTransport { job in
             guard job.request.headers["X-Tagged"] == "yes" else { return .status(400) }
             return job.request.url?.path == "/from" ? .redirect(to: "/to") : .text("x")
@@ -54,7 +54,7 @@ private final class TaggingTransport: Transport {
             transport.seen.values == ["/from", "/to", "/from", "/to", "/from", "/to", "/to"])
     }
 
-    @Test func `it sees the request's fields and the session's`() async throws {
+    @Test func `a custom transport gets the fields of the request and the session`() async throws {
         let network = StubTransport { _ in .text("x") }
         var configuration = URLSessionConfiguration.af.default
         configuration.headers["Session-Configuration-Header"] = "foo"
@@ -68,7 +68,7 @@ private final class TaggingTransport: Transport {
         #expect(seen.headers["Session-Configuration-Header"] == "foo")
     }
 
-    @Test func `nothing is kept of a session, its requests and their handlers once they are over`()
+    @Test func `sessions, requests and handlers are released when they have ended`()
         async
     {
         weak var session: Session?

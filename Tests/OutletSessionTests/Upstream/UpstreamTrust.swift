@@ -81,7 +81,7 @@ extension TrustFault {
         return reason
     }
 
-    @Test func `initialisers, defaults and static members`() {
+    @Test func `initialisers, defaults and static members of evaluators have upstream names`() {
         take(DefaultTrustEvaluator())
         take(DefaultTrustEvaluator(validateHost: false))
         take(RevocationTrustEvaluator())
@@ -115,7 +115,7 @@ extension TrustFault {
         #expect([certificate(1)].data == [Data([1])])
     }
 
-    @Test func `managers find evaluators by host, and refuse who must have one`() throws {
+    @Test func `a manager finds evaluators by host and refuses a host without one`() throws {
         let manager = ServerTrustManager(evaluators: [
             "one.test": DefaultTrustEvaluator(), "two.test": DisabledTrustEvaluator(),
         ])
@@ -136,7 +136,7 @@ extension TrustFault {
         #expect(try wild.serverTrustEvaluator(forHost: "any.test") is DisabledEvaluator)
     }
 
-    @Test func `evaluators without pins find nothing`() {
+    @Test func `evaluators without pins fail with the expected reasons`() {
         guard case .noCertificatesFound? = reason(.pinnedCertificates, trust()),
             case .noPublicKeysFound? = reason(.publicKeys, trust())
         else {
@@ -145,7 +145,7 @@ extension TrustFault {
         }
     }
 
-    @Test func `each check fails for its own reason`() throws {
+    @Test func `each evaluator fails with its own reason`() throws {
         let expired = trust(Verifier(fault: TrustFault(code: 10, reason: "expired")))
         let foreign = trust(Verifier(host: "other.test"))
         let revoked = trust(
@@ -198,7 +198,9 @@ extension TrustFault {
             trust(), forHost: "example.test")
     }
 
-    @Test func `a refusal is the request's error, and a monitor hears of it early`() async throws {
+    @Test func `a refused server is the request's error and is reported as an early failure`()
+        async throws
+    {
         let early = Recorder<AFError>()
         let monitor = ClosureEventMonitor()
         monitor.requestDidFailTaskEarlyWithError = { _, _, error in early.record(error) }

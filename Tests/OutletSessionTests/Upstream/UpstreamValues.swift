@@ -42,7 +42,7 @@ private struct CustomEncoding: ParameterEncoding {
 @Suite struct UpstreamValueTests {
     let url = URL(filePath: "/form")
 
-    @Test func `headers`() throws {
+    @Test func `headers work with upstream names`() throws {
         var headers: HTTPHeaders = [
             .accept("a"), .acceptCharset("b"), .acceptLanguage("c"), .acceptEncoding("d"),
             .authorization(username: "u", password: "p"), .contentDisposition("e"),
@@ -77,7 +77,7 @@ private struct CustomEncoding: ParameterEncoding {
         #expect(URLSessionConfiguration.af.ephemeral.headers == .default)
     }
 
-    @Test func `encodings and encoders`() throws {
+    @Test func `encodings and encoders work with upstream names`() throws {
         let request = URLRequest(url: url, method: .get)
         let post = URLRequest(url: url, method: .post)
         #expect(
@@ -116,7 +116,7 @@ private struct CustomEncoding: ParameterEncoding {
         #expect(throws: URLEncodedFormEncoder.Error.self) { try encoder.encode(1) as String }
     }
 
-    @Test func `multipart forms`() throws {
+    @Test func `multipart forms work with upstream names`() throws {
         let form = MultipartFormData(fileManager: .default, boundary: "boundary")
         form.append(Data("a".utf8), withName: "n")
         form.append(Data("a".utf8), withName: "n", fileName: "f", mimeType: "text/plain")
@@ -140,7 +140,7 @@ private struct CustomEncoding: ParameterEncoding {
         #expect(at.path == "/nowhere.txt" && error?.isMultipartEncodingError == true)
     }
 
-    @Test func `serializers`() throws {
+    @Test func `serializers work with upstream names`() throws {
         let data = Data(#"{"string":"s"}"#.utf8)
         #expect(
             try DataResponseSerializer(
@@ -175,7 +175,7 @@ private struct CustomEncoding: ParameterEncoding {
         #expect(try DecodableStreamSerializer<Value>().serialize(data) == Value())
     }
 
-    @Test func `responses`() {
+    @Test func `responses work with upstream names`() {
         let response = AFDataResponse<Int>(
             request: nil, response: nil, data: nil, metrics: nil, serializationDuration: 0,
             result: .success(1))
@@ -199,7 +199,7 @@ private struct CustomEncoding: ParameterEncoding {
         #expect(file.tryMap { $0 }.value == nil && file.fileURL == nil && file.resumeData == nil)
     }
 
-    @Test func `errors`() {
+    @Test func `errors work with upstream names`() {
         let underlying = URLError(.timedOut)
         let all: [AFError] = [
             .createUploadableFailed(error: underlying), .createURLRequestFailed(error: underlying),

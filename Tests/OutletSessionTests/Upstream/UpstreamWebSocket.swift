@@ -55,7 +55,7 @@ private struct Shouting: WebSocketMessageSerializer {
         }
     }
 
-    @Test func `factories and settings`() async throws {
+    @Test func `WebSocket factories and settings have upstream names`() async throws {
         let session = session(.close(.normalClosure))
         let made: [WebSocketRequest] = [
             session.webSocketRequest(to: url),
@@ -87,7 +87,7 @@ private struct Shouting: WebSocketMessageSerializer {
         }
     }
 
-    @Test func `every kind of handler, its events in order`() async throws {
+    @Test func `every kind of handler gets its events in order`() async throws {
         let session = session(
             .receive, .send(.string(#"{"string":"a"}"#)), .close(.goingAway, reason: Data([65])))
         let request = session.webSocketRequest(to: url)
@@ -122,7 +122,8 @@ private struct Shouting: WebSocketMessageSerializer {
         #expect(try await messages.values(1).count == 1)
     }
 
-    @Test func `a message that cannot be decoded is reported, and the next one comes`() async throws
+    @Test func `a message that cannot be decoded is reported, and the next one is delivered`()
+        async throws
     {
         let session = session(
             .send(.string("no JSON")), .send(.data(Data(#"{"string":"b"}"#.utf8))),
@@ -147,7 +148,7 @@ private struct Shouting: WebSocketMessageSerializer {
         #expect(cause is DecodingError)
     }
 
-    @Test func `an echo is closed from within, and counts as cancelled without an error`()
+    @Test func `closing in an event handler cancels the request without an error`()
         async throws
     {
         let request = session(.echo, .echo).webSocketRequest(to: url)
@@ -180,7 +181,8 @@ private struct Shouting: WebSocketMessageSerializer {
         #expect(request.error?.isExplicitlyCancelledError == true)
     }
 
-    @Test func `pings are answered in order, unsent before the start, and fail after the end`()
+    @Test
+    func `pongs are reported in order, and pings before the start or after the end are unsent`()
         async throws
     {
         let request = session(.echo).webSocketRequest(to: url)
@@ -211,7 +213,7 @@ private struct Shouting: WebSocketMessageSerializer {
         #expect(try await early.values(2).last == "unsent")
     }
 
-    @Test func `the policy for retries makes the handshake again`() async throws {
+    @Test func `a retry policy repeats the handshake`() async throws {
         let session = sessions.make(
             StubTransport(answers: [.status(500), .webSocket([.close(.normalClosure)])]))
         let request = session.webSocketRequest(
@@ -225,7 +227,7 @@ private struct Shouting: WebSocketMessageSerializer {
         #expect(request.retryCount == 1)
     }
 
-    @Test func `the task streams, sends and closes`() async throws {
+    @Test func `a WebSocket task streams, sends and closes`() async throws {
         let task: WebSocketTask = session(.echo).webSocketRequest(to: url).webSocketTask()
         var seen: [String] = []
         for await event in task.streamingMessageEvents(
