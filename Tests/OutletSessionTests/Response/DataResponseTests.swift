@@ -35,7 +35,7 @@ import Testing
         #expect(good.map { $0 }.serializationDuration == 2)
     }
 
-    @Test func `the description is the result, the other one has all sections`() {
+    @Test func `the description is the result, and the debug description has all sections`() {
         let without = response(.success(1))
         #expect(without.description == "success(1)")
         #expect(without.debugDescription == "[Request]: None\n[Result]: success(1)")
@@ -62,7 +62,7 @@ import Testing
                 """)
     }
 
-    @Test func `what is missing is None, and what is no text has its length`() {
+    @Test func `missing values are printed as None, and a large body as its length`() {
         let request = HTTPRequest(url: URL(string: "http://h.test/a"))
         let text = DataResponse<Int, Failed>(
             request: request, response: nil, data: nil, metrics: nil, serializationDuration: 0,
@@ -83,7 +83,7 @@ import Testing
         #expect(large.debugDescription.contains("    [Body]: 100001 bytes\n"))
     }
 
-    @Test func `a download's sections tell of its file in place of a body`() {
+    @Test func `the debug description of a download has its file instead of a body`() {
         let response = DownloadResponse<Int, Failed>(
             request: HTTPRequest(url: URL(string: "http://h.test/a")),
             response: HTTPResponse(url: URL(string: "http://h.test/a"), statusCode: 200),

@@ -8,7 +8,7 @@ import Testing
     private struct Problem: Decodable, Sendable, Equatable { let detail: String }
 
     @Test(arguments: [true, false])
-    func `a failure's body is decoded as the error's type`(validates: Bool) async {
+    func `the body of a failure is decoded as the error type`(validates: Bool) async {
         let session = Session(
             transport: StubTransport { _ in .json(#"{"detail":"gone"}"#, statusCode: 410) })
         let request = session.request("http://h.test/")
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a failure with another body stays what it was`(validates: Bool) async {
+    func `a failure with another body keeps its error`(validates: Bool) async {
         let session = Session(transport: StubTransport { _ in .json("[1]", statusCode: 500) })
         let request = session.request("http://h.test/")
         if validates { request.validate() }
@@ -31,7 +31,7 @@ import Testing
         #expect(response.error?.responseCode == 500)
     }
 
-    @Test func `a good body is decoded as the value's type`() async {
+    @Test func `the body of a success is decoded as the value type`() async {
         let session = Session(transport: StubTransport { _ in .json("[1]") })
         let response = await session.request("http://h.test/").serializingResponse(
             using: .decodable(of: [Int].self, orError: Problem.self)

@@ -35,7 +35,7 @@ private struct Nothing: Decodable, EmptyResponse {
         }
     }
 
-    @Test func `no body is a failure of every serializer`() {
+    @Test func `every serializer fails without a body`() {
         let serializers: [any ResponseSerializer] = [
             DataResponseSerializer(), StringResponseSerializer(), JSONResponseSerializer(),
             DecodableResponseSerializer<Value>(),
@@ -57,7 +57,7 @@ private struct Nothing: Decodable, EmptyResponse {
     }
 
     @Test(arguments: [204, 205])
-    func `these codes, and a HEAD, may have no body`(code: Int) throws {
+    func `status 204 or 205, or a HEAD request, may have no body`(code: Int) throws {
         let empty = response(code)
         #expect(
             try DataResponseSerializer().serialize(
@@ -83,7 +83,7 @@ private struct Nothing: Decodable, EmptyResponse {
         #expect(type == "Value")
     }
 
-    @Test func `other codes and methods can be allowed, and these forbidden`() throws {
+    @Test func `the codes and methods that may have no body can be set`() throws {
         let serializer = StringResponseSerializer(
             emptyResponseCodes: [200], emptyRequestMethods: [.post])
         #expect(
@@ -96,7 +96,7 @@ private struct Nothing: Decodable, EmptyResponse {
             failure(serializer, response: response(204), nil)?.isResponseSerializationError == true)
     }
 
-    @Test func `a body where none is needed is read all the same`() throws {
+    @Test func `a body of a 204 response is decoded`() throws {
         #expect(
             try DecodableResponseSerializer<Value>().serialize(
                 request: nil, response: response(204), data: Data(#"{"string":"s"}"#.utf8),
@@ -114,7 +114,7 @@ private struct Nothing: Decodable, EmptyResponse {
             (nil, "text/plain; charset=utf-16be", Data([0, 0xE9]), "é"),
             (nil, "text/plain; charset=utf-16le", Data([0xE9, 0]), "é"),
         ] as [(String.Encoding?, String?, Data, String)])
-    func `text is in the encoding asked for, else the response's, else Latin-1`(
+    func `text has the given encoding, else that of the response, else Latin-1`(
         encoding: String.Encoding?, type: String?, data: Data, text: String
     ) throws {
         let serializer = StringResponseSerializer(encoding: encoding)
@@ -123,7 +123,7 @@ private struct Nothing: Decodable, EmptyResponse {
                 request: nil, response: response(200, type: type), data: data, error: nil) == text)
     }
 
-    @Test func `text that is none names the encoding`() {
+    @Test func `the error for undecodable text has the encoding`() {
         let data = Data([0xFF, 0xFE, 0, 0, 0x72, 0, 0, 0])
         let asked = failure(StringResponseSerializer(encoding: .utf8), data)
         #expect(asked?.failedStringEncoding == .utf8)
@@ -133,7 +133,7 @@ private struct Nothing: Decodable, EmptyResponse {
         #expect(told?.failedStringEncoding == .utf8)
     }
 
-    @Test func `JSON is read into a value, or the place of the fault is named`() throws {
+    @Test func `JSON is decoded, and invalid JSON is a syntax error`() throws {
         let serializer = JSONResponseSerializer()
         #expect(
             try serializer.serialize(
@@ -148,7 +148,7 @@ private struct Nothing: Decodable, EmptyResponse {
         #expect(fragment?.underlyingError is JSONResponseSerializer.FragmentError)
     }
 
-    @Test func `a preprocessor sees the body before it is read, never an empty one`() throws {
+    @Test func `a preprocessor gets each body that is not empty`() throws {
         struct Dropping: DataPreprocessor {
             func preprocess(_ data: Data) throws -> Data {
                 guard !data.isEmpty else { throw SessionError.explicitlyCancelled }
@@ -172,7 +172,7 @@ private struct Nothing: Decodable, EmptyResponse {
             ).count == 3)
     }
 
-    @Test func `what a decoder throws is the reason`() {
+    @Test func `the error of a decoder is the reason`() {
         let error = failure(DecodableResponseSerializer<Value>(), Data("{}".utf8))
         guard case .responseSerializationFailed(.decodingFailed(let reason))? = error else {
             Issue.record("\(String(describing: error))")
@@ -181,14 +181,14 @@ private struct Nothing: Decodable, EmptyResponse {
         #expect(reason is DecodingError)
     }
 
-    @Test func `property lists are decoded by their decoder`() throws {
+    @Test func `property lists can be decoded with their decoder`() throws {
         let list = try PropertyListEncoder().encode(Value(string: "s"))
         #expect(
             try DecodableResponseSerializer<Value>(decoder: PropertyListDecoder()).serialize(
                 request: nil, response: nil, data: list, error: nil) == Value(string: "s"))
     }
 
-    @Test func `files are read as bodies are`() throws {
+    @Test func `files are serialized like bodies`() throws {
         let directory = try TemporaryDirectory()
         let file = URL(filePath: directory.path).appending(path: "value.json")
         try Data(#"{"string":"s"}"#.utf8).write(to: file)
@@ -221,7 +221,7 @@ private struct Nothing: Decodable, EmptyResponse {
                 request: nil, response: response(204), fileURL: file, error: nil) == Data())
     }
 
-    @Test func `a serializer's own error is wrapped, this library's is not`() async {
+    @Test func `a serializer's error is wrapped, unless it is a SessionError`() async {
         struct Failing: DataResponseSerializerProtocol {
             let error: any Error
             func serialize(

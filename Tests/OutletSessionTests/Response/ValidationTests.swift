@@ -23,7 +23,7 @@ import Testing
         (200, [200], true), (404, [200], false), (201, [], false), (299, Array(200..<300), true),
         (300, Array(200..<300), false),
     ])
-    func `a status is among the acceptable, or its code is in the error`(
+    func `an unacceptable status is an error with its code`(
         code: Int, acceptable: [Int], isAccepted: Bool
     ) async {
         let session = session(.status(code))
@@ -48,7 +48,9 @@ import Testing
         ("application/xml", "text/*", false), ("application/xml", "*/json", false),
         ("application/xml", "xml", false), ("application/xml", "application/xml/more", false),
     ])
-    func `a type matches what is acceptable`(type: String, acceptable: String, isAccepted: Bool)
+    func `a content type is matched with the acceptable types and wildcards`(
+        type: String, acceptable: String, isAccepted: Bool
+    )
         async
     {
         let session = session(answer(type))
@@ -65,7 +67,7 @@ import Testing
         #expect((download.error == nil) == isAccepted)
     }
 
-    @Test func `without acceptable types only an empty body passes`() async {
+    @Test func `without acceptable content types only an empty body is valid`() async {
         let nothing = session(.status(204))
         let empty = await nothing.request(address).validate(contentType: [])
             .serializingUnserialized().response
@@ -78,7 +80,9 @@ import Testing
     }
 
     @Test(arguments: [nil, "nonsense"])
-    func `a type that is missing or none is accepted by the wildcard alone`(type: String?) async {
+    func `a missing or invalid content type is accepted only by the full wildcard`(type: String?)
+        async
+    {
         let session = session(answer(type))
         let any = await session.request(address).validate(contentType: ["a/b", "*/*"])
             .serializingUnserialized().response
@@ -97,7 +101,7 @@ import Testing
         ("text/html;q=0.9, application/xml, */*;q=0.1", 200, true), ("text/*", 200, false),
         (nil, 404, false),
     ])
-    func `by default the status is a success, and the type what the request accepts`(
+    func `by default the status must be 2xx and the type must match the Accept field`(
         accept: String?, code: Int, isAccepted: Bool
     ) async {
         let session = session(answer("application/xml", code: code))
@@ -111,7 +115,7 @@ import Testing
         #expect((download.error == nil) == isAccepted)
     }
 
-    @Test func `the first failure wins, and the data is still there`() async {
+    @Test func `the first validation failure is reported, and the data is kept`() async {
         let session = session(answer("application/xml"))
         let status = await session.request(address).validate(statusCode: 400..<600)
             .validate(contentType: ["a/b"]).serializingString().response
@@ -121,7 +125,9 @@ import Testing
         #expect(type.error?.responseContentType == "application/xml")
     }
 
-    @Test func `a validator of one's own sees everything, and its error is wrapped`() async {
+    @Test func `a custom validator gets request, response and data, and its error is wrapped`()
+        async
+    {
         struct Refused: Error {}
         let session = session(answer("text/plain", "secret"))
         let kept = await session.request(address).validate { request, response, data in
@@ -143,7 +149,7 @@ import Testing
         #expect(own.error?.isExplicitlyCancelledError == true)
     }
 
-    @Test func `a transfer that failed is not judged`() async {
+    @Test func `a failed transfer is not validated`() async {
         let session = session(.failure(TransferErrors.lost))
         let response = await session.request(address).validate { _, _, _ in
             .failure(SessionError.explicitlyCancelled)
