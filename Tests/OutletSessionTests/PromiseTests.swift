@@ -8,21 +8,21 @@ import Testing
     /// A value whose release a weak reference can detect.
     private final class Counted: Sendable {}
 
-    @Test func `who comes after the value gets it at once`() async {
+    @Test func `a read after the value was set returns at once`() async {
         let promise = Promise<String>()
         promise.fulfil("a")
         #expect(await promise.value == "a")
         #expect(await promise.value == "a")
     }
 
-    @Test func `only the first value counts`() async {
+    @Test func `only the first value is used`() async {
         let promise = Promise<String>()
         promise.fulfil("a")
         promise.fulfil("b")
         #expect(await promise.value == "a")
     }
 
-    @Test(arguments: [1, 2, 100]) func `all who wait get the value`(count: Int) async {
+    @Test(arguments: [1, 2, 100]) func `all waiting tasks get the value`(count: Int) async {
         let promise = Promise<Int>()
         let values = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<count { group.addTask { await promise.value } }
@@ -34,7 +34,7 @@ import Testing
         #expect(values == Array(repeating: 7, count: count))
     }
 
-    @Test func `the waiters of a value are kept in any number, and each once`() async {
+    @Test func `each waiter is stored once, in any number`() async {
         var waiters = Waiters()
         await withUnsafeContinuation { first in
             let isOver = waiters.add(first)
@@ -56,7 +56,7 @@ import Testing
         #expect(waiters.others.count == 1)
     }
 
-    @Test func `a value is released with its promise, made or not`() {
+    @Test func `a promise releases its value, and can be released without one`() {
         weak var kept: Counted?
         do {
             let promise = Promise<Counted>()
@@ -70,7 +70,7 @@ import Testing
         _ = Promise<String>()
     }
 
-    @Test func `a value that comes too late is released`() {
+    @Test func `a second value is released`() {
         weak var late: Counted?
         let promise = Promise<Counted>()
         promise.fulfil(Counted())

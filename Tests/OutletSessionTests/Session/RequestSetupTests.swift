@@ -22,7 +22,7 @@ import Testing
             interceptor: interceptor, eventMonitors: [recorder])
     }
 
-    @Test func `a lazy request is not made before it is resumed`() async throws {
+    @Test func `a lazy request is not created before it is resumed`() async throws {
         let session = session(.lazy)
         #expect(session.requestSetup == .lazy)
         let seen = Recorder<Int>()
@@ -35,7 +35,7 @@ import Testing
         #expect(request.request != nil && transport.requests.count == 1)
     }
 
-    @Test func `an eager request is ready before anybody resumes it, and sends nothing`()
+    @Test func `an eager request is prepared before resume, and nothing is sent`()
         async throws
     {
         let interceptor = Counting()
@@ -61,7 +61,7 @@ import Testing
             ])
     }
 
-    @Test func `the pipeline runs once, however often a request is resumed and suspended`()
+    @Test func `the pipeline runs once with many resume and suspend calls`()
         async throws
     {
         // Both sessions share a transport, which a released session would shut down.
@@ -80,7 +80,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `what is done to a task that stands for a transfer is done to the request`()
+    @Test func `a cancel of an eager request's task cancels the request`()
         async throws
     {
         let session = session(.eager)
@@ -103,7 +103,7 @@ import Testing
             ])
     }
 
-    @Test func `an eager request that was suspended first is made all the same, and waits`()
+    @Test func `an eager request that is suspended first is prepared and waits`()
         async throws
     {
         let root = DispatchQueue(label: "root")
@@ -122,7 +122,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `an eager request that was cancelled first is never made`() async throws {
+    @Test func `an eager request that is cancelled first is not created`() async throws {
         let root = DispatchQueue(label: "root")
         let session = Session(
             transport: transport, rootQueue: root, requestSetup: .eager, eventMonitors: [recorder])
@@ -135,7 +135,7 @@ import Testing
         #expect(request.isCancelled && request.task == nil && request.request == nil)
     }
 
-    @Test func `eager requests are suspended and cancelled by the lot, each measured once`()
+    @Test func `many eager requests can be suspended and cancelled, each with its metrics once`()
         async throws
     {
         let session = session(.eager)
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func `a session that is dropped ends what was never resumed`() async throws {
+    @Test func `a released session ends requests that were never resumed`() async throws {
         var session: Session? = session(.eager)
         weak let dropped = session
         let request = try #require(session?.request(address))
@@ -171,8 +171,7 @@ import Testing
         #expect(request.task?.state == .completed)
     }
 
-    @Test func `a failure to make an eager request is kept for the handlers to come`() async throws
-    {
+    @Test func `a failed creation of an eager request is kept for later handlers`() async throws {
         let session = session(.eager)
         let request = session.request(
             address, requestModifier: { _ in throw Counting.Refusal(call: 1) })

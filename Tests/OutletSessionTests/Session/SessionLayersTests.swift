@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `see each hop that goes out, in their order, and none that the cache answers`()
+    @Test func `layers get each hop that is sent, in order, but no cached response`()
         async
     {
         let transport = StubTransport { job in
@@ -61,7 +61,7 @@ import Testing
         #expect(transport.requests.allSatisfy { $0.headers["X-Mark"] == "one two" })
     }
 
-    @Test func `what they add stands among the requests that went out`() async {
+    @Test func `fields that layers add are in the performed requests`() async {
         let transport = StubTransport(answers: [.status(204)])
         let session = Session(
             transport: transport, layers: [{ Marking(around: $0, "one", Marks()) }])

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ways.indices)
-    func `a stored response answers nobody but who has asked for it`(way: Int) async {
+    func `a stored response is used only for requests of the same user`(way: Int) async {
         let transport = Self.stub()
         let session = session(ResponseCache(), transport)
         let persons: [String?] = ["ada", "bob", nil]
@@ -56,7 +56,7 @@ import Testing
         Credential(bearerToken: "token"), Credential(bearerToken: "another"),
         Credential(user: "", password: "ada", scheme: .basic),
     ])
-    func `nor anybody with another credential`(other: Credential) async {
+    func `a stored response is not used for another credential`(other: Credential) async {
         let transport = Self.stub()
         let session = session(ResponseCache(), transport)
         let credentials = [
@@ -71,7 +71,9 @@ import Testing
         }
     }
 
-    @Test func `nor in another session with the same cache`() async {
+    @Test func `a stored response of one user is not used by another session without that user`()
+        async
+    {
         let (cache, first, second) = (ResponseCache(), Self.stub(), Self.stub())
         let request = Self.field("Cookie", "id=ada")
         let one = session(cache, first)
@@ -83,7 +85,8 @@ import Testing
         #expect(second.requests.count == 1)
     }
 
-    @Test func `nor in another session if a certificate says who asks`() async {
+    @Test func `a stored response is not shared between sessions with a client certificate`() async
+    {
         let cache = ResponseCache()
         var configuration = SessionConfiguration()
         configuration.urlCache = cache
@@ -101,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: ["http://A.TEST/", "http://a%2Etest:80/", "http://a.test./#part"])
-    func `how an address spells its host makes no difference to the cache`(
+    func `equivalent spellings of a host share a stored response`(
         address: String
     ) async {
         let transport = Self.stub()
@@ -114,7 +117,7 @@ import Testing
     // MARK: Files
 
     @Test(arguments: ["max-age=60", "max-age=60, public"])
-    func `no file of a cache holds a secret of a request`(directives: String) async throws {
+    func `no cache file contains a secret of a request`(directives: String) async throws {
         let directory = try TemporaryDirectory()
         let cache = ResponseCache(diskCapacity: 1 << 20, directory: directory.url)
         let transport = StubTransport { _ in
@@ -138,7 +141,7 @@ import Testing
 
     // MARK: Defaults
 
-    @Test func `without a word about it nothing is cached`() async {
+    @Test func `nothing is cached by default`() async {
         let transport = Self.stub()
         let session = Session(transport: transport)
         #expect(session.sessionConfiguration.urlCache == nil)
@@ -168,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func `sessions share the storages that were set for both`() async {
+    @Test func `sessions share explicitly set storages`() async {
         var configuration = SessionConfiguration()
         let (cookies, hsts) = (CookieStorage(), HSTSStorage.memory)
         configuration.httpCookieStorage = cookies
@@ -189,7 +192,7 @@ import Testing
         #expect(transport.requests.last?.headers["Cookie"] == "a=1")
     }
 
-    @Test func `a session made of another's configuration has storages of its own`() {
+    @Test func `a session with another session's configuration has its own storages`() {
         let one = Session(transport: Self.stub())
         let other = Session(transport: Self.stub(), configuration: one.sessionConfiguration)
         let (first, second) = (one.sessionConfiguration, other.sessionConfiguration)

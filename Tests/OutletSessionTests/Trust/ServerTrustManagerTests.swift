@@ -20,7 +20,7 @@ import Testing
         (try? manager.serverTrustEvaluator(forHost: host, port: port) as? Named)?.name
     }
 
-    @Test func `an exact host is found, whatever its case or a dot at its end`() {
+    @Test func `an exact host matches in any case and with a trailing dot`() {
         let manager = manager("Example.com")
         #expect(name(manager, "example.com") == "Example.com")
         #expect(name(manager, "EXAMPLE.COM.") == "Example.com")
@@ -28,7 +28,7 @@ import Testing
         #expect(name(manager, "example.com.evil.test") == nil)
     }
 
-    @Test func `a star covers one label, two stars any number`() {
+    @Test func `one star matches one label, and two stars match any number`() {
         let manager = manager("*.example.com", "**.example.org", "**.deep.example.org")
         #expect(name(manager, "api.example.com") == "*.example.com")
         #expect(name(manager, "a.b.example.com") == nil)
@@ -38,7 +38,7 @@ import Testing
         #expect(name(manager, "example.org") == nil)
     }
 
-    @Test func `the most precise key counts`() {
+    @Test func `the most specific key is used`() {
         let manager = manager(
             "**.example.com", "*.example.com", "api.example.com", "api.example.com:8443")
         #expect(name(manager, "api.example.com", 8443) == "api.example.com:8443")
@@ -47,7 +47,7 @@ import Testing
         #expect(name(manager, "a.web.example.com") == "**.example.com")
     }
 
-    @Test func `addresses are hosts as well`() {
+    @Test func `IP addresses can be keys`() {
         let manager = manager("127.0.0.1", "::1", "[::2]:8443")
         #expect(name(manager, "127.0.0.1") == "127.0.0.1")
         #expect(name(manager, "::1") == "::1")
@@ -55,7 +55,7 @@ import Testing
         #expect(name(manager, "::2") == nil)
     }
 
-    @Test func `a host without an evaluator is an error unless that is allowed`() throws {
+    @Test func `a host without an evaluator is an error if all hosts must be evaluated`() throws {
         let strict = ServerTrustManager(evaluators: ["a.test": DisabledTrustEvaluator()])
         #expect(strict.allHostsMustBeEvaluated)
         #expect(try strict.serverTrustEvaluator(forHost: "a.test") is DisabledTrustEvaluator)
@@ -71,7 +71,7 @@ import Testing
         #expect(try lenient.serverTrustEvaluator(forHost: "b.test") == nil)
     }
 
-    @Test func `a subclass may decide by itself`() throws {
+    @Test func `a subclass can choose the evaluator`() throws {
         final class Everywhere: ServerTrustManager, @unchecked Sendable {
             override func serverTrustEvaluator(
                 forHost host: String
@@ -104,7 +104,7 @@ import Testing
         ]
     }
 
-    @Test func `equal evaluators are one policy, others are not`() throws {
+    @Test func `equal evaluators have the same policy, and different ones do not`() throws {
         let managers = try (0..<2).map { _ in
             try Self.evaluators().map { ServerTrustManager(evaluators: ["a.test": $0]) }
         }
@@ -114,13 +114,13 @@ import Testing
         #expect(!numbers.contains(nil) && !numbers.contains(0))
     }
 
-    @Test func `what cannot be compared is a policy of its manager's`() {
+    @Test func `evaluators that are not Equatable have a policy for each manager`() {
         let (a, b) = (manager("a.test"), manager("a.test"))
         #expect(number(a) != nil && number(a) == number(a))
         #expect(number(a) != number(b))
     }
 
-    @Test func `an object is one policy, another that is equal is not`() {
+    @Test func `evaluators that are objects are compared by identity`() {
         final class Strict: ServerTrustEvaluating, Equatable {
             func evaluate(_ trust: ServerTrust, forHost host: String) throws {}
             static func == (a: Strict, b: Strict) -> Bool { true }
@@ -133,7 +133,7 @@ import Testing
         #expect(number(managers[0]) != number(managers[2]))
     }
 
-    @Test func `a subclass's choice is asked for each time`() {
+    @Test func `a subclass's evaluator is requested each time`() {
         final class Choosing: ServerTrustManager, @unchecked Sendable {
             // because a test uses it from one task.
             var choice: (any ServerTrustEvaluating)?
@@ -151,7 +151,7 @@ import Testing
         #expect(number(manager) == first)
     }
 
-    @Test func `the port and the manager's strictness count for policies, too`() throws {
+    @Test func `the policy depends on the port and on allHostsMustBeEvaluated`() throws {
         let strict = ServerTrustManager(evaluators: [
             "a.test": DefaultTrustEvaluator(), "a.test:8443": DisabledTrustEvaluator(),
         ])
@@ -167,8 +167,9 @@ import Testing
     }
 
     @Test(arguments: ["", "sha256/", "sha256//"], [UInt8(0), 0xFF])
-    func `a pin's own slash is distinguished from its prefix's`(prefix: String, byte: UInt8) throws
-    {
+    func `a pin whose hash begins with a slash is parsed with and without a prefix`(
+        prefix: String, byte: UInt8
+    ) throws {
         let hash = Data(repeating: byte, count: 32)
         let key = try PublicKey(pin: prefix + hash.base64EncodedString())
         #expect(key.sha256 == hash)
@@ -176,11 +177,11 @@ import Testing
     }
 
     @Test(arguments: ["", "sha256/", "abc", "sha256/AAAA", "md5/AAAA"])
-    func `a pin that is none is named`(pin: String) {
+    func `the error for an invalid pin contains the pin`(pin: String) {
         #expect(throws: PublicKey.InvalidPin(pin: pin)) { try PublicKey(pin: pin) }
     }
 
-    @Test func `evaluators without pins trust nobody, and say why`() throws {
+    @Test func `evaluators without pins fail`() throws {
         let trust = ServerTrust(
             host: "a.test", port: 443, sentCertificates: [], verifier: AgreeingVerifier())
         #expect(throws: SessionError.self) {

@@ -30,7 +30,7 @@ import Testing
             }, serverTrustManager: ServerTrustManager(evaluators: evaluators))
     }
 
-    @Test func `an evaluator decides, whatever the verifier says`() async {
+    @Test func `an evaluator decides independently of the verifier`() async {
         let session = session([
             "good.test": Evaluator(trusts: true), "bad.test": Evaluator(trusts: false),
         ])
@@ -51,7 +51,7 @@ import Testing
         #expect(plain.error == nil)
     }
 
-    @Test func `a retrier is asked about a server that is not trusted`() async {
+    @Test func `a retrier is called for a server that is not trusted`() async {
         let session = session(["bad.test": Evaluator(trusts: false)])
         let errors = Lock<[String]>([])
         let retrier = Retrier { _, _, error, completion in
