@@ -6,7 +6,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Tests what a request keeps over redirects, authentication challenges and retries.
+/// Tests cookies, limits and bodies over redirects, authentication challenges and retries.
 @Suite struct HopTests {
     private func session(
         _ answers: [StubAnswer], interceptor: (any RequestInterceptor)? = nil,

@@ -8,8 +8,8 @@ import Testing
 @testable import OutletTransport
 
 /// Finishes transfers before `start(_:handler:)` returns, and ignores all calls to its tasks.
-private final class DeafTransport: Transport {
-    private final class DeafTask: TransferTask {
+private final class UncancellableTransport: Transport {
+    private final class UncancellableTask: TransferTask {
         let identifier = TransferIdentifier.next()
         func cancel() {}
         func suspend() {}
@@ -27,7 +27,7 @@ private final class DeafTransport: Transport {
 
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         jobs.record(job)
-        let task = DeafTask()
+        let task = UncancellableTask()
         let turn = TransportTurn()
         var head = answer
         head.url = job.request.url
@@ -42,7 +42,7 @@ private final class DeafTransport: Transport {
 }
 
 /// Tests requests that are cancelled but receive a response from the transport nevertheless.
-@Suite final class DeafTransportTests: Sendable {
+@Suite final class UncancellableTransportTests: Sendable {
     private let asked = Recorder<String>()
     private let request = Lock<Request?>(nil)
 
@@ -51,7 +51,7 @@ private final class DeafTransport: Transport {
         _ answer: HTTPResponse, redirectHandler: (any RedirectHandler)? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> [TransferJob] {
-        let transport = DeafTransport(answer) { [self] in
+        let transport = UncancellableTransport(answer) { [self] in
             request.withLock { $0 }?.cancel()
         }
         let session = Session(

@@ -9,7 +9,7 @@ import Testing
 @testable import OutletTransport
 
 /// Tests that responses, cookies and HSTS policies are not shared between users.
-@Suite struct WhoAsksTests {
+@Suite struct UserSeparationTests {
     private func session(
         _ cache: ResponseCache, _ transport: StubTransport
     ) -> Session {
