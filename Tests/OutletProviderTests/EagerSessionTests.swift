@@ -8,10 +8,11 @@ import OutletTransport
 import Testing
 
 /// A session whose requests are adapted before `request` has returned them.
-private final class HastySession: Session, @unchecked Sendable {
-    // because what it adds is behind a lock.
+private final class EagerlyAdaptedSession: Session, @unchecked Sendable {
+    // because a lock protects the property that it adds.
 
-    /// To be taken out: a request holds what has plugins, and that its session.
+    /// The requests made; a test must remove them, because a request with plugins retains its
+    /// session.
     let made = Lock<[Request]>([])
 
     override func request(
@@ -28,23 +29,25 @@ private final class HastySession: Session, @unchecked Sendable {
     }
 }
 
-/// Providers with sessions that make requests ready at once.
+/// Providers with sessions that prepare requests eagerly.
 @Suite struct EagerSessionTests {
     @Test func `a plugin's changes apply to a request that is adapted before it is returned`()
         async throws
     {
-        let session = HastySession(
+        let session = EagerlyAdaptedSession(
             transport: StubTransport { _ in .text("fed") }, requestSetup: .eager)
-        let diary = Diary("a")
+        let hookRecorder = HookRecorder("a")
         let provider = Provider<Zoo>(
             session: session,
-            plugins: [CredentialsPlugin { _ in Credential(user: "me", password: "p") }, diary])
+            plugins: [
+                CredentialsPlugin { _ in Credential(user: "me", password: "p") }, hookRecorder,
+            ])
         let response = try await provider.request(.feed(grams: 1))
         #expect(try response.mapString() == "fed")
         let request = try #require(session.made.withLock { $0.popLast() })
         #expect(request.credential?.user == "me")
         #expect(response.request?.headers["X-Seen-By"] == "a")
         #expect(
-            diary.entries == ["a.prepare", "a.willSend[a]", "a.didReceive", "a.process"])
+            hookRecorder.entries == ["a.prepare", "a.willSend[a]", "a.didReceive", "a.process"])
     }
 }

@@ -4,7 +4,7 @@ import OutletProvider
 import OutletSession
 import Testing
 
-/// When two endpoints ask for the same.
+/// The equality of endpoints.
 @Suite struct EndpointIdentityTests {
     private func endpoint(
         _ task: HTTPTask = .requestPlain, url: String = "http://a.test/p",

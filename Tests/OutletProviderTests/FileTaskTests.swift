@@ -16,7 +16,7 @@ private struct Files: TargetType {
     var validationType = ValidationType.successCodes
 }
 
-/// Targets whose bodies are files.
+/// Targets that upload or download files.
 @Suite struct FileTaskTests {
     private let directory = FileManager.default.temporaryDirectory
         .appending(path: "outlet-\(UUID().uuidString)")
@@ -40,8 +40,8 @@ private struct Files: TargetType {
 
     @Test func `a download is written to its destination and calls all hooks`() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
-        let diary = Diary("a")
-        let provider = provider(StubTransport { _ in .text("content") }, plugins: [diary])
+        let hookRecorder = HookRecorder("a")
+        let provider = provider(StubTransport { _ in .text("content") }, plugins: [hookRecorder])
         let target = Files(
             task: .downloadParameters(
                 parameters: ["a": 1], encoding: URLEncoding.default, destination: destination("x")))
@@ -60,7 +60,7 @@ private struct Files: TargetType {
         #expect(try Data(contentsOf: file) == Data("content".utf8))
         #expect(progress.withLock { $0.last?.completed } == true)
         #expect(
-            diary.entries == ["a.prepare", "a.willSend[a]", "a.didReceive", "a.process"])
+            hookRecorder.entries == ["a.prepare", "a.willSend[a]", "a.didReceive", "a.process"])
     }
 
     @Test func `a download that fails validation has an error with the response`() async throws {

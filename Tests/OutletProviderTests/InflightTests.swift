@@ -7,22 +7,22 @@ import OutletTestSupport
 import OutletTesting
 import Testing
 
-/// Equal requests at the same time.
+/// Concurrent equal requests, which share a transfer.
 @Suite(.timeLimit(.minutes(3))) struct InflightTests {
     private typealias Outcome = Result<Response, ProviderError>
 
-    private let diary = Diary("a")
+    private let hookRecorder = HookRecorder("a")
     private let gate = StubGate()
     private let ends = Recorder<(name: String, outcome: Outcome)>()
 
-    /// Answers wait for the gate within their bodies.
+    /// A transport whose responses wait for the gate inside the body.
     private func transport() -> StubTransport {
         StubTransport { [gate] _ in .text("live").waiting(atByte: 2, for: gate) }
     }
 
     private func provider(_ transport: StubTransport, tracks: Bool = true) -> Provider<Zoo> {
         Provider(
-            session: Session(transport: transport), plugins: [diary], trackInflights: tracks)
+            session: Session(transport: transport), plugins: [hookRecorder], trackInflights: tracks)
     }
 
     @discardableResult
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// Waits until all that was asked for is adapted and has joined a transfer.
+    /// Waits until all requests are adapted and have joined a transfer.
     private func settle(_ provider: Provider<Zoo>) async {
         await withCheckedContinuation { continuation in
             provider.session.requestQueue.async { continuation.resume() }
@@ -61,7 +61,7 @@ import Testing
         #expect(try responses.allSatisfy { try $0.mapString() == "live" })
         #expect(transport.requests.count == 1)
         for hook in ["prepare", "willSend[a]", "didReceive", "process"] {
-            #expect(diary.entries.count { $0 == "a.\(hook)" } == 3, "\(hook)")
+            #expect(hookRecorder.entries.count { $0 == "a.\(hook)" } == 3, "\(hook)")
         }
         while !provider.inflightRequests.isEmpty, !Task.isCancelled { await Task.yield() }
     }

@@ -13,7 +13,7 @@ private struct Optionals: Decodable {
     var title: String?
 }
 
-/// What becomes of a response's body.
+/// Decoding the body of a response.
 @Suite struct MappingTests {
     private func response(_ body: String) -> Response {
         Response(statusCode: 200, data: Data(body.utf8))
@@ -61,7 +61,7 @@ private struct Optionals: Decodable {
         #expect(try nested.map([Issue].self, atKeyPath: "user.issues") == [issue])
         #expect(try nested.map(Int.self, atKeyPath: "count") == 1)
         #expect(try nested.map(Bool.self, atKeyPath: "is"))
-        // A number is no truth, and a truth no number.
+        // A number is not a boolean, and a boolean is not a number.
         #expect(failure { try nested.map(Bool.self, atKeyPath: "count") } == "object")
         #expect(failure { try nested.map(Int.self, atKeyPath: "is") } == "object")
         #expect(failure { try nested.map(Int.self, atKeyPath: "nowhere") } == "json")

@@ -15,7 +15,7 @@ private struct Form: TargetType {
     let sampleData = Data("sample".utf8)
 }
 
-/// A stream of a text.
+/// A body stream over a text.
 private final class TextStream: BodyStream, @unchecked Sendable {
     // because the calls of a `BodyStream` never overlap.
     private let text: String
@@ -38,7 +38,7 @@ private final class TextStream: BodyStream, @unchecked Sendable {
     func rewind() { rest = Array(text.utf8)[...] }
 }
 
-/// Targets that send forms of several parts.
+/// Targets that send multipart forms.
 @Suite struct MultipartTaskTests {
     private let transport = StubTransport { _ in .text("got it") }
 
@@ -135,7 +135,7 @@ private final class TextStream: BodyStream, @unchecked Sendable {
             Issue.record("\(error)")
         }
         #expect(transport.requests.isEmpty)
-        // A stub sends nothing, so nothing is wrong with it.
+        // A stub does not send the form, so it has no error.
         let stubbed = try? await provider(.immediate).request(target)
         #expect(stubbed?.data == target.sampleData)
     }

@@ -19,7 +19,7 @@ private struct SentRequest: RequestType {
     func authenticate(with credential: Credential) -> Self { self }
 }
 
-/// The plugins that come along.
+/// The plugins of the library: logger, activity and credentials.
 @Suite final class PluginTests: Sendable {
     private let lines = Lock<[String]>([])
     private let head = HTTPResponse(
@@ -163,21 +163,21 @@ private struct SentRequest: RequestType {
 
     @Test func `progress is called before the completion, and last with the response`() async throws
     {
-        let diary = Diary("a")
+        let hookRecorder = HookRecorder("a")
         let body = Data(count: 4000)
         let provider = Provider<Zoo>(
             session: Session(
                 transport: StubTransport { _ in
                     StubAnswer(
                         headers: ["Content-Length": "4000"], body: body, chunkSize: 1000)
-                }), plugins: [diary])
+                }), plugins: [hookRecorder])
         let seen = Lock<[ProgressResponse]>([])
         let result = await withUnsafeContinuation { continuation in
             provider.request(
                 .closed, callbackQueue: DispatchQueue(label: "own"),
                 progress: { progress in
                     seen.withLock { $0.append(progress) }
-                    diary.pages.withLock { $0.append("progress") }
+                    hookRecorder.calls.withLock { $0.append("progress") }
                 }, completion: { continuation.resume(returning: $0) })
         }
         let progress = seen.withLock { $0 }
@@ -186,7 +186,7 @@ private struct SentRequest: RequestType {
         #expect(progress.map(\.progress) == progress.map(\.progress).sorted())
         #expect(progress.dropLast().allSatisfy { !$0.completed })
         #expect(progress.allSatisfy { $0.progressObject != nil })
-        #expect(diary.entries.suffix(3) == ["a.didReceive", "progress", "a.process"])
+        #expect(hookRecorder.entries.suffix(3) == ["a.didReceive", "progress", "a.process"])
         #expect(ProgressResponse().progress == 0)
         #expect(ProgressResponse(response: Response(statusCode: 200, data: Data())).progress == 1)
     }

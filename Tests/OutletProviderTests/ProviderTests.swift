@@ -38,43 +38,43 @@ enum Zoo: TargetType, AccessTokenAuthorizable {
     var authorizationType: AuthorizationType? { .bearer }
 }
 
-/// Writes down each hook it is asked to run.
-final class Diary: PluginType {
+/// Records each hook that is called.
+final class HookRecorder: PluginType {
     let name: String
-    let pages: Lock<[String]>
-    let shared: Diary?
+    let calls: Lock<[String]>
+    let shared: HookRecorder?
 
-    init(_ name: String, shared: Diary? = nil) {
+    init(_ name: String, shared: HookRecorder? = nil) {
         self.name = name
-        self.pages = Lock([])
+        self.calls = Lock([])
         self.shared = shared
     }
 
-    var entries: [String] { pages.withLock { $0 } }
+    var entries: [String] { calls.withLock { $0 } }
 
-    private func note(_ text: String) {
-        (shared ?? self).pages.withLock { $0.append("\(name).\(text)") }
+    private func record(_ text: String) {
+        (shared ?? self).calls.withLock { $0.append("\(name).\(text)") }
     }
 
     func prepare(_ request: HTTPRequest, target: any TargetType) throws -> HTTPRequest {
-        note("prepare")
+        record("prepare")
         var request = request
         request.headers.append(name: "X-Seen-By", value: name)
         return request
     }
 
     func willSend(_ request: any RequestType, target: any TargetType) {
-        note("willSend[\(request.request?.headers.value(for: "X-Seen-By") ?? "")]")
+        record("willSend[\(request.request?.headers.value(for: "X-Seen-By") ?? "")]")
     }
 
     func didReceive(_ result: Result<Response, ProviderError>, target: any TargetType) {
-        note("didReceive")
+        record("didReceive")
     }
 
     func process(
         _ result: Result<Response, ProviderError>, target: any TargetType
     ) -> Result<Response, ProviderError> {
-        note("process")
+        record("process")
         return result
     }
 }
@@ -87,8 +87,8 @@ private struct Refusing: PluginType {
     }
 }
 
-/// Tells when nobody holds it any more.
-final class Witness: Sendable {
+/// Calls a closure when it is released.
+final class ReleaseObserver: Sendable {
     private let end: @Sendable () -> Void
 
     init(end: @escaping @Sendable () -> Void) { self.end = end }
@@ -96,7 +96,7 @@ final class Witness: Sendable {
     deinit { end() }
 }
 
-/// Changes what stubs answer.
+/// Overrides `stubRequest` to change the body of stub responses.
 private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     // because it adds no stored property.
 
@@ -184,9 +184,9 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     func `each hook runs for all plugins before the next hook`(
         stub: StubBehavior
     ) async throws {
-        let first = Diary("a")
+        let first = HookRecorder("a")
         let (provider, _) = provider(
-            plugins: [first, Diary("b", shared: first)], stub: { _ in stub })
+            plugins: [first, HookRecorder("b", shared: first)], stub: { _ in stub })
         _ = try await provider.request(.animal(name: "cat"))
         #expect(
             first.entries == [
@@ -197,30 +197,30 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
 
     @Test(.timeLimit(.minutes(3)), arguments: [true, false])
     func `a completed request is released`(hasPlugins: Bool) async {
-        let (provider, _) = provider(plugins: hasPlugins ? [Diary("a")] : [])
+        let (provider, _) = provider(plugins: hasPlugins ? [HookRecorder("a")] : [])
         await withCheckedContinuation { continuation in
-            let witness = Witness { continuation.resume() }
-            provider.request(.closed) { _ in _ = witness }
+            let observer = ReleaseObserver { continuation.resume() }
+            provider.request(.closed) { _ in _ = observer }
         }
     }
 
     @Test func `each attempt is prepared again, and the result is processed once`() async throws {
-        let diary = Diary("a")
+        let hookRecorder = HookRecorder("a")
         let retrier = Retrier { request, _, _, completion in
             completion(request.retryCount < 2 ? .retry : .doNotRetry)
         }
         let (provider, transport) = provider(
-            .status(500), plugins: [diary], interceptor: retrier)
+            .status(500), plugins: [hookRecorder], interceptor: retrier)
         await #expect(throws: ProviderError.self) { try await provider.request(.closed) }
         #expect(transport.requests.count == 3)
         #expect(
             transport.requests.map(\.context.attempt) == [1, 2, 3])
-        #expect(diary.entries.filter { $0 == "a.prepare" }.count == 3)
-        #expect(diary.entries.suffix(2) == ["a.didReceive", "a.process"])
+        #expect(hookRecorder.entries.filter { $0 == "a.prepare" }.count == 3)
+        #expect(hookRecorder.entries.suffix(2) == ["a.didReceive", "a.process"])
     }
 
     @Test func `the request context has the target`() async throws {
-        let (provider, transport) = provider(plugins: [Diary("a")])
+        let (provider, transport) = provider(plugins: [HookRecorder("a")])
         _ = try await provider.request(.animal(name: "secret"))
         let context = try #require(transport.requests.first?.context)
         let target = try #require(context.target as? Zoo)
@@ -229,8 +229,8 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     }
 
     @Test func `a plugin that throws in prepare fails the request, and nothing is sent`() async {
-        let diary = Diary("a")
-        let (provider, transport) = provider(plugins: [diary, Refusing()])
+        let hookRecorder = HookRecorder("a")
+        let (provider, transport) = provider(plugins: [hookRecorder, Refusing()])
         do {
             _ = try await provider.request(.closed)
             Issue.record("the request went out")
@@ -241,7 +241,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
             Issue.record("\(error)")
         }
         #expect(transport.requests.isEmpty)
-        #expect(diary.entries.suffix(2) == ["a.didReceive", "a.process"])
+        #expect(hookRecorder.entries.suffix(2) == ["a.didReceive", "a.process"])
     }
 
     @Test func `an immediate stub completes before the call returns, without the network`() {
@@ -295,15 +295,15 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
 
     @Test(arguments: [StubBehavior.immediate, .delayed(seconds: 0.01)])
     func `a subclass can override stubRequest`(stub: StubBehavior) async throws {
-        let diary = Diary("a")
+        let hookRecorder = HookRecorder("a")
         let provider = Restubbing(
             stubClosure: { _ in stub },
             session: Session(transport: StubTransport { _ in .silence }),
-            plugins: [diary])
+            plugins: [hookRecorder])
         let response = try await provider.request(.animal(name: "cat"))
         #expect(try response.mapString() == "restubbed sample")
         #expect(
-            diary.entries == ["a.prepare", "a.willSend[a]", "a.didReceive", "a.process"])
+            hookRecorder.entries == ["a.prepare", "a.willSend[a]", "a.didReceive", "a.process"])
     }
 
     @Test(.timeLimit(.minutes(3)))
@@ -417,7 +417,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     }
 }
 
-/// A target of one address.
+/// A target with a given base URL and path.
 private struct Cage: TargetType {
     let baseURL: URL
     let path: String

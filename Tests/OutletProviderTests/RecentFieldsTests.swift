@@ -38,7 +38,7 @@ import Testing
         let repeated = ["A": "1", "B": "2", "a": "3"]
         let expected = HTTPHeaders(repeated)
         #expect(recent.fields(repeated) == expected)
-        // Would have another order if the fields above were kept for their bytes.
+        // The order would be wrong if the fields above were reused for equal bytes.
         #expect(recent.fields(["a": "3", "B": "2"]) == HTTPHeaders(["a": "3", "B": "2"]))
         #expect(recent.fields(repeated) == expected)
     }

@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Refuses hosts, moves addresses, and adds a secret field.
+/// Refuses a host, changes a URL, and adds a secret field.
 private final class Guard: PluginType {
     struct Refusal: Error, Equatable {
         let host: String?
@@ -30,12 +30,12 @@ private final class Guard: PluginType {
     }
 }
 
-/// A redirect is no way around a plugin that judges addresses.
+/// Plugins that check URLs also check the targets of redirects.
 @Suite(.timeLimit(.minutes(patience))) struct RedirectTests {
-    private let judge = Guard()
+    private let checker = Guard()
 
     private func provider(_ transport: StubTransport) -> Provider<Zoo> {
-        Provider(session: Session(transport: transport), plugins: [judge])
+        Provider(session: Session(transport: transport), plugins: [checker])
     }
 
     private func refusal(_ error: any Error) -> Guard.Refusal? {
@@ -73,7 +73,7 @@ private final class Guard: PluginType {
         let sent = transport.requests.map {
             "\($0.url?.host() ?? "") \($0.headers["X-Secret"] ?? "-")"
         }
-        #expect(judge.seen.values == sent)
+        #expect(checker.seen.values == sent)
         #expect(transport.requests.map { $0.context.hop } == [0, 1, 2])
     }
 
@@ -85,7 +85,7 @@ private final class Guard: PluginType {
         ])
         let session = Session(transport: transport)
         let provider = Provider<Zoo>(
-            session: session, plugins: [judge, AccessTokenPlugin { _ in "t0k3n" }])
+            session: session, plugins: [checker, AccessTokenPlugin { _ in "t0k3n" }])
         #expect(try await provider.request(.closed).mapString() == "moved")
         #expect(transport.requests.map { $0.url?.host() } == ["zoo.test", "new.test"])
         #expect(
@@ -97,7 +97,7 @@ private final class Guard: PluginType {
         let provider = provider(transport)
         let ends = Recorder<Result<Response, ProviderError>>()
         let token = provider.request(.closed) { ends.record($0) }
-        try await judge.seen.values(2)
+        try await checker.seen.values(2)
         token.cancel()
         guard case .failure(.underlying(let error, _)) = try await ends.values(1)[0] else {
             Issue.record("the request went through")
@@ -114,13 +114,13 @@ private final class Guard: PluginType {
                 : .text("caught")
         }
         let session = Session(transport: transport)
-        // Made alike on the wire, so that the guard alone tells them apart.
+        // Both requests are equal on the wire; only the plugin is different.
         let plain = Provider<Zoo>(
             endpointClosure: { target in
                 Provider<Zoo>.defaultEndpointMapping(for: target)
                     .adding(newHTTPHeaderFields: ["X-Secret": "for zoo.test"])
             }, session: session, trackInflights: true)
-        let guarded = Provider<Zoo>(session: session, plugins: [judge], trackInflights: true)
+        let guarded = Provider<Zoo>(session: session, plugins: [checker], trackInflights: true)
         let ends = Recorder<(String, Result<Response, ProviderError>)>()
         plain.request(.closed) { ends.record(("plain", $0)) }
         await gate.arrival()

@@ -7,23 +7,23 @@ import OutletTestSupport
 import OutletTesting
 import Testing
 
-/// Request closures that answer late, never or twice, and cancels meanwhile.
+/// Request closures that give their result late, never or twice, also with a cancel.
 @Suite(.timeLimit(.minutes(3))) struct RequestClosureTests {
     private typealias Answer = Provider<Zoo>.RequestResultClosure
     private typealias Outcome = Result<Response, ProviderError>
 
     private let transport = StubTransport { _ in .text("live") }
-    private let diary = Diary("a")
+    private let hookRecorder = HookRecorder("a")
     private let asked = Recorder<(endpoint: Endpoint, answer: Answer)>()
     private let ends = Recorder<Outcome>()
 
-    /// A provider whose closure keeps what it is to answer with, and answers nothing.
+    /// A provider whose request closure stores its callback and does not call it.
     private func provider(
         stub: StubBehavior = .never, tracks: Bool = false
     ) -> Provider<Zoo> {
         Provider(
             requestClosure: { [asked] in asked.record(($0, $1)) }, stubClosure: { _ in stub },
-            session: Session(transport: transport), plugins: [diary], trackInflights: tracks)
+            session: Session(transport: transport), plugins: [hookRecorder], trackInflights: tracks)
     }
 
     private func isCancelled(_ outcome: Outcome) -> Bool {
@@ -40,8 +40,8 @@ import Testing
         call.cancel()
         call.cancel()
         #expect(isCancelled(try await ends.values(1)[0]))
-        #expect(diary.entries == ["a.didReceive", "a.process"])
-        // Later answers are not wanted any more.
+        #expect(hookRecorder.entries == ["a.didReceive", "a.process"])
+        // Later results are ignored.
         let (endpoint, answer) = try #require(asked.values.first)
         for _ in 0..<2 { Provider<Zoo>.defaultRequestMapping(for: endpoint, closure: answer) }
         answer(.failure(.requestMapping("late")))
@@ -80,7 +80,7 @@ import Testing
     func `a closure that releases its callback fails the call`(tracks: Bool) async throws {
         let provider = Provider<Zoo>(
             requestClosure: { _, _ in }, session: Session(transport: transport),
-            plugins: [diary], trackInflights: tracks)
+            plugins: [hookRecorder], trackInflights: tracks)
         do {
             _ = try await provider.request(.closed)
             Issue.record("the request went through")
@@ -88,7 +88,7 @@ import Testing
             let error = error as? ProviderError
             #expect(error?.underlyingError is UnansweredRequestClosure)
         }
-        #expect(diary.entries == ["a.didReceive", "a.process"])
+        #expect(hookRecorder.entries == ["a.didReceive", "a.process"])
         #expect(transport.requests.isEmpty)
     }
 

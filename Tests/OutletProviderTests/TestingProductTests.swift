@@ -5,7 +5,7 @@ import OutletSession
 import OutletTesting
 import Testing
 
-/// Providers over stubs, recordings and replays: all hooks run as over a network.
+/// Providers with stub, recording and replay transports; all hooks are called.
 @Suite struct TestingProductTests {
     @Test func `stubs match a provider's requests, and the reason for a mismatch is reported`()
         async throws
@@ -15,12 +15,13 @@ import Testing
                 .post("http://zoo.test/api/feed*").header("X-Zoo", "yes").json(["grams": 5]),
                 .text("fed"))
         ])
-        let diary = Diary("plugin")
-        let provider = Provider<Zoo>(session: Session(transport: transport), plugins: [diary])
+        let hookRecorder = HookRecorder("plugin")
+        let provider = Provider<Zoo>(
+            session: Session(transport: transport), plugins: [hookRecorder])
         let response = try await provider.request(.feed(grams: 5))
         #expect(response.data == Data("fed".utf8))
         try transport.verify()
-        #expect(diary.entries.first == "plugin.prepare")
+        #expect(hookRecorder.entries.first == "plugin.prepare")
         await #expect(throws: ProviderError.self) {
             try await provider.request(.feed(grams: 6))
         }
