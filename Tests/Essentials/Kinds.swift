@@ -10,7 +10,7 @@ struct Kinds {
     private let directory: URL
     private var address: String { "\(server.baseURL)/anything" }
 
-    /// What the server has seen.
+    /// The request as the server has received it.
     private struct Echo: Decodable, Sendable {
         let method: String
         let data: String
@@ -25,15 +25,15 @@ struct Kinds {
         var b = 2
     }
 
-    /// What is wrong.
+    /// A wrong result of a request.
     private struct Fault: Error {
         let text: String
     }
 
-    /// Sends them all.
+    /// Sends all kinds of requests.
     ///
-    /// - Parameter directory: Where files may be made.
-    /// - Returns: Whether all went well.
+    /// - Parameter directory: A directory for the test's files.
+    /// - Returns: Whether all requests succeeded.
     static func send(directory: String) async -> Bool {
         do {
             var configuration = SessionConfiguration()
@@ -221,7 +221,7 @@ struct Kinds {
     }
 }
 
-/// A text as a stream.
+/// A body stream over a text.
 private final class Text: BodyStream, @unchecked Sendable {
     // because a transport never reads from two threads at once.
     private let bytes: [UInt8]

@@ -3,7 +3,7 @@
 //
 //   OutletEssentials DIRECTORY
 //
-// Prints a line for each, and exits with 1 when one fails.
+// Prints a line for each request, and exits with 1 if one fails.
 
 import Glibc
 

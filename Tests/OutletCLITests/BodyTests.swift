@@ -3,7 +3,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// The real program: what goes out as a body, and what comes in.
+/// The bodies that the program sends and receives.
 @Suite struct BodyTests {
     private let server: LoopbackServer
 

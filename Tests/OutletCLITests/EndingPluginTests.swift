@@ -3,7 +3,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// The real program with plugins that end the process.
+/// The program with plugins that exit, crash or change the process.
 @Suite(.timeLimit(.minutes(3))) struct EndingPluginTests {
     private let directory: TemporaryDirectory
     private let plugin: String
@@ -27,7 +27,7 @@ import Testing
         return try await program.result(within: .seconds(30))
     }
 
-    /// Where the line says that it was.
+    /// The hook and the request that the error message names.
     private func place(_ hook: String) -> String {
         guard hook != "create" && hook != "quiesce" else { return hook }
         let path = hook == "retry" ? "/status/503" : "/status/204"
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// Runs the program for a page with a plugin that does something to the process.
+    /// Runs the program with a plugin that changes the process in a hook.
     private func page(_ hook: String, _ how: String) async throws -> Program.Result {
         let program = try RunningProgram(
             Products.path("outlet"),
@@ -140,7 +140,7 @@ import Testing
         #expect(result.output == "")
     }
 
-    /// On the thread that moves all transfers, which has signals blocked.
+    /// The trust hook runs on the transport's thread, where signals are blocked.
     @Test func `a crash in the trust hook is reported`() async throws {
         let nginx = try await Nginx.shared()
         let library = try directory.copy("libFaultyAnswers.so")

@@ -4,7 +4,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// The real program: what it waits for ends with the time allowed, and with a signal.
+/// Every wait of the program ends at the timeout and with a signal.
 @Suite(.timeLimit(.minutes(3))) struct EndingTests {
     private static let size = 4 << 20
 
@@ -25,7 +25,7 @@ import Testing
             standardOutput: standardOutput)
     }
 
-    /// The path of a named pipe.
+    /// Makes a named pipe and returns its path.
     private func namedPipe() throws -> String {
         let path = directory.path("pipe")
         try #require(mkfifo(path, 0o600) == 0)
@@ -72,7 +72,7 @@ import Testing
     @Test func `a signal ends the program while it waits for a file`() async throws {
         let path = try namedPipe()
         let program = try start(":1/", "a=@\(path)")
-        // Opens once the program has opened it.
+        // This `open` returns once the program has opened the pipe for reading.
         let isOpen = try Gate()
         try onOwnThread {
             let writer = open(path, O_WRONLY | O_CLOEXEC)
@@ -127,7 +127,7 @@ import Testing
         let program = try RunningProgram(
             Products.path("outlet"), options + ["\(server.baseURL)/bytes/\(Self.size)"],
             standardOutput: .unread(after: 1))
-        // More follows than a pipe takes.
+        // The rest of the output is larger than the pipe's buffer.
         try await program.outputBegun()
         program.signal(end.signal)
         let result = try await program.result(within: .seconds(30))

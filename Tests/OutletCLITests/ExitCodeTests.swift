@@ -3,7 +3,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// The real program, against real servers: what the shell gets, and the one line on stderr.
+/// The exit codes of the program and its one line on stderr.
 @Suite struct ExitCodeTests {
     private let server: LoopbackServer
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import OutletCLI
 
-/// What the program makes of a failed request.
+/// The exit code and the message for a failed request.
 @Suite struct FailureMappingTests {
     private struct Refused: Error, CustomStringConvertible {
         let description = "the quota is used up"

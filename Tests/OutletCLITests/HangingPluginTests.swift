@@ -3,7 +3,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// The real program with plugins that never come back.
+/// The program with plugins whose hooks or functions never return.
 @Suite(.timeLimit(.minutes(3))) struct HangingPluginTests {
     private let directory: TemporaryDirectory
     private let plugin: String
@@ -15,7 +15,7 @@ import Testing
         server = try LoopbackServer.start()
     }
 
-    /// Arguments that hang in a hook.
+    /// Returns arguments with which the plugin hangs in the given hook.
     private func arguments(_ hook: String) -> [String] {
         let path = hook == "retry" ? "/status/503" : "/status/204"
         return [
@@ -34,8 +34,8 @@ import Testing
             Products.path("outlet"), arguments(hook) + ["--timeout=2"])
         let result = try await program.result(within: .seconds(30))
         #expect(result.exitCode == 2)
-        // The request or the program, whichever comes first to the same moment; the end of plugins may have
-        // something to say behind it.
+        // The timeouts of the request and of the program race to print the line. The shutdown of
+        // the plugins may print more lines after it.
         let lines = result.errorOutput.split(separator: "\n").filter {
             $0.contains(": no answer within 2.0 s")
                 && $0.contains("plugin faulty.hangs has not come back from \(hook) for ")
@@ -106,7 +106,7 @@ import Testing
     @Test func `the timeout includes the start of the plugins`()
         async throws
     {
-        // Nobody is asked: the plugin does not even start.
+        // No request is sent, because the plugin does not start.
         let waiting = try ScriptedServer.start(.request, .stall)
         let program = try RunningProgram(
             Products.path("outlet"),
@@ -115,7 +115,7 @@ import Testing
         #expect(waiting.requests.count == 0)
     }
 
-    /// Waits until the plugin hangs: it says so before.
+    /// Waits until the plugin has printed that it hangs.
     private func hanging(_ program: RunningProgram) async throws {
         try await program.errorOutput(containing: "hanging\n")
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OutletCLI
 
-/// The options that set a session's limits, in the real program.
+/// The options that set a session's limits.
 @Suite struct LimitOptionTests {
     private func configuration(_ arguments: String...) throws -> SessionConfiguration {
         try SessionOptions.configuration(ArgumentParser.parse(arguments + ["http://a.test/"]))

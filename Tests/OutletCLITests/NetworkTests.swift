@@ -2,7 +2,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// The real program on the ways to a server: proxies, sockets, TLS.
+/// The options and variables for proxies, sockets, DNS and TLS.
 @Suite struct NetworkTests {
     @Test func `the proxy of the environment is used and shown without its password`() async throws
     {
@@ -121,7 +121,7 @@ import Testing
             "--cacert", nginx.authority.certificatePath, "\(nginx.baseURL(.tls))/small.txt",
             environment: ["SSLKEYLOGFILE": directory.path("keys")])
         #expect(result.exitCode == 0)
-        // libcurl itself opens the file, before anybody can tell it not to.
+        // libcurl opens the file itself, and the program cannot prevent it.
         #expect(try directory.read("keys").isEmpty)
     }
 

@@ -1,6 +1,6 @@
 import OutletTestSupport
 
-/// Runs the real program.
+/// Runs the program `outlet` and waits for its end.
 func outlet(
     _ arguments: String..., environment: [String: String] = [:], standardInput: [UInt8] = []
 ) async throws -> Program.Result {

@@ -157,7 +157,7 @@ import Testing
         return exchange
     }
 
-    /// The report as it is written, and read again.
+    /// Writes a report and parses it.
     private func report(
         _ exchange: Exchange, body: String = "", exitCode: ExitCode = .ok
     ) throws -> JSONValue {

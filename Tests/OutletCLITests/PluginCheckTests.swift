@@ -2,7 +2,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// `outlet plugins check` as it is called.
+/// The command `outlet plugins check`.
 @Suite(.timeLimit(.minutes(patience * 2))) struct PluginCheckTests {
     private let directory: TemporaryDirectory
 

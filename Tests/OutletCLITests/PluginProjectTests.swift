@@ -5,7 +5,7 @@ import Testing
 
 @testable import OutletCLI
 
-/// `outlet plugins new`, and what it writes.
+/// The command `outlet plugins new`, and the files that it writes.
 @Suite(.timeLimit(.minutes(patience * 4))) struct PluginProjectTests {
     private let folder: TemporaryDirectory
     private let sdk: String
@@ -26,7 +26,7 @@ import Testing
         #expect(made.exitCode == 0)
         #expect(
             made.output == "wrote my-stamp: com.example.my-stamp\nnext: cd my-stamp && make test\n")
-        // Options may stand anywhere; the limit is for a machine with much else to do.
+        // Options may be at any position; the timeout is long enough for a busy machine.
         let program = "\(try Products.path("outlet")) --timeout=\(120 * patience)"
         let tested = try await Program.run(
             "/usr/bin/make", ["-C", "my-stamp", "test", "CFLAGS=-Wall -Wextra -Werror"],
@@ -46,7 +46,7 @@ import Testing
         #expect(built.errorOutput.contains("no SDK: install outlet-plugin.pc, or set OUTLET_SDK"))
     }
 
-    // Building one takes a minute: build one by hand after changing the template.
+    // Does not build it, which takes a minute: after changing the template, build it by hand.
     @Test func `a new Swift plugin has its id in source and manifest`() async throws {
         #expect(
             try await new("--lang=swift", "my-stamp", "--directory", "other").exitCode == 0)

@@ -5,7 +5,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// The real program with real plugins, and with files that are none.
+/// The program with plugins, and with files that are not plugins.
 @Suite struct PluginTests {
     private let directory: TemporaryDirectory
     private let requestID: String
@@ -407,7 +407,7 @@ import Testing
             }
         }
         #expect(live.isEmpty, "\(live.map { String($0.value, radix: 16) }) in \(text)")
-        // Those are the terminal's own line ends.
+        // The terminal itself adds a carriage return to each line end.
         #expect(text.utf8.count { $0 == 0x0D } == text.utf8.count { $0 == 0x0A })
     }
 
@@ -442,7 +442,7 @@ import Testing
         let program = try RunningProgram(
             Products.path("outlet"),
             [
-                // The third request is tried again, in an hour.
+                // The third request is retried after an hour.
                 "demo", "--plugins", directory.path, "--plugin-config",
                 #"\#(try await identifier(of: pacer))={"baseDelayMs":3600000,"maxDelayMs":3600000}"#,
             ])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OutletHTTP
 
-/// The real program: what people see, and what programs read.
+/// The output of the program for terminals and for other programs.
 @Suite struct PresentationTests {
     private let server: LoopbackServer
 
@@ -89,7 +89,7 @@ import Testing
         #expect(output.contains("    \u{1B}[34m\"method\"\u{1B}[0m: \u{1B}[32m\"GET\"\u{1B}[0m"))
     }
 
-    /// Broken off by the connection, or by a byte that is no JSON.
+    /// The JSON ends early: at a lost connection, or at a byte that is not JSON.
     @Test(arguments: [[], [0x01]] as [[UInt8]])
     func `coloured JSON that ends early is complete up to there and resets the colour`(
         end: [UInt8]

@@ -13,10 +13,10 @@ import Testing
 @testable import OutletPluginHost
 import OutletTransport
 
-/// What one request has that is secret, wherever it is shown.
+/// A request with a secret, which no output may contain.
 struct SecretCase: Sendable, CustomTestStringConvertible {
     static let secret = "s3cret"
-    /// What is no secret, and shows that a sink shows anything at all.
+    /// A text that is not secret, which proves that an output contains the request.
     static let open = "sh0wn"
 
     var testDescription: String
@@ -48,7 +48,7 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
         SecretCase(testDescription: "\(name): \(value)", fields: [(name, value)])
     }
 
-    /// Addresses.
+    /// URLs with secrets.
     static let addresses: [SecretCase] = [
         "http://u:s3cret@{host}/?open=sh0wn", "http://s3cret@{host}/?open=sh0wn",
         "http://u:s3%40cret:s3cret@{host}/?open=sh0wn", "http://{host}/?pwd=s3cret&open=sh0wn",
@@ -95,7 +95,7 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
                 body: Array(text.utf8))
         } + [binary]
 
-    /// A form with bytes that are no text, which sinks write in Base64.
+    /// A form with bytes that are not UTF-8, which outputs contain as Base64.
     static let binary = SecretCase(
         testDescription: "multipart with bytes",
         fields: [("Content-Type", "multipart/form-data; boundary=x")],
@@ -123,7 +123,7 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
         return headers
     }
 
-    /// What a sink shows, as it is and with what is Base64 decoded.
+    /// Checks that an output, with its Base64 decoded, contains the open text and no secret.
     func expectHidden(in text: String, by sink: String) {
         let words = text.split {
             !$0.isASCII || !($0.isLetter || $0.isNumber || "+/=".contains($0))
@@ -136,7 +136,7 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// One table of secrets, and everything that shows requests and responses.
+/// Every output with requests or responses is checked with the same table of secrets.
 @Suite struct `Secrets in output` {
     private func answer(_ secret: SecretCase) -> StubAnswer {
         StubAnswer(statusCode: 200, headers: secret.headers, body: Data(secret.body))
@@ -246,7 +246,7 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
     {
         let nginx = try await Nginx.shared()
         let host = "localhost:\(nginx.port(.tls))"
-        // All fields at once; a request has no two fields of one name and another case in HTTP/2.
+        // All fields in one request, because in HTTP/2 names that differ only in case are equal.
         let fields = SecretCase.fields.flatMap(\.fields).map { "\($0.name):\($0.value)" }
         let bodies = SecretCase.bodies.dropLast().map(Optional.some)
         let runs =
@@ -296,10 +296,10 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
             chmod(path, 0o644)
             try HAR(log: HAR.Log()).write(to: URL(filePath: path))
             #expect(permissions(path) == 0o600)
-            // What another name leads to is nobody's archive.
+            // The other name of the same file keeps its content.
             if name != "new" { #expect(try text(of: directory, "\(name).other") == "kept") }
         }
-        // Nothing but a file is replaced.
+        // Only a regular file is replaced.
         let pipe = URL(filePath: directory.path("pipe"))
         try #require(mkfifo(pipe.path, 0o600) == 0)
         #expect(throws: HARError.self) {

@@ -4,7 +4,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// The real program: bodies that are shown, kept and sent while they come, however long they are.
+/// The program processes bodies of any size in pieces, without storing them in memory.
 @Suite struct StreamingTests {
     private static let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: "
 
@@ -122,7 +122,7 @@ import Testing
     ])
     func `memory does not grow with the body`(options: [String], type: String) async throws {
         let size = 12 << 20
-        // One string that is as long as the body, as far as it is JSON.
+        // If the body is JSON, it is a single string of this size.
         let body =
             [UInt8(ascii: "\"")] + [UInt8](repeating: 0x78, count: size - 2) + [UInt8(ascii: "\"")]
         let head = "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nContent-Length: \(size)\r\n\r\n"
@@ -134,7 +134,7 @@ import Testing
         try await isAsked.opened()
         let before = try #require(ProcessResources.peakMemory(of: program.processID))
         answers.open()
-        // Then all but what fits into the sockets' buffers was read.
+        // The program has then read the body, except the part in the sockets' buffers.
         try await isSent.opened(within: .seconds(60))
         let after = try #require(ProcessResources.peakMemory(of: program.processID))
         #expect(after - before < 8 << 20)
@@ -273,7 +273,7 @@ import Testing
         return try JSONValue(parsing: result.standardOutput)["response"]?["body"] ?? .null
     }
 
-    /// Runs a line of the shell in which `$0` is the program.
+    /// Runs a shell command in which `$0` is the program.
     private func shell(_ line: String, _ arguments: String...) async throws -> Program.Result {
         try await Program.run("/bin/sh", ["-c", line, Products.path("outlet")] + arguments)
     }

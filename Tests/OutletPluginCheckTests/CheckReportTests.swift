@@ -7,7 +7,7 @@ import Testing
 @testable import OutletPluginCheck
 
 @Suite struct CheckReportTests {
-    /// The messages that a report writes, with whether it has failed.
+    /// Returns the messages that a report writes, and whether it has failed.
     private func findings(
         _ body: (CheckReport) -> Void
     ) throws -> (messages: [String], hasFailed: Bool) {

@@ -6,7 +6,7 @@ import OutletSession
 import OutletTestSupport
 import Testing
 
-/// Header values whose bytes are not UTF-8, on their way through plugins.
+/// Header values that are not UTF-8, read and set by plugins.
 @Suite(.timeLimit(.minutes(patience * 2))) struct FieldBytesTests {
     /// The bytes that a value may contain, as the plugin sets them.
     private let all = Array(0x21...0x7E) + [0x09, 0x20] + Array(UInt8(0x80)...0xFF)

@@ -98,7 +98,7 @@ import Testing
         #expect((answer(status) != nil) == isOne)
     }
 
-    /// Makes an answer with the field `X-Field` repeated `count` times.
+    /// Makes a response with the field `X-Field` repeated `count` times.
     private func answer(field value: String, count: Int = 1) -> RequestHandle.Answer? {
         Array("X-Field".utf8).withUnsafeBufferPointer { name in
             Array(value.utf8).withUnsafeBufferPointer { value in

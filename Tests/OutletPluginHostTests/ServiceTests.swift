@@ -14,7 +14,7 @@ import Testing
             configuration: ["faulty.services": #"{"token": "\#(token)"}"#], observer: observer)
     }
 
-    /// An answer that never arrives.
+    /// A response that never arrives.
     private static var never: StubAnswer {
         var answer = StubAnswer.text("x")
         answer.delay = nil

@@ -329,7 +329,7 @@ import Testing
         #expect(ends == [100, 150])
     }
 
-    /// What a storage remembers of a request must not outlive a change of the cookies.
+    /// A storage caches the field of a request; a change of the cookies must clear the cache.
     @Test func `the Cookie field is updated after each change of the cookies`() throws {
         let storage = CookieStorage()
         func sent(_ text: String = "http://x.test/a/b") throws -> String? {

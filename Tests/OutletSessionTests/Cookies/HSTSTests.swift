@@ -173,7 +173,7 @@ import Testing
         #expect(hsts.policies.isEmpty)
     }
 
-    /// What a storage remembers of a URL must not outlive a change of the policies.
+    /// A storage caches the result for a URL; a change of the policies must clear the cache.
     @Test func `a change of a policy applies to URLs that were upgraded before`() throws {
         let hsts = HSTSStorage.memory
         func upgraded(_ text: String = "http://www.a.test/x") throws -> String? {
