@@ -48,7 +48,7 @@ import Testing
         #expect(encoded.httpBody == Data("\"text\"".utf8))
     }
 
-    @Test func `no parameters change nothing`() throws {
+    @Test func `without parameters the request is unchanged`() throws {
         #expect(try JSONEncoding.default.encode(post, with: nil) == post)
         #expect(try JSONEncoding.default.encode(post) == post)
     }
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func `no parameters change nothing`() throws {
+    @Test func `without parameters the request is unchanged`() throws {
         #expect(try PropertyListEncoding.default.encode(post, with: nil) == post)
     }
 }

@@ -27,7 +27,7 @@ import Testing
         #expect(response.request?.context.id != nil)
     }
 
-    @Test func `a middleware can sign and send the request again after a 401`() async throws {
+    @Test func `a middleware can sign the request again after a 401`() async throws {
         let transport = StubTransport { job in
             job.request.headers["X-Signed-At"] == "server's"
                 ? .text("welcome") : .status(401, headers: ["X-Time": "server's"])
