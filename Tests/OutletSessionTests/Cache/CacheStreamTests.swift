@@ -44,9 +44,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test
-    func
-        `a cached response handler decides what is stored of a stream, and monitors get the event`()
+    @Test func `a handler decides what is stored of a stream, and monitors get the event`()
         async throws
     {
         let recorder = EventRecorder()

@@ -60,11 +60,7 @@ import Testing
         #expect(cookies(transport) == ["own=0", "own=0; id=1", nil, "id=2"])
     }
 
-    @Test
-    func
-        `a request's own Cookie field is sent first and overrides stored cookies of the same name`()
-        async
-    {
+    @Test func `a request's own Cookie field is first and overrides stored cookies`() async {
         let (session, transport) = session(["http://a.test/": setting("a=1", "b=2")])
         await get(session, "http://a.test/")
         await get(session, "http://a.test/", ["Cookie": "b=own; c=3"])
