@@ -62,7 +62,7 @@ extension Unit {
         }
     }
 
-    /// Sends messages, each when an earlier one is sent, until the server answers the last one.
+    /// Sends messages, each when an earlier one is sent, until the server replies to the last one.
     static func socketSend(of session: Session, _ setting: Setting) -> Unit {
         .ending { done in
             let socket = session.webSocketRequest(to: setting.url)
@@ -85,7 +85,7 @@ extension Unit {
         }
     }
 
-    /// Sends messages, each when an answer arrives.
+    /// Sends messages, each when a reply arrives.
     static func socketEcho(of session: Session, _ setting: Setting) -> Unit {
         .ending { done in
             let socket = session.webSocketRequest(to: setting.url)

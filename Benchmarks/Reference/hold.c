@@ -1,4 +1,4 @@
-// A server that answers a number of requests only when all of them have arrived.
+// A server that responds to a number of requests only when all of them have arrived.
 //
 // It listens on every loopback address (127.0.0.0/8), so that each measurement can use another one.
 // The client ports of closed connections stay in TIME_WAIT for a minute, and to search a free port

@@ -1,7 +1,7 @@
 // Measures libcurl and wslay without Outlet: the same work in plain C.
 //
 //   OutletReference JOB URL CONCURRENCY COUNT [ARGUMENT]   prints one line of JSON
-//   OutletReference hold PORT COUNT         a server that answers when COUNT requests have arrived
+//   OutletReference hold PORT COUNT         a server that responds when COUNT requests have arrived
 //   OutletReference sink PORT               a server that accepts uploads
 //   OutletReference sockets PORT            a WebSocket server
 //

@@ -16,11 +16,11 @@ size_t read_head(int socket, char *head, size_t capacity);
 /// Writes all bytes; returns 0 on an error.
 int write_all(int socket, const char *bytes, size_t size);
 
-/// Serves uploads: reads each body, then answers with 200.
+/// Serves uploads: reads each body, then responds with 200.
 int serve_sink(int port);
 
-/// Serves WebSockets: `/receive/N` sends N messages, `/send/N` answers message N, `/echo` each one.
+/// Serves WebSockets: `/receive/N` sends N messages, `/send/N` replies to the Nth, `/echo` to all.
 int serve_sockets(int port);
 
-/// Serves requests, and answers them when `count` of them have arrived.
+/// Serves requests, and responds when `count` of them have arrived.
 int serve_holding(int port, int count);

@@ -56,7 +56,7 @@ static void send_messages(int socket, long count) {
     }
 }
 
-/// Reads messages until the client closes; answers each one, or only message number `last` if that
+/// Reads messages until the client closes; replies to each one, or only to message `last` if that
 /// is not 0.
 static void take_messages(int socket, long last) {
     char input[1 << 16], answer[FRAMES * (MESSAGE + 2)];

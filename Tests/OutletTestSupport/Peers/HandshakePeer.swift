@@ -1,13 +1,13 @@
 /// A server in Python that logs TLS handshakes and also acts as an HTTPS proxy.
 ///
 /// Each connection carries one request. `CONNECT` opens a tunnel to a port on 127.0.0.1. Any other
-/// request is answered with 200 and the text `served`.
+/// request gets the response 200 with the text `served`.
 public final class HandshakePeer: Sendable {
     /// What ``HandshakePeer`` listens on.
     public enum Listener: Int, Sendable, CaseIterable {
         /// No TLS; the path `/N` returns the log, one entry per line.
         ///
-        /// The answer waits until the log has `N` lines, for 15 s at most.
+        /// The response waits until the log has `N` lines, for 15 s at most.
         case log
         /// TLS 1.3.
         case tls13
@@ -52,7 +52,7 @@ public final class HandshakePeer: Sendable {
     /// is `failed`. A request is its request line.
     ///
     /// - Parameter count: How many entries to wait for, up to 15 s.
-    /// - Throws: ``TestSupportError`` if the server does not answer.
+    /// - Throws: ``TestSupportError`` if the server does not respond.
     public func seen(_ count: Int) async throws -> [String] {
         let answer = try await HTTPExchange.perform("/\(count)", at: .loopback(port: port(.log)))
         return answer.text.split(separator: "\n").map { String($0) }

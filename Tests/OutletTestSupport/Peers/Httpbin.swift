@@ -10,7 +10,7 @@ public final class Httpbin: Sendable {
     private let peer: Peer
     private let directory: TemporaryDirectory
 
-    /// Starts a server and waits until it answers.
+    /// Starts a server and waits until it responds.
     ///
     /// - Throws: ``TestSupportError`` with what gunicorn printed.
     public static func start() async throws -> Httpbin {

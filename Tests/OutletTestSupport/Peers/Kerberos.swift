@@ -2,7 +2,7 @@ internal import Glibc
 
 /// A Kerberos realm for one test: Debian's KDC with one user, `ada`, and a web server.
 ///
-/// The web server accepts requests with a ticket and answers with the name of their user.
+/// The web server accepts requests with a ticket and responds with the name of their user.
 public final class Kerberos: Sendable {
     /// Whether the packages are installed (`make setup` installs them).
     public static var isInstalled: Bool {

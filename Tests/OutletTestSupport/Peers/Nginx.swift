@@ -4,7 +4,7 @@ internal import Glibc
 ///
 /// Paths on every port: `/small.txt`, `/large.bin`, `/info` (JSON about the request and its
 /// connection), `/status/{code}`, `/redirect` (301 to `/small.txt`), `/basic` (`user`,
-/// `password`), `/upload` (reads any body, answers as `/info`), `/limited/large.bin` (64 KiB/s),
+/// `password`), `/upload` (reads any body, responds as `/info`), `/limited/large.bin` (64 KiB/s),
 /// `/hsts` (204 with `Strict-Transport-Security`), `/kept` (the same field with a cookie and
 /// `Cache-Control`), `/closing` (as `/info`, then closes the connection),
 /// `/compressed/text.txt` (gzip if accepted), `/unframed.txt` (the same text without a length,
@@ -50,7 +50,7 @@ public final class Nginx: Sendable {
     private let peer: Peer
     private let directory: TemporaryDirectory
 
-    /// Starts a server and waits until it answers.
+    /// Starts a server and waits until it responds.
     ///
     /// - Parameter largeFileSize: The size of `/large.bin` in bytes.
     /// - Throws: ``TestSupportError`` with what nginx printed.

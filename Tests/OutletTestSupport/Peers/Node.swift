@@ -1,6 +1,6 @@
 /// An HTTP/2 server without TLS, run by Node.js.
 ///
-/// It answers with the informational responses 100, 103 and 103, then 200 with the body `ab` and
+/// It sends the informational responses 100, 103 and 103, then 200 with the body `ab` and
 /// a trailer. Debian's nginx cannot replace it: it sends no informational response over HTTP/2.
 public final class Node: Sendable {
     private static let script = """

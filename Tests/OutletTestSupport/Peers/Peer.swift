@@ -60,9 +60,9 @@ final class Peer: Sendable {
             inheriting: sockets.map(\.descriptor))
     }
 
-    /// Requests `target` and waits for the answer 200, which shows that the server is ready.
+    /// Requests `target` and waits for status 200, which shows that the server is ready.
     ///
-    /// - Throws: ``TestSupportError`` with what the server printed, if it answers with another
+    /// - Throws: ``TestSupportError`` with what the server printed, if it responds with another
     ///   status or not at all; the server is then stopped.
     func check(_ target: String) async throws {
         let answer = try? await HTTPExchange.perform(target, at: .loopback(port: ports[0]))

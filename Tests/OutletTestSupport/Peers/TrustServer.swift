@@ -40,7 +40,7 @@ public final class TrustServer: Sendable {
     private let peer: Peer
     private let directory: TemporaryDirectory
 
-    /// Starts a server and waits until it answers.
+    /// Starts a server and waits until it responds.
     ///
     /// - Throws: ``TestSupportError`` with what nginx printed.
     public static func start() async throws -> TrustServer {

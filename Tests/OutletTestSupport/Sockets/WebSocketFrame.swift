@@ -76,7 +76,7 @@ public struct WebSocketFrame: Sendable, Equatable {
         return bytes + (isMasked ? [0, 0, 0, 0] : []) + payload
     }
 
-    /// The answer of an echo server; `nil` for a pong.
+    /// The reply of an echo server; `nil` for a pong.
     var echo: WebSocketFrame? {
         switch opcode {
         case .pong: nil
