@@ -21,7 +21,7 @@ import Testing
         "fdff::1", "fe80::1", "fe80::1%lo", "febf::1", "fec0::1", "ff02::1", "ff0e::1",
         "2600::5efe:10.0.0.1", "2600::200:5efe:192.168.0.1", "[::1]",
     ])
-    func `for public addresses refuses`(address: String) {
+    func `publicOnly refuses an address that is not public`(address: String) {
         #expect(!AddressPolicy.publicOnly.allows(address))
         #expect(AddressPolicy.any.allows(address))
     }
@@ -35,11 +35,11 @@ import Testing
         "2001:200::1", "2001:4860:4860::8888", "2606:4700:4700::1111", "2a00::1", "3ffe::1",
         "[2a00::1]",
     ])
-    func `for public addresses allows`(address: String) {
+    func `publicOnly allows a public address`(address: String) {
         #expect(AddressPolicy.publicOnly.allows(address))
     }
 
-    @Test func `has networks that are allowed and networks that are refused`() throws {
+    @Test func `allowed and denied networks change the base policy`() throws {
         let inside = try AddressPolicy(
             .publicOnly, allowing: ["10.1.2.0/24", "fd12::/16", "127.0.0.1"],
             denying: ["10.1.2.128/25", "8.8.8.8"])
@@ -67,7 +67,7 @@ import Testing
         "", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0.0/8/8", "10/8", "::/129",
         "::ffff:10.0.0.0/8", "localhost", "10.0.0.0/8\u{301}", "10.0.0.0/+8", "/8",
     ])
-    func `refuses to be made of what is no network`(text: String) {
+    func `a policy with an invalid network is an error`(text: String) {
         let error = #expect(throws: AddressPolicyError.self) {
             try AddressPolicy(.any, denying: [text])
         }
@@ -103,7 +103,7 @@ import Testing
         return job
     }
 
-    @Test func `are not made to this machine, however its address is written`() async throws {
+    @Test func `publicOnly refuses every spelling of a local address`() async throws {
         let server = try ScriptedServer.start(at: .everywhere(port: 0), .request, .respond())
         let transport = transport(.publicOnly)
         for (host, address) in [
@@ -128,7 +128,7 @@ import Testing
         #expect(server.connections.count == 0)
     }
 
-    @Test func `are made to the address of a name that is allowed`() async throws {
+    @Test func `a connection uses the allowed address of a host name`() async throws {
         let server = try ScriptedServer.start(
             at: .everywhere(port: 0), .request, .respond(body: "x"), .again)
         let policy = try AddressPolicy(.publicOnly, allowing: ["127.0.0.2"])
@@ -145,7 +145,7 @@ import Testing
         #expect(server.connections.count == 3)
     }
 
-    @Test func `fail for what is wrong with an allowed address where there is one`() async throws {
+    @Test func `the error of a failed connection is that of the allowed address`() async throws {
         let name = ListedName("127.0.0.1 127.0.0.2")
         let policy = try AddressPolicy(.publicOnly, allowing: ["127.0.0.2"])
         let error = try await transport(policy).get(
@@ -154,7 +154,7 @@ import Testing
         #expect(error?.code == .cannotConnectToHost)
     }
 
-    @Test func `are judged anew when a name leads somewhere else`() async throws {
+    @Test func `a host name that resolves to another address is checked again`() async throws {
         let server = try ScriptedServer.start(
             at: .everywhere(port: 0), .request, .respond(headers: ["Connection: close"], body: "x"))
         let name = ListedName("127.0.0.2", "127.0.0.1")
@@ -167,7 +167,7 @@ import Testing
         #expect(server.connections.count == 1)
     }
 
-    @Test func `that others have made are used only where they may lead`() async throws {
+    @Test func `an idle connection is reused only if the policy allows its address`() async throws {
         let server = try ScriptedServer.start(
             at: .everywhere(port: 0), .request, .respond(body: "x"), .again)
         let transport = CurlTransport.test()
@@ -188,7 +188,8 @@ import Testing
         #expect(again.metrics.isReusedConnection)
     }
 
-    @Test func `of HTTP/2 that others have made are used only where they may lead`() async throws {
+    @Test func `an HTTP/2 connection is shared only if the policy allows its address`() async throws
+    {
         let nginx = try await Nginx.shared()
         let transport = CurlTransport.test {
             $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
@@ -201,7 +202,7 @@ import Testing
         #expect(try await transport.carry(job(url, nil)).error == nil)
     }
 
-    @Test func `keep to the transport's policy and to the session's`() async throws {
+    @Test func `both the transport's and the job's policy must allow an address`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         let transport = transport(.publicOnly)
         isRefused(try await transport.carry(job(server.baseURL, .any)).error, "127.0.0.1")
@@ -215,7 +216,8 @@ import Testing
 
     // MARK: Proxies and Unix sockets
 
-    @Test func `to the proxy are exempt, addresses behind it are not`() async throws {
+    @Test func `the policy applies to the target address, not to the proxy's address`() async throws
+    {
         let proxy = try ScriptedServer.start(.request, .respond(body: "by proxy"), .again)
         let transport = transport(.publicOnly) { $0.proxy = .url(proxy.baseURL, except: []) }
         for host in ["93.184.216.34", "[2a00::1]", "1.1"] {
@@ -233,7 +235,7 @@ import Testing
         #expect(proxy.requests.count == count)
     }
 
-    @Test func `by a proxy to names need one that keeps to the policy`() async throws {
+    @Test func `a host name is sent to a proxy only if isEnforcedByProxy is set`() async throws {
         let proxy = try ScriptedServer.start(.request, .respond(body: "by proxy"), .again)
         var policy = AddressPolicy.publicOnly
         func get(_ url: String) async throws -> TransferResult {
@@ -251,7 +253,7 @@ import Testing
         isRefused(try await get("http://10.0.0.1/").error, "10.0.0.1")
     }
 
-    @Test func `past the proxy are judged`() async throws {
+    @Test func `the policy applies to a host that bypasses the proxy`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let transport = transport(.publicOnly) {
             $0.proxy = .url("http://127.0.0.1:1", except: ["127.0.0.1"])
@@ -260,7 +262,7 @@ import Testing
         #expect(server.connections.count == 0)
     }
 
-    @Test func `to the configured Unix socket are exempt`() async throws {
+    @Test func `the policy does not apply to the configured Unix socket`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path("socket")
         let server = try ScriptedServer.start(
@@ -271,7 +273,7 @@ import Testing
         }
     }
 
-    @Test func `a network may be longer than half an address`() throws {
+    @Test func `a network prefix may be longer than 64 bits`() throws {
         let policy = try AddressPolicy(.any, denying: ["2606:4700::10/124"])
         #expect(!policy.allows("2606:4700::1f") && policy.allows("2606:4700::20"))
         #expect(policy.allows("2606:4700::1:10"))
@@ -282,7 +284,7 @@ import Testing
         "2002:a00:1::", "2001:0:a00:1::", "2001:0:808:808::f5ff:fffe", "2606::5efe:10.0.0.1",
         "2606::200:5efe:10.0.0.1",
     ])
-    func `a denied address is denied in every form it can have`(address: String) throws {
+    func `a denied IPv4 address is denied in all its IPv6 forms`(address: String) throws {
         #expect(try !AddressPolicy(.any, denying: ["10.0.0.0/8"]).allows(address))
         #expect(try AddressPolicy(.any, denying: ["11.0.0.0/8"]).allows(address))
         #expect(!AddressPolicy.publicOnly.allows(address))

@@ -8,7 +8,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-@Suite struct `A transfer that may run on its caller` {
+@Suite struct `A transfer that may run on the calling thread` {
     private func job(_ url: String, mayRunOnCaller: Bool = true) -> TransferJob {
         var job = TransferJob(request: HTTPRequest(url: URL(string: url)))
         job.mayRunOnCaller = mayRunOnCaller
@@ -19,7 +19,7 @@ import Testing
     private let unsupported = "gopher://127.0.0.1/"
 
     @Test(arguments: [true, false])
-    func `is over when it returns if nothing has to be waited for, and else is not`(
+    func `a transfer that need not wait ends on the calling thread if mayRunOnCaller is set`(
         mayRunOnCaller: Bool
     ) async throws {
         let transport = CurlTransport.test()
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `is finished by the transport's thread where it has to wait`() async throws {
+    @Test func `a transfer that has to wait ends on the transport's thread`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(
             .request, .respond(body: "at once"), .request, .wait(gate), .respond(body: "late"))
@@ -49,7 +49,7 @@ import Testing
         #expect(try await name.value() == "outlet-loop late")
     }
 
-    @Test func `may begin another where it ends`() async throws {
+    @Test func `a handler may start another transfer when its transfer ends`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let next = Probe()
@@ -59,7 +59,7 @@ import Testing
         #expect(try await next.end.value().body?.count == 10)
     }
 
-    @Test func `may shut its transport down where it ends`() async throws {
+    @Test func `a handler may shut down the transport when its transfer ends`() async throws {
         let transport = CurlTransport.test()
         let probe = Ending { _ in transport.shutDown() }
         _ = transport.start(job(unsupported), handler: probe)
@@ -67,7 +67,9 @@ import Testing
         #expect(result.error?.code == .transportClosed)
     }
 
-    @Test func `ends once, while other threads submit and cancel`() async throws {
+    @Test func `each transfer ends once while several threads start and cancel transfers`()
+        async throws
+    {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let ends = Recorder<Int>()
@@ -93,7 +95,7 @@ import Testing
         #expect(all.sorted() == Array(0..<threads * each))
     }
 
-    @Test func `does not use a connection that was closed while nobody looked`() async throws {
+    @Test func `a connection that was reset while idle is not reused`() async throws {
         let server = try ScriptedServer.start { connection in
             connection == 0
                 ? [.request, .respond(body: "first"), .reset]

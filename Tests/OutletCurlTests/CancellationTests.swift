@@ -20,7 +20,7 @@ import Testing
         #expect(probe.end.callCount == 1)
     }
 
-    @Test func `ends at once after its start`() async throws {
+    @Test func `a transfer can be cancelled directly after its start`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test()
         let probe = Probe()
@@ -28,7 +28,7 @@ import Testing
         try await check(probe, transport)
     }
 
-    @Test func `ends while the name is looked up`() async throws {
+    @Test func `a transfer can be cancelled during the name lookup`() async throws {
         let transport = CurlTransport.test()
         let probe = Probe()
         transport.start(job("http://slow.look.up.invalid/"), handler: probe).cancel()
@@ -37,7 +37,7 @@ import Testing
         #expect(probe.end.callCount == 1)
     }
 
-    @Test func `ends while it connects`() async throws {
+    @Test func `a transfer can be cancelled while it connects`() async throws {
         // 192.0.2.0/24 is reserved for documentation (RFC 5737): no host responds.
         let transport = CurlTransport.test()
         let probe = Probe()
@@ -48,7 +48,7 @@ import Testing
         #expect(probe.end.callCount == 1)
     }
 
-    @Test func `ends while it waits for a place`() async throws {
+    @Test func `a transfer can be cancelled while it waits for a connection`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 1 }
         let first = Probe()
@@ -62,7 +62,7 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
-    @Test func `ends while it sends`() async throws {
+    @Test func `a transfer can be cancelled while it sends the body`() async throws {
         let server = try ScriptedServer.start(.requestHead, .wait(try Gate()))
         let transport = CurlTransport.test()
         let probe = Probe()
@@ -74,7 +74,7 @@ import Testing
         try await check(probe, transport)
     }
 
-    @Test func `ends while it waits for the answer`() async throws {
+    @Test func `a transfer can be cancelled while it waits for the response`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test()
         let probe = Probe()
@@ -86,7 +86,7 @@ import Testing
         try await server.endings.values(1)
     }
 
-    @Test func `ends while it receives`() async throws {
+    @Test func `a transfer can be cancelled while it receives the body`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), .stall)
         let transport = CurlTransport.test()
@@ -100,7 +100,7 @@ import Testing
         try await check(probe, transport)
     }
 
-    @Test func `ends while it is suspended`() async throws {
+    @Test func `a transfer can be cancelled while it is suspended`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test()
         let probe = Probe()
@@ -110,7 +110,7 @@ import Testing
         try await check(probe, transport)
     }
 
-    @Test func `is left alone after its end`() async throws {
+    @Test func `cancel, suspend and resume have no effect after the end`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let probe = Probe()
@@ -124,7 +124,7 @@ import Testing
         #expect(probe.end.callCount == 1)
     }
 
-    @Test func `may be ended by its handler at the head or at a chunk`() async throws {
+    @Test func `a handler can cancel its transfer at the head or at a chunk`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         for probe in [Probe(onHead: { _ in .cancel }), Probe(onChunk: { _ in .cancel })] {
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `many cancels at once lose no completion`() async throws {
+    @Test func `each of 500 transfers ends once when half of them are cancelled`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 8 }
         let probes = (0..<500).map { _ in Probe() }
@@ -151,12 +151,14 @@ import Testing
     }
 }
 
-@Suite struct `A transport that ends` {
+@Suite struct `The end of a transport` {
     private func job(_ url: String) -> TransferJob {
         TransferJob(request: HTTPRequest(url: URL(string: url)))
     }
 
-    @Test func `ends what runs, waits and is suspended, and refuses what comes`() async throws {
+    @Test func `shutDown ends running, waiting and suspended transfers and refuses new ones`()
+        async throws
+    {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 2 }
         let probes = (0..<50).map { _ in Probe() }
@@ -173,7 +175,7 @@ import Testing
         }
     }
 
-    @Test func `finishes what it began when it is released`() async throws {
+    @Test func `a released transport finishes its running transfers`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "late"))
         let probe = Probe()
@@ -186,7 +188,7 @@ import Testing
         #expect(try await probe.end.value().text == "late")
     }
 
-    @Test func `closes its connections`() async throws {
+    @Test func `shutDown closes the connections`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         let transport = CurlTransport.test()
         #expect(try await transport.get(server.baseURL).text == "x")
@@ -194,7 +196,7 @@ import Testing
         try await server.endings.values(1)
     }
 
-    @Test func `closes its connections when it is released`() async throws {
+    @Test func `a released transport closes its connections`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         #expect(try await CurlTransport.test().get(server.baseURL).text == "x")
         try await server.endings.values(1)

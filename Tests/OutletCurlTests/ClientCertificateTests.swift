@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 
 @Suite struct ClientCertificateTests {
-    private func answer(
+    private func response(
         _ change: (inout TransportConfiguration) -> Void
     ) async throws -> TransferResult {
         let nginx = try await Nginx.shared()
@@ -21,27 +21,29 @@ import Testing
     }
 
     private func reason(_ certificate: ClientCertificate) async throws -> String {
-        let error = try await answer { $0.clientCertificate = certificate }.error
+        let error = try await response { $0.clientCertificate = certificate }.error
         #expect(error?.code == .clientCertificateRejected)
         return error?.reason ?? ""
     }
 
     private func bytes(_ path: String) throws -> Data { try Data(contentsOf: URL(filePath: path)) }
 
-    @Test func `certificate and key may be in memory`() async throws {
+    @Test func `the client certificate and its key may be in memory`() async throws {
         let client = try await TestCA.shared().client()
         let certificate = ClientCertificate(
             certificate: .bytes(try bytes(client.certificatePath)),
             key: .bytes(try bytes(client.keyPath)))
-        let result = try await answer { $0.clientCertificate = certificate }
+        let result = try await response { $0.clientCertificate = certificate }
         #expect(result.text.contains("CN=outlet-client"))
         let both = ClientCertificate(
             certificate: .bytes(try bytes(client.certificatePath) + bytes(client.keyPath)))
         #expect(
-            try await answer { $0.clientCertificate = both }.text.contains("CN=outlet-client"))
+            try await response { $0.clientCertificate = both }.text.contains("CN=outlet-client"))
     }
 
-    @Test func `a pipe in place of a file is refused before it is waited for`() async throws {
+    @Test func `a named pipe as certificate file is refused without waiting for its writer`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let pipe = directory.path("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)
@@ -54,18 +56,18 @@ import Testing
                 try await reason(certificate)
                     == "the client's certificate cannot be used: \(pipe) is a named pipe, not a "
                     + "plain file")
-            let provided = try await answer {
+            let provided = try await response {
                 $0.clientCertificateProvider = ClientCertificateProvider { _, _ in certificate }
             }
             #expect(provided.error?.code == .clientCertificateRejected)
         }
-        let unchecked = try await answer { $0.certificateAuthorities = .file(path: pipe) }
+        let unchecked = try await response { $0.certificateAuthorities = .file(path: pipe) }
         #expect(
             unchecked.error?.reason
                 == "certificate authorities: \(pipe) is a named pipe, not a plain file")
     }
 
-    @Test func `PKCS 12 may be a file or in memory`() async throws {
+    @Test func `a PKCS 12 certificate may be a file or in memory`() async throws {
         let authority = try await TestCA.shared()
         let path = try await authority.pkcs12(
             of: authority.client(commonName: "twelve"), password: "secret")
@@ -75,7 +77,7 @@ import Testing
                 certificate: .bytes(try bytes(path)), format: .pkcs12, keyPassword: "secret"),
         ]
         for certificate in certificates {
-            let result = try await answer { $0.clientCertificate = certificate }
+            let result = try await response { $0.clientCertificate = certificate }
             #expect(result.error == nil)
             #expect(result.text.contains("CN=twelve"))
         }
@@ -87,7 +89,7 @@ import Testing
                 == "the client's certificate: \(path): wants a password, and none is given")
     }
 
-    @Test func `each host may have its own`() async throws {
+    @Test func `each host may have its own client certificate`() async throws {
         let nginx = try await Nginx.shared()
         let authority = nginx.authority
         let general = try await authority.client(commonName: "general")
@@ -98,13 +100,13 @@ import Testing
         let port = nginx.port(.clientCertificate)
         let hosts = ["localhost:\(port)", "localhost", "**.test"]
         for (index, host) in hosts.enumerated() {
-            let result = try await answer {
+            let result = try await response {
                 $0.clientCertificate = identities[0]
                 $0.clientCertificateProvider = ClientCertificateProvider([host: identities[1]])
             }
             #expect(result.text.contains(index < 2 ? "CN=special" : "CN=general"))
         }
-        let result = try await answer {
+        let result = try await response {
             $0.clientCertificateProvider = ClientCertificateProvider { host, asked in
                 host == "localhost" && asked == Int(port) ? identities[1] : nil
             }
@@ -112,8 +114,7 @@ import Testing
         #expect(result.text.contains("CN=special"))
     }
 
-    @Test func `a provider is never asked inside of the call that starts the request`() async throws
-    {
+    @Test func `a provider is not called inside the call that starts the request`() async throws {
         let nginx = try await Nginx.shared()
         // Stands for a lock that the starting thread holds and that the provider also takes.
         let isHeld = Recorder<Bool>()
@@ -142,7 +143,7 @@ import Testing
         #expect(isHeld.values == Array(repeating: false, count: 6))
     }
 
-    @Test func `a host's own certificate is shown to no other host`() async throws {
+    @Test func `the client certificate of one host is not sent to another host`() async throws {
         let nginx = try await Nginx.shared()
         let client = try await nginx.authority.client()
         let certificate = ClientCertificate(
@@ -158,12 +159,13 @@ import Testing
         #expect(try await transport.get(other).response?.statusCode == 400)
     }
 
-    @Test func `a server that gets no certificate says so`() async throws {
-        let result = try await answer { _ in }
+    @Test func `a server that requires a client certificate responds 400 without one`() async throws
+    {
+        let result = try await response { _ in }
         #expect(result.response?.statusCode == 400)
     }
 
-    @Test func `what cannot be used is named with its file`() async throws {
+    @Test func `the error for an unusable client certificate names the file`() async throws {
         let authority = try await TestCA.shared()
         let client = try await authority.client()
         let other = try await authority.client(commonName: "other")
@@ -189,7 +191,7 @@ import Testing
                 == "the client's certificate: \(nonsense): is no PKCS #12 file")
     }
 
-    @Test func `an encrypted key without its password asks nobody`() async throws {
+    @Test func `an encrypted key without its password is an error and not a prompt`() async throws {
         let authority = try await TestCA.shared()
         let client = try await authority.client()
         let directory = try TemporaryDirectory()
@@ -210,11 +212,11 @@ import Testing
             try await reason(certificate("wrong"))
                 == "the client's certificate: \(path): the password does not open the private key")
         #expect(
-            try await answer { $0.clientCertificate = certificate("secret") }.text
+            try await response { $0.clientCertificate = certificate("secret") }.text
                 .contains("CN=outlet-client"))
     }
 
-    @Test func `a password is in no description`() {
+    @Test func `the description of a certificate does not contain its password`() {
         let certificate = ClientCertificate(pkcs12Path: "/a.p12", password: "secret")
         #expect("\(certificate)" == "/a.p12")
         #expect(!String(reflecting: certificate).contains("secret"))

@@ -14,12 +14,14 @@ import Testing
 
     // MARK: Addresses
 
-    @Test func `a host with static addresses is not looked up, and keeps its name`() async throws {
+    @Test func `a host with static addresses is not resolved, and the Host field keeps its name`()
+        async throws
+    {
         let server = try closingServer()
-        let place = "api.example.test:\(server.port)"
+        let hostAndPort = "api.example.test:\(server.port)"
         let transport = CurlTransport.test {
             // Nothing listens on the first address.
-            $0.staticAddresses = [place: ["127.0.0.9", "127.0.0.1"]]
+            $0.staticAddresses = [hostAndPort: ["127.0.0.9", "127.0.0.1"]]
             $0.dnsCacheLifetime = 0
         }
         for _ in 0..<2 {
@@ -27,28 +29,28 @@ import Testing
             #expect(result.error == nil)
             #expect(result.text == "here")
         }
-        #expect(server.requests.values.allSatisfy { $0.head.contains("Host: \(place)\r\n") })
-        let other = try await CurlTransport.test().get("http://\(place)/")
+        #expect(server.requests.values.allSatisfy { $0.head.contains("Host: \(hostAndPort)\r\n") })
+        let other = try await CurlTransport.test().get("http://\(hostAndPort)/")
         #expect(other.error?.code == .cannotFindHost)
     }
 
-    @Test func `each handle of a transport knows the static addresses`() async throws {
+    @Test func `each easy handle of a transport has the static addresses`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "here"), .again)
-        let place = "api.example.test:\(server.port)"
-        let transport = CurlTransport.test { $0.staticAddresses = [place: ["127.0.0.1"]] }
+        let hostAndPort = "api.example.test:\(server.port)"
+        let transport = CurlTransport.test { $0.staticAddresses = [hostAndPort: ["127.0.0.1"]] }
         let probes = (0..<8).map { _ in Probe() }
         for (index, probe) in probes.enumerated() {
             // A handle is reset after a transfer with a body, so both kinds of transfer are used.
             let body: HTTPBody = index % 2 == 0 ? .none : .data(Data("body".utf8))
             let request = HTTPRequest(
-                url: URL(string: "http://\(place)/"), method: index % 2 == 0 ? .get : .post,
+                url: URL(string: "http://\(hostAndPort)/"), method: index % 2 == 0 ? .get : .post,
                 body: body)
             _ = transport.start(TransferJob(request: request), handler: probe)
         }
         for probe in probes { #expect(try await probe.end.value().error == nil) }
     }
 
-    @Test func `the address policy judges static addresses`() async throws {
+    @Test func `the address policy applies to static addresses`() async throws {
         let transport = CurlTransport.test {
             $0.staticAddresses = ["api.example.test:80": ["127.0.0.1"]]
             $0.addressPolicy = .publicOnly
@@ -75,16 +77,16 @@ import Testing
         ("127.1:80", ["127.0.0.1"], #""127.1:80" is an address, for which nothing is looked up"#),
         ("-a:80\n:b", ["127.0.0.1"], #""-a:80\n:b" is not of the form host:port"#),
     ])
-    func `a wrong static address is an error`(
-        place: String, addresses: [String], fact: String
+    func `an invalid static address is an error`(
+        hostAndPort: String, addresses: [String], fact: String
     ) async throws {
-        let error = try await CurlTransport.test { $0.staticAddresses = [place: addresses] }
+        let error = try await CurlTransport.test { $0.staticAddresses = [hostAndPort: addresses] }
             .get("http://127.0.0.1:1/").error
         #expect(error?.code == .badConfiguration)
         #expect(error?.reason == "staticAddresses: \(fact)")
     }
 
-    @Test func `a place in two spellings is an error`() async throws {
+    @Test func `the same host and port in two spellings is an error`() async throws {
         let table = ["a.test:80": ["127.0.0.1"], "A.TEST:80": ["127.0.0.2"]]
         let error = try await CurlTransport.test { $0.staticAddresses = table }
             .get("http://127.0.0.1:1/").error
@@ -92,32 +94,32 @@ import Testing
         #expect(error?.reason == "staticAddresses: a.test:80 is there twice")
     }
 
-    // MARK: Looking up
+    // MARK: Name lookup
 
-    @Test func `addresses are remembered as long as the setting says`() async throws {
+    @Test func `resolved addresses are cached for dnsCacheLifetime`() async throws {
         let server = try closingServer()
         let url = "http://name.slow-200.loopback.test:\(server.port)/"
-        let usual = CurlTransport.test()
-        let forgetful = CurlTransport.test { $0.dnsCacheLifetime = 0 }
-        for (transport, isRemembered) in [(usual, true), (forgetful, false)] {
+        let standard = CurlTransport.test()
+        let uncached = CurlTransport.test { $0.dnsCacheLifetime = 0 }
+        for (transport, isCached) in [(standard, true), (uncached, false)] {
             #expect(try await transport.get(url).metrics.nameLookup >= 200_000)
             let second = try await transport.get(url)
             #expect(second.error == nil)
-            #expect((second.metrics.nameLookup < 200_000) == isRemembered)
+            #expect((second.metrics.nameLookup < 200_000) == isCached)
         }
     }
 
     @Test(arguments: [-1, .nan])
-    func `a wrong lifetime of addresses is an error`(lifetime: TimeInterval) async throws {
+    func `an invalid dnsCacheLifetime is an error`(lifetime: TimeInterval) async throws {
         let error = try await CurlTransport.test { $0.dnsCacheLifetime = lifetime }
             .get("http://127.0.0.1:1/").error
         #expect(error?.code == .badConfiguration)
         #expect(error?.reason == "dnsCacheLifetime: \(lifetime) s is not 0 or more")
     }
 
-    // MARK: The own end
+    // MARK: Source address
 
-    @Test func `connections come from the address and the interface of the setting`() async throws {
+    @Test func `connections use the configured source address or interface`() async throws {
         let server = try closingServer()
         for (source, local) in [
             (nil, "127.0.0.1:"), (.address("127.0.0.7"), "127.0.0.7:"),
@@ -131,7 +133,7 @@ import Testing
     }
 
     @Test(arguments: [SourceAddress.address("192.0.2.77"), .interface("no-such-one0")])
-    func `a source that this machine does not have is an error`(
+    func `a source address that this machine does not have is an error`(
         source: SourceAddress
     ) async throws {
         let server = try closingServer()
@@ -147,33 +149,35 @@ import Testing
         (.interface("if!lo eth0"), #""if!lo eth0" is no name of an interface"#),
         (.interface("interface-too-long"), #""interface-too-long" is no name of an interface"#),
     ])
-    func `a wrong source is an error`(source: SourceAddress, fact: String) async throws {
+    func `an invalid source address is an error`(source: SourceAddress, fact: String) async throws {
         let error = try await CurlTransport.test { $0.sourceAddress = source }
             .get("http://127.0.0.1:1/").error
         #expect(error?.code == .badConfiguration)
         #expect(error?.reason == "sourceAddress: \(fact)")
     }
 
-    // MARK: Probes
+    // MARK: TCP keep-alive
 
-    @Test func `idle connections are probed where that is asked for`() async throws {
+    @Test func `tcpKeepAlive sets the keep-alive options of the socket`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "here"), .stall)
-        let usual = CurlTransport.test()
+        let standard = CurlTransport.test()
         let probing = CurlTransport.test { $0.tcpKeepAlive = TCPKeepAlive(idle: 33, interval: 7) }
-        let plain = try await usual.get(server.baseURL).metrics.localAddress
+        let plain = try await standard.get(server.baseURL).metrics.localAddress
         #expect(SocketOptions(ofSocketAt: plain)?.isProbed == false)
         let probed = try await probing.get(server.baseURL).metrics.localAddress
         #expect(
             SocketOptions(ofSocketAt: probed)
                 == SocketOptions(isProbed: true, idle: 33, interval: 7))
-        withExtendedLifetime((usual, probing)) {}
+        withExtendedLifetime((standard, probing)) {}
     }
 
     @Test(arguments: [
         (TCPKeepAlive(idle: 0, interval: 1), "tcpKeepAlive.idle: 0.0 s"),
         (TCPKeepAlive(idle: 1, interval: 40_000), "tcpKeepAlive.interval: 40000.0 s"),
     ])
-    func `wrong times of probes are an error`(probes: TCPKeepAlive, fact: String) async throws {
+    func `a keep-alive time outside the range is an error`(probes: TCPKeepAlive, fact: String)
+        async throws
+    {
         let error = try await CurlTransport.test { $0.tcpKeepAlive = probes }
             .get("http://127.0.0.1:1/").error
         #expect(error?.code == .badConfiguration)
@@ -182,7 +186,7 @@ import Testing
 
     // MARK: Throughput
 
-    @Test func `a transfer that is too slow for too long is ended`() async throws {
+    @Test func `a transfer below the minimum throughput times out`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"),
             .trickle(Array(repeating: 0x2E, count: 100_000), size: 10, interval: .milliseconds(50)))
@@ -206,7 +210,9 @@ import Testing
             "period: inf s is not 1 s or more"
         ),
     ])
-    func `a wrong minimum is an error`(minimum: MinimumThroughput, fact: String) async throws {
+    func `an invalid minimum throughput is an error`(minimum: MinimumThroughput, fact: String)
+        async throws
+    {
         let error = try await CurlTransport.test { $0.minimumThroughput = minimum }
             .get("http://127.0.0.1:1/").error
         #expect(error?.code == .badConfiguration)
@@ -215,7 +221,7 @@ import Testing
 
     // MARK: Limits for some origins
 
-    @Test func `an origin may have a number of connections of its own`() async throws {
+    @Test func `an origin may have its own connection limit`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(.request, .wait(gate), .respond(), .again)
         let other = try ScriptedServer.start(.request, .wait(gate), .respond(), .again)
@@ -238,7 +244,7 @@ import Testing
         #expect(other.connections.count == 1)
     }
 
-    @Test func `a limit below one is an error`() async throws {
+    @Test func `a connection limit below 1 is an error`() async throws {
         let origin = try Origin(#require(URL(string: "https://example.test")))
         let error = try await CurlTransport.test { $0.maximumConnectionsPerOrigin = [origin: 0] }
             .get("http://127.0.0.1:1/").error

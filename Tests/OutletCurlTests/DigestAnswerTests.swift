@@ -30,7 +30,7 @@ import OutletTransport
         ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
         ("MD5-sess", "e783283f46242139c486a698fec7211d"),
     ])
-    func `an answer is the RFC's`(algorithm: String, response: String) throws {
+    func `the Authorization field matches RFC 7616`(algorithm: String, response: String) throws {
         let field = try #require(
             answer(["qop": "auth, auth-int", "opaque": "FQhe", "algorithm": algorithm]))
         #expect(
@@ -42,13 +42,13 @@ import OutletTransport
                 """)
     }
 
-    @Test func `a challenge of the old kind gets an answer of the old kind`() throws {
+    @Test func `the response to a challenge without qop has no qop`() throws {
         let field = try #require(answer([:]))
         #expect(field.contains(#"response="7b2cc3b30e75b4777ea31027084363fd""#))
         #expect(!field.contains("qop") && !field.contains("algorithm"))
     }
 
-    @Test func `what is not known, or cannot be written, is not answered`() {
+    @Test func `a challenge with unknown parameters or control characters gets no response`() {
         #expect(answer(["algorithm": "SHA-3"]) == nil)
         #expect(answer(["qop": "auth-int"]) == nil)
         #expect(answer([:], user: "a\r\nX: y") == nil)

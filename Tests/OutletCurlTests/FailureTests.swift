@@ -8,7 +8,7 @@ import OutletTransport
 import Testing
 
 @Suite struct `A transfer that fails` {
-    @Test func `a refused port is named`() async throws {
+    @Test func `the error of a refused connection names host and port`() async throws {
         let port = try refusingPort()
         let error = try await CurlTransport.test().get("http://127.0.0.1:\(port)/").error
         #expect(error?.code == .cannotConnectToHost)
@@ -17,7 +17,7 @@ import Testing
         #expect(error?.advice.isEmpty == false)
     }
 
-    @Test func `a host that does not exist is named`() async throws {
+    @Test func `the error of a failed name lookup names the host`() async throws {
         let error = try await CurlTransport.test().get("http://no-such-host.invalid/").error
         #expect(error?.code == .cannotFindHost)
         #expect(error?.stage == .resolving)
@@ -28,17 +28,17 @@ import Testing
         "ftp://127.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1/", "mailto:a@b",
         "ws://127.0.0.1/", "WSS://127.0.0.1/",
     ])
-    func `only http and https are spoken`(url: String) async throws {
+    func `a URL scheme other than http and https is unsupported`(url: String) async throws {
         let error = try await CurlTransport.test().get(url).error
         #expect(error?.code == .unsupportedURL)
     }
 
-    @Test func `a request without an address is refused`() async throws {
+    @Test func `a request without a URL is refused`() async throws {
         let error = try await CurlTransport.test().perform(HTTPRequest(url: nil)).error
         #expect(error?.code == .badURL)
     }
 
-    @Test func `a stream's length that is none is named`() async throws {
+    @Test func `a body stream with a negative length is refused`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let error = try await CurlTransport.test().perform(
             HTTPRequest(
@@ -50,7 +50,7 @@ import Testing
         #expect(server.requests.values.isEmpty)
     }
 
-    @Test func `no server is asked for a tunnel`() async throws {
+    @Test func `a CONNECT request is refused`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let error = try await CurlTransport.test().perform(
             HTTPRequest(url: URL(string: server.baseURL), method: .connect)
@@ -60,27 +60,29 @@ import Testing
         #expect(server.requests.values.isEmpty)
     }
 
-    @Test func `an answer that is not HTTP is named`() async throws {
+    @Test func `a response that is not HTTP is an error`() async throws {
         let server = try ScriptedServer.start(.request, .send("SSH-2.0-OpenSSH_9.2\r\n"))
         let error = try await CurlTransport.test().get(server.baseURL).error
         #expect(error?.code == .badServerResponse)
     }
 
-    @Test func `a server that closes without an answer is named`() async throws {
+    @Test func `a connection that is closed without a response is an error`() async throws {
         let server = try ScriptedServer.start(.request)
         let error = try await CurlTransport.test().get(server.baseURL).error
         #expect(error?.code == .networkConnectionLost)
         #expect(error?.reason == "the server closed the connection without an answer")
     }
 
-    @Test func `a reset connection is a lost one`() async throws {
+    @Test func `a connection that is reset in the body is networkConnectionLost`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), .reset)
         let result = try await CurlTransport.test().get(server.baseURL)
         #expect(result.error?.code == .networkConnectionLost)
     }
 
-    @Test func `a body that ends early tells how much came`() async throws {
+    @Test func `the error of an incomplete body contains the received and expected bytes`()
+        async throws
+    {
         let server = try ScriptedServer.start(
             .request,
             .send(
@@ -112,7 +114,9 @@ import Testing
     ]
 
     @Test(arguments: framings)
-    func `a connection dropped at any byte is a lost one`(framing: Framing) async throws {
+    func `a connection closed at any byte of the response is networkConnectionLost`(
+        framing: Framing
+    ) async throws {
         let response = Array(framing.response.utf8)
         let server = try ScriptedServer.start { connection in
             [.request, .send(Array(response.prefix(min(connection, response.count))))]
@@ -127,14 +131,14 @@ import Testing
         #expect(whole.text == "0123456789")
     }
 
-    @Test func `a body that ends with the connection is whole at its end`() async throws {
+    @Test func `a body without a length is complete when the connection closes`() async throws {
         let server = try ScriptedServer.start(.request, .send("HTTP/1.1 200 OK\r\n\r\nall of it"))
         let result = try await CurlTransport.test().get(server.baseURL)
         #expect(result.error == nil)
         #expect(result.text == "all of it")
     }
 
-    @Test func `a flood of header fields ends with an error`() async throws {
+    @Test func `4 MB of header fields are an error`() async throws {
         let field = "X-Flood: " + String(repeating: "y", count: 1000) + "\r\n"
         let flood = String(repeating: field, count: 4000)
         let server = try ScriptedServer.start(.request, .send("HTTP/1.1 200 OK\r\n" + flood))
@@ -143,7 +147,7 @@ import Testing
         #expect(error?.reason.contains("header") == true)
     }
 
-    @Test func `a body above the limit ends with an error`() async throws {
+    @Test func `a body larger than maximumResponseSize is an error`() async throws {
         let server = try ScriptedServer.start(
             .request, .respond(body: String(repeating: "x", count: 2000)))
         let transport = CurlTransport.test { $0.maximumResponseSize = 1999 }
@@ -152,7 +156,7 @@ import Testing
         #expect(error?.reason.contains("1999") == true)
     }
 
-    @Test func `a broken content coding is named`() async throws {
+    @Test func `a body that is not valid gzip is a decoding error`() async throws {
         let server = try ScriptedServer.start(
             .request, .respond(headers: ["Content-Encoding: gzip"], body: "no gzip at all"))
         let error = try await CurlTransport.test().get(
@@ -161,7 +165,9 @@ import Testing
         #expect(error?.code == .cannotDecodeContentData)
     }
 
-    @Test func `a coding that stops short is an error although the length is right`() async throws {
+    @Test func `a truncated content coding is an error even if Content-Length matches`()
+        async throws
+    {
         let server = try ScriptedServer.start(
             .request,
             .send("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 10\r\n\r\n"),
@@ -173,7 +179,7 @@ import Testing
         #expect(error?.reason == "the body's encoding is broken: br: not at its end after 10 bytes")
     }
 
-    @Test func `a part of a coded body ends anywhere`() async throws {
+    @Test func `a 206 response may end in the middle of its content coding`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .send("HTTP/1.1 206 Partial Content\r\nContent-Encoding: br\r\n"),
@@ -185,7 +191,7 @@ import Testing
         #expect("0123456789".hasPrefix(result.text))
     }
 
-    @Test func `an unknown content coding is named, and what is undone`() async throws {
+    @Test func `the error of an unknown content coding names the coding`() async throws {
         let server = try ScriptedServer.start(
             .request, .respond(headers: ["Content-Encoding: rot13"], body: "uryyb"))
         let error = try await CurlTransport.test().get(
@@ -195,14 +201,14 @@ import Testing
         #expect(error?.reason.contains("rot13") == true)
     }
 
-    @Test func `a redirect is an answer, not followed`() async throws {
+    @Test func `the transport returns a redirect response and does not follow it`() async throws {
         let server = try LoopbackServer.start()
         let result = try await CurlTransport.test().get("\(server.baseURL)/redirect/1")
         #expect(result.error == nil)
         #expect(result.response?.statusCode == 302)
     }
 
-    @Test func `a silent server times out, and the error says while what`() async throws {
+    @Test func `the error of a timeout names the stage`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test()
         let error = try await transport.perform(
@@ -213,7 +219,7 @@ import Testing
         #expect(error?.reason == "timed out while waiting for the answer: no progress for 0.05 s")
     }
 
-    @Test func `a body that stops coming times out`() async throws {
+    @Test func `a body that stalls times out`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), .stall)
         let error = try await CurlTransport.test().perform(
@@ -223,13 +229,14 @@ import Testing
         #expect(error?.stage == .receiving)
     }
 
-    @Test func `the session's limit holds where the request has none of its own`() async throws {
+    @Test func `the configured timeout applies to a request without its own timeout`() async throws
+    {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test { $0.timeoutIntervalForRequest = 0.05 }
         #expect(try await transport.get(server.baseURL).error?.code == .timedOut)
     }
 
-    @Test func `the limit on the whole transfer ends one that makes progress`() async throws {
+    @Test func `timeoutIntervalForResource ends a transfer that makes progress`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\n\r\n"),
             .trickle(Array(repeating: 120, count: 10_000), size: 1, interval: .milliseconds(5)))
@@ -239,7 +246,9 @@ import Testing
         #expect(result.response?.statusCode == 200)
     }
 
-    @Test func `waiting for a place ends when the whole time is over`() async throws {
+    @Test func `timeoutIntervalForResource ends a transfer that waits for a connection`()
+        async throws
+    {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test {
             $0.httpMaximumConnectionsPerHost = 1

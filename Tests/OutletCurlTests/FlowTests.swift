@@ -15,7 +15,7 @@ import Testing
         TransferJob(request: HTTPRequest(url: URL(string: url)), delivery: delivery)
     }
 
-    @Test func `a pause at the head holds the body back until resume`() async throws {
+    @Test func `a pause at the head delays the body until resume`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: body))
         let transport = CurlTransport.test()
         let probe = Probe(onHead: { _ in .pause })
@@ -30,7 +30,7 @@ import Testing
         #expect(probe.chunks == Array(body.utf8))
     }
 
-    @Test func `a pause at each chunk loses nothing`() async throws {
+    @Test func `a pause at each chunk loses no bytes`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let probe = Probe(onChunk: { _ in .pause })
@@ -45,7 +45,7 @@ import Testing
         #expect(probe.received(LoopbackServer.bytes(300_000)))
     }
 
-    @Test func `a pause inside a coded body loses nothing`() async throws {
+    @Test func `a pause at each chunk of a gzip body loses no bytes`() async throws {
         // 200,000 zeros compressed to 200 bytes: one received piece decodes to many chunks.
         let made = try await Program.run(
             "/bin/sh", ["-c", "head -c 200000 /dev/zero | gzip -9 | base64 -w0"])
@@ -85,7 +85,7 @@ import Testing
         #expect(probe.chunks.count == 1000)
     }
 
-    @Test func `the limit of time runs anew from a resume`() async throws {
+    @Test func `the request timeout starts again at resume`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"), .wait(gate),
@@ -106,7 +106,8 @@ import Testing
         #expect(probe.chunks == Array("body".utf8))
     }
 
-    @Test func `one suspended before it has a place starts when it is resumed`() async throws {
+    @Test func `a transfer suspended before it has a connection starts after resume`() async throws
+    {
         let gate = try Gate()
         let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "x"), .again)
         let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 1 }
@@ -125,7 +126,7 @@ import Testing
         #expect(try await second.end.value().text == "x")
     }
 
-    @Test func `suspend and resume at once do no harm`() async throws {
+    @Test func `repeated suspend and resume lose no bytes`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let probe = Probe()
@@ -138,7 +139,9 @@ import Testing
         #expect(probe.received(LoopbackServer.bytes(100_000)))
     }
 
-    @Test func `one resumed as its connection fails ends with what went wrong`() async throws {
+    @Test func `a transfer resumed while its connection fails ends with the connection's error`()
+        async throws
+    {
         let (isHeld, isTold, isAsked, isSent) = (try Gate(), try Gate(), try Gate(), try Gate())
         // Suspending a transfer does not stop its TLS handshake.
         let server = try ScriptedServer.start(
@@ -168,7 +171,7 @@ import Testing
         #expect(try await probe.end.value().error?.code == .secureConnectionFailed)
     }
 
-    @Test func `a file can be paused too`() async throws {
+    @Test func `a transfer to a file can be paused`() async throws {
         let server = try LoopbackServer.start()
         let directory = try TemporaryDirectory()
         let probe = Probe(onHead: { _ in .pause })
@@ -184,13 +187,13 @@ import Testing
     }
 }
 
-@Suite struct `A re-used connection` {
+@Suite struct `A reused connection` {
     /// A server that responds to the first request of each connection and resets it at the second.
     private func server() throws -> ScriptedServer {
         try ScriptedServer.start(.request, .respond(body: "first"), .request, .reset)
     }
 
-    @Test func `that dies is not tried twice with POST`() async throws {
+    @Test func `a POST on a reused connection that is reset is not sent again`() async throws {
         let server = try server()
         let transport = CurlTransport.test()
         #expect(try await transport.get(server.baseURL).text == "first")
@@ -201,7 +204,9 @@ import Testing
         #expect(server.requests.values.count { $0.head.hasPrefix("POST") } == 1)
     }
 
-    @Test func `that dies is replaced for GET`() async throws {
+    @Test func `a GET on a reused connection that is reset is sent again on a new one`()
+        async throws
+    {
         let server = try server()
         let transport = CurlTransport.test()
         #expect(try await transport.get(server.baseURL).text == "first")
@@ -213,7 +218,7 @@ import Testing
 }
 
 @Suite struct `A credential` {
-    @Test func `answers a challenge, and only the last head is reported`() async throws {
+    @Test func `a challenge is answered, and only the final head is reported`() async throws {
         let server = try LoopbackServer.start()
         var job = TransferJob(
             request: HTTPRequest(url: URL(string: "\(server.baseURL)/basic-auth/me/secret")))
@@ -225,7 +230,7 @@ import Testing
         #expect(probe.heads.map(\.statusCode) == [200])
     }
 
-    @Test func `that is wrong leaves the 401`() async throws {
+    @Test func `a wrong credential results in the 401 response`() async throws {
         let server = try LoopbackServer.start()
         var job = TransferJob(
             request: HTTPRequest(url: URL(string: "\(server.baseURL)/basic-auth/me/secret")))
@@ -237,7 +242,7 @@ import Testing
         #expect(probe.heads.map(\.statusCode) == [401])
     }
 
-    @Test func `does not answer the challenge of another request`() async throws {
+    @Test func `a credential is not used for the challenge of another request`() async throws {
         let challenge = #"WWW-Authenticate: Digest realm="x", nonce="n", qop="auth""#
         let server = try ScriptedServer.start(
             .request, .respond("401 Unauthorized", headers: [challenge]), .request,
@@ -252,7 +257,7 @@ import Testing
         #expect(heads.allSatisfy { !$0.contains("Authorization") })
     }
 
-    @Test func `to a challenge that could not be sent back is refused`() async throws {
+    @Test func `a challenge with a control character is an error`() async throws {
         let challenge = "WWW-Authenticate: Digest realm=\"x\", nonce=\"a\rX-Other: 1\""
         let server = try ScriptedServer.start(
             .request, .respond("401 Unauthorized", headers: [challenge]), .again)
@@ -265,7 +270,7 @@ import Testing
     }
 
     @Test(arguments: ["http", "https"])
-    func `to a proxy's challenge that could not be sent back is refused`(
+    func `a proxy challenge with a control character is an error`(
         scheme: String
     ) async throws {
         let challenge = "Proxy-Authenticate: Digest realm=\"x\", nonce=\"a\rX-Other: 1\""
@@ -283,7 +288,9 @@ import Testing
     }
 
     @Test(arguments: [(Int64?.none, false), (6, false), (nil, true)])
-    func `a body is rewound for the second round`(length: Int64?, isDeclared: Bool) async throws {
+    func `a body stream is rewound and sent again after a challenge`(
+        length: Int64?, isDeclared: Bool
+    ) async throws {
         let challenge = "WWW-Authenticate: Basic realm=\"x\""
         let server = try ScriptedServer.start { connection in
             connection == 0
@@ -308,7 +315,7 @@ import Testing
 }
 
 @Suite struct `Connections` {
-    @Test func `of one burst serve the next`() async throws {
+    @Test func `the connections of one burst are reused for the next burst`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "x"), .again)
         let transport = CurlTransport.test()
@@ -327,13 +334,13 @@ import Testing
     }
 }
 
-@Suite struct `Orders from a handler and from elsewhere` {
+@Suite struct `Calls from a handler and from another thread` {
     /// Starts a transfer when one ends, suspends it there and resumes it from another thread.
     private final class Chain: TransferHandler, @unchecked Sendable {
         // Unchecked: only the transport's thread accesses `left`.
         private let transport: CurlTransport
         private let job: TransferJob
-        private let queue = DispatchQueue(label: "elsewhere")
+        private let queue = DispatchQueue(label: "another thread")
         private var left: Int
         let done = Once<TransferResult>()
 
@@ -354,7 +361,7 @@ import Testing
         }
     }
 
-    @Test func `keep their order`() async throws {
+    @Test func `start, suspend and resume from two threads keep their order`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let url = URL(string: "\(server.baseURL)/get")

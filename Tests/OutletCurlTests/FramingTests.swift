@@ -7,7 +7,7 @@ import OutletTransport
 import Testing
 
 /// Requests that the transport refuses because client and server could disagree about their end.
-@Suite struct `Framing on a kept connection` {
+@Suite struct `Request framing on a reused connection` {
     /// A request that a server may interpret differently, and the error's reason.
     struct Case: Sendable, CustomTestStringConvertible {
         var method = HTTPMethod.get
@@ -70,7 +70,7 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func `a request that ends elsewhere for the server is refused, the next one arrives whole`(
+    func `a request with ambiguous framing is refused, and the next one is unaffected`(
         refused: Case
     ) async throws {
         let directory = try TemporaryDirectory()
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func `the same holds for streams of HTTP 2`(refused: Case) async throws {
+    func `a request with ambiguous framing is refused over HTTP/2`(refused: Case) async throws {
         let nginx = try await Nginx.shared()
         let directory = try TemporaryDirectory()
         let file = try directory.write("hello", to: "body")
@@ -106,7 +106,7 @@ import Testing
         #expect(try await transport.get(address).response?.statusCode == 200)
     }
 
-    @Test func `a file's length may be said, and a stream's declares how much is sent`()
+    @Test func `a Content-Length that matches a file or a stream is accepted`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPVersionPolicy.http1, .http2PriorKnowledge])
-    func `a Host of the user's is sent, and leads nowhere else`(version: HTTPVersionPolicy)
+    func `a custom Host field is sent and does not change the server`(version: HTTPVersionPolicy)
         async throws
     {
         let nginx = try await Nginx.shared()

@@ -4,8 +4,8 @@ import Testing
 
 @testable import OutletCurl
 
-@Suite struct `The lines of a head` {
-    @Test func `make a head also when libcurl hands over several at once, as after a pause`() {
+@Suite struct `The header lines of a response` {
+    @Test func `several header lines in one callback form a head`() {
         var head = HeadCollector()
         head.limit(bytes: 1000, fields: 10)
         withUnsafeTemporaryAllocation(of: Int.self, capacity: 1) { completions in

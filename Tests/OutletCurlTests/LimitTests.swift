@@ -63,7 +63,7 @@ private final class ByteCounter: TransferHandler {
     }
 
     @Test(arguments: Bomb.allCases, [true, false])
-    func `a decompression bomb is named, and little of it is kept`(
+    func `a decompression bomb is an error, and at most 9 MiB of it are kept`(
         bomb: Bomb, isChunked: Bool
     ) async throws {
         let server = try await server(bomb, isChunked: isChunked)
@@ -79,7 +79,7 @@ private final class ByteCounter: TransferHandler {
         #expect(result.body?.count ?? 0 <= 9 << 20)
     }
 
-    @Test func `it is named in streams and files, too`() async throws {
+    @Test func `a decompression bomb is an error in streams and files, too`() async throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/body"
         for delivery in [BodyDelivery.chunks, .file(path: path, offset: 0)] {
@@ -96,7 +96,7 @@ private final class ByteCounter: TransferHandler {
         #expect(try Data(contentsOf: URL(filePath: path)).count <= 9 << 20)
     }
 
-    @Test func `a bomb of a gigabyte passes no default`() async throws {
+    @Test func `the default limits refuse a decompression bomb of 1 GiB`() async throws {
         let server = try await server(.zstd, isChunked: false)
         let result = try await CurlTransport.test().get(
             server.baseURL, headers: ["Accept-Encoding": "zstd"])
@@ -104,7 +104,7 @@ private final class ByteCounter: TransferHandler {
         #expect(result.body?.count ?? 0 <= 65 << 20)
     }
 
-    @Test func `17.6 MB of rows that hardly differ pass, although they were 50 KB`() async throws {
+    @Test func `17.6 MB of similar rows compressed to 50 KB are accepted`() async throws {
         let row = #"{"id":"00000000","state":"active","owner":null,"tags":[]},"#
         let made = try await Program.run(
             "/bin/sh", ["-c", "yes '\(row)' | head -c 17600000 | gzip -9 | base64 -w0"])
@@ -122,7 +122,7 @@ private final class ByteCounter: TransferHandler {
         #expect(result.body?.count == 17_600_000)
     }
 
-    @Test func `it passes where somebody wants it to`() async throws {
+    @Test func `a maximumDecompressionRatio of 0 turns off the limit of the ratio`() async throws {
         let server = try await server(.br, isChunked: false)
         let transport = CurlTransport.test {
             $0.maximumDecompressionRatio = 0
@@ -133,7 +133,7 @@ private final class ByteCounter: TransferHandler {
         #expect(result.body?.count == 16 << 20)
     }
 
-    @Test func `decoded bodies have a limit of their own`() async throws {
+    @Test func `maximumDecompressedSize limits the decoded body`() async throws {
         let server = try await server(.br, isChunked: false)
         let transport = CurlTransport.test {
             $0.maximumDecompressionRatio = 0
@@ -147,20 +147,20 @@ private final class ByteCounter: TransferHandler {
                 == "raise maximumDecompressedSize, in the program --max-decompressed-size")
     }
 
-    @Test func `what is not decoded is no bomb`() async throws {
+    @Test func `a body that is not decoded has no decompression limit`() async throws {
         let server = try await server(.br, isChunked: false)
         let result = try await CurlTransport.test().get(server.baseURL)
         #expect(result.error == nil)
         #expect(result.body?.count == 27)
     }
 
-    private func answer(_ fields: String) -> Step {
+    private func response(_ fields: String) -> Step {
         .send("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 2\r\n\r\nok")
     }
 
-    @Test func `100,000 header fields are refused with their limit`() async throws {
+    @Test func `the error for too many header fields contains the limit`() async throws {
         let server = try ScriptedServer.start(
-            .request, answer(String(repeating: "A: b\r\n", count: 100_000)))
+            .request, response(String(repeating: "A: b\r\n", count: 100_000)))
         let result = try await CurlTransport.test().get(server.baseURL)
         #expect(result.error?.code == .headerFieldsExceedMaximum)
         #expect(result.error?.reason == "the answer has more than 2000 header fields")
@@ -169,8 +169,8 @@ private final class ByteCounter: TransferHandler {
         #expect(result.response == nil)
     }
 
-    @Test func `the number of fields may be just what is allowed`() async throws {
-        let server = try ScriptedServer.start(.request, answer("A: b\r\nC: d\r\n"), .again)
+    @Test func `a response with exactly maximumHeaderFields fields is accepted`() async throws {
+        let server = try ScriptedServer.start(.request, response("A: b\r\nC: d\r\n"), .again)
         for (limit, isFine) in [(3, true), (2, false)] {
             let transport = CurlTransport.test { $0.maximumHeaderFields = limit }
             for _ in 0..<2 {
@@ -180,7 +180,7 @@ private final class ByteCounter: TransferHandler {
         }
     }
 
-    @Test func `the number of trailers may be just what is allowed`() async throws {
+    @Test func `a response with exactly maximumHeaderFields trailers is accepted`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .send(
@@ -196,16 +196,17 @@ private final class ByteCounter: TransferHandler {
         }
     }
 
-    @Test func `a head may be no larger than allowed`() async throws {
+    @Test func `a head larger than maximumHeaderSize is an error`() async throws {
         let large = String(repeating: "Name: \(String(repeating: "x", count: 990))\r\n", count: 270)
-        let server = try ScriptedServer.start(.request, answer(large))
+        let server = try ScriptedServer.start(.request, response(large))
         let error = try await CurlTransport.test().get(server.baseURL).error
         #expect(error?.code == .headerFieldsExceedMaximum)
         #expect(error?.reason == "the answer's header fields are larger than 262144 bytes")
         #expect(error?.advice == "raise maximumHeaderSize, in the program --max-head-size")
     }
 
-    @Test func `what is collected in memory has a limit, files and streams have none`() async throws
+    @Test func `maximumResponseSize applies to bodies in memory, not to files and streams`()
+        async throws
     {
         let size = 1 << 20
         let server = try ScriptedServer.start(
@@ -231,7 +232,8 @@ private final class ByteCounter: TransferHandler {
     }
 
     @Test(arguments: [(100, true), (101, false)])
-    func `informational heads are limited in number`(number: Int, isFine: Bool) async throws {
+    func `the number of informational responses is limited`(number: Int, isFine: Bool) async throws
+    {
         let hints = String(repeating: "HTTP/1.1 103 Early Hints\r\n\r\n", count: number)
         let server = try ScriptedServer.start(
             .request, .send(hints + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
@@ -242,7 +244,7 @@ private final class ByteCounter: TransferHandler {
         #expect(result.error?.reason.contains("informational") == true)
     }
 
-    @Test func `informational heads do not keep a request from timing out`() async throws {
+    @Test func `informational responses do not extend the request timeout`() async throws {
         let hints = Array(String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 100).utf8)
         let server = try ScriptedServer.start(
             .request, .trickle(hints, size: hints.count / 100, interval: .milliseconds(100)), .stall
@@ -255,9 +257,9 @@ private final class ByteCounter: TransferHandler {
         #expect(probe.heads.count < 90)
     }
 
-    @Test func `limits on time are named with their option`() async throws {
+    @Test func `the advice of a timeout error names the setting and the option`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
-        let crowd = try FullPort()
+        let fullPort = try FullPort()
         let limits: [(String, String, (inout TransportConfiguration) -> Void)] = [
             (
                 server.baseURL, "raise timeoutIntervalForRequest, in the program --timeout",
@@ -268,7 +270,7 @@ private final class ByteCounter: TransferHandler {
                 { $0.timeoutIntervalForResource = 0.1 }
             ),
             (
-                "http://127.0.0.1:\(crowd.port)/",
+                "http://127.0.0.1:\(fullPort.port)/",
                 "raise connectTimeout, in the program --connect-timeout",
                 { $0.connectTimeout = 0.2 }
             ),
@@ -280,7 +282,7 @@ private final class ByteCounter: TransferHandler {
         }
     }
 
-    @Test func `a part that nobody asked for is an error`() async throws {
+    @Test func `a 206 response to a request without Range is an error`() async throws {
         let server = try ScriptedServer.start(
             .request, .respond("206 Partial Content", body: "part"), .again)
         let error = try await CurlTransport.test().get(server.baseURL).error
@@ -291,9 +293,9 @@ private final class ByteCounter: TransferHandler {
         #expect(asked.text == "part")
     }
 
-    @Test func `a single field without an end is refused by name`() async throws {
+    @Test func `a header field of 1 MiB is an error`() async throws {
         let server = try ScriptedServer.start(
-            .request, answer("Name: \(String(repeating: "x", count: 1 << 20))\r\n"))
+            .request, response("Name: \(String(repeating: "x", count: 1 << 20))\r\n"))
         let error = try await CurlTransport.test().get(server.baseURL).error
         #expect(error?.code == .headerFieldsExceedMaximum)
     }

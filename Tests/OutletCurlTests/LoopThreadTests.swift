@@ -5,14 +5,14 @@
 
     @testable import OutletCurl
 
-    @Suite struct `What belongs to a loop's thread` {
+    @Suite struct `The thread of a loop` {
         private static func loop() throws -> EventLoop {
             let settings = TransportSettings(TransportConfiguration(), environment: [:])
             return try EventLoop(
                 settings, shared: SharedState(settings.checked), share: 1, isBulk: false)
         }
 
-        @Test func `stops a debug build that calls it from another`() async throws {
+        @Test func `a debug build stops when another thread calls the loop`() async throws {
             let result = try await #require(
                 processExitsWith: .failure, observing: [\.standardErrorContent]
             ) {
@@ -22,7 +22,7 @@
             #expect(text.utf8.count > 0 && text.contains("not on the thread that drives the loop"))
         }
 
-        @Test func `runs on the thread that has entered the loop`() throws {
+        @Test func `the thread that has entered the loop may call it`() throws {
             let loop = try Self.loop()
             let before = loop.executor.enter()
             loop.shutDown(.transportClosed)

@@ -4,7 +4,7 @@ import Testing
 
 /// Tests the state machine on one thread: each test is a sequence of calls that, in use, several
 /// threads make.
-@Suite struct `The mailbox's machine` {
+@Suite struct `The mailbox's state machine` {
     typealias Machine = MailboxMachine<Int>
 
     /// A state, and the calls that bring a new machine into it.
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `starts without driver and messages`() {
+    @Test func `a new machine has no driver and no messages`() {
         let machine = Machine()
         #expect(machine.state == .undriven && machine.messages.isEmpty && !machine.hasForeign)
     }
@@ -61,7 +61,7 @@ import Testing
         (.callerOfUndriven, .none, .callerRuns(before: .undriven)),
         (.callerOfParked, .none, .callerRuns(before: .parked)),
     ])
-    func `takes a message and says who has to be woken`(
+    func `post stores a message and returns the action that wakes the driver`(
         way: Way, action: Machine.Action, after: Machine.State
     ) throws {
         var machine = try way.machine()
@@ -79,7 +79,7 @@ import Testing
         (.callerOfUndriven, .none, .callerRuns(before: .undriven)),
         (.callerOfParked, .none, .callerRuns(before: .parked)),
     ])
-    func `lets a caller run a loop that has nothing to do, and no other`(
+    func `a caller may run the loop only while the loop is idle`(
         way: Way, action: Machine.Action, after: Machine.State
     ) throws {
         var machine = try way.machine()
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `takes no message once it is closed`(mayRunOnCaller: Bool) throws {
+    func `a closed machine refuses messages`(mayRunOnCaller: Bool) throws {
         var machine = try Way.closed.machine()
         #expect(machine.post(1, mayRunOnCaller: mayRunOnCaller) == .refuse)
         #expect(machine.state == .closed)
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [Way.undriven, .polling, .parked])
-    func `asks for one wake however many messages come`(way: Way) throws {
+    func `only the first of several messages asks for a wake-up`(way: Way) throws {
         var machine = try way.machine()
         #expect(machine.post(1) != .none)
         for message in 2...5 { #expect(machine.post(message) == .none) }
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: [Way.running, .polling, .parked])
-    func `hands over all messages in order, and runs from there on`(way: Way) throws {
+    func `take returns all messages in order and changes the state to running`(way: Way) throws {
         var machine = try way.machine()
         for message in 1...3 { _ = machine.post(message) }
         var taken: [Int] = []
@@ -120,7 +120,7 @@ import Testing
         #expect(taken.isEmpty)
     }
 
-    @Test func `runs when the driver comes back from a wait by itself`() throws {
+    @Test func `a wait that ends without a message changes the state to running`() throws {
         for way in [Way.polling, .parked] {
             var machine = try way.machine()
             var taken: [Int] = []
@@ -130,14 +130,14 @@ import Testing
         }
     }
 
-    @Test func `needs no wake-up for a message of the driver's, which has ended its wait`() throws {
+    @Test func `a message from the driver's own thread needs no wake-up`() throws {
         var machine = try Way.polling.machine()
         #expect(machine.post(1, isDriver: true) == .none)
         #expect(machine.state == .running)
         #expect(machine.messages == [1])
     }
 
-    @Test func `tells the driver's own messages from those of others`() throws {
+    @Test func `take reports whether other threads have posted messages`() throws {
         var machine = try Way.running.machine()
         var taken: [Int] = []
         _ = machine.post(1, isDriver: true)
@@ -150,21 +150,21 @@ import Testing
     }
 
     /// The four calls with which a driver stops running the loop, and the resulting states.
-    private static let leavings: [(Machine.State, @Sendable (inout Machine) -> Bool)] = [
+    private static let exits: [(Machine.State, @Sendable (inout Machine) -> Bool)] = [
         (.polling, { $0.poll() }), (.parked, { $0.park() }), (.undriven, { $0.release() }),
         (.closed, { $0.close() }),
     ]
 
-    @Test func `lets the driver leave when there is nothing to be read`() throws {
-        for (state, leave) in Self.leavings {
+    @Test func `the driver can stop running the loop when no message is stored`() throws {
+        for (state, leave) in Self.exits {
             var machine = try Way.running.machine()
             #expect(leave(&machine) == true)
             #expect(machine.state == state)
         }
     }
 
-    @Test func `keeps the driver when a message has come in between`() throws {
-        for (_, leave) in Self.leavings {
+    @Test func `the driver continues to run the loop when a message is stored`() throws {
+        for (_, leave) in Self.exits {
             var machine = try Way.running.machine()
             _ = machine.post(1)
             #expect(leave(&machine) == false)
@@ -176,7 +176,7 @@ import Testing
     @Test(arguments: [
         (Way.callerOfUndriven, Machine.State.undriven), (.callerOfParked, .parked),
     ])
-    func `is as it was before a caller that left nothing behind`(
+    func `an idle return of a caller restores the previous state`(
         way: Way, after: Machine.State
     ) throws {
         var machine = try way.machine()
@@ -187,7 +187,7 @@ import Testing
     @Test(arguments: [
         (Way.callerOfUndriven, Machine.Action.drive), (.callerOfParked, .unpark),
     ])
-    func `asks for a driver when a caller leaves work behind`(
+    func `a caller that returns with pending work asks for a driver`(
         way: Way, action: Machine.Action
     ) throws {
         var machine = try way.machine()
@@ -204,7 +204,7 @@ import Testing
         case post, postOwn, postOnCaller, take, poll, park, release, close, returnIdle, returnBusy
     }
 
-    @Test func `loses no message and leaves none unread in any sequence of five steps`() {
+    @Test func `no message is lost or left unread in any sequence of five steps`() {
         /// A machine, the number of messages posted to it, and the messages read from it.
         struct Run {
             var machine = Machine()

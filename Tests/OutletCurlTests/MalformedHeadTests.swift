@@ -7,8 +7,8 @@ import OutletTransport
 import Testing
 
 /// Response heads that parsers interpret differently, or that are not valid HTTP.
-@Suite struct `A malformed answer` {
-    private func answer(_ text: String) async throws -> TransferResult {
+@Suite struct `A malformed response` {
+    private func response(_ text: String) async throws -> TransferResult {
         let server = try ScriptedServer.start(.request, .send(text))
         return try await CurlTransport.test().get(server.baseURL)
     }
@@ -27,8 +27,10 @@ import Testing
         (": b", "a header field whose name is no token: ''"),
         ("X(A: secret", "a header field whose name is no token: 'X(A'"),
     ])
-    func `is refused with its head`(fields: String, reason: String) async throws {
-        let result = try await answer(
+    func `a response with ambiguous or invalid fields is refused without its head`(
+        fields: String, reason: String
+    ) async throws {
+        let result = try await response(
             "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n4\r\nbody\r\n0\r\n\r\n")
         #expect(result.error?.code == .badServerResponse)
         #expect(result.error?.stage == .receiving)
@@ -36,14 +38,14 @@ import Testing
         #expect(result.response == nil && result.text.isEmpty)
     }
 
-    @Test func `is refused for an informational head as well`() async throws {
-        let result = try await answer(
+    @Test func `an invalid field name in an informational response is refused`() async throws {
+        let result = try await response(
             "HTTP/1.1 103 Early\r\nX A: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         #expect(result.error?.code == .badServerResponse)
     }
 
-    @Test func `is refused for its trailers`() async throws {
-        let result = try await answer(
+    @Test func `an invalid field name in the trailers is refused`() async throws {
+        let result = try await response(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX A: b\r\n\r\n")
         #expect(result.error?.code == .badServerResponse)
         #expect(
@@ -51,8 +53,8 @@ import Testing
                 == "the trailer section has a header field whose name is no token: 'X A'")
     }
 
-    @Test func `is refused where a chunk's size ends the body to libcurl`() async throws {
-        let result = try await answer(
+    @Test func `a chunk size with the prefix 0x is refused`() async throws {
+        let result = try await response(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\nok\r\n0\r\n\r\n")
         #expect(result.error?.code == .badServerResponse)
     }
@@ -61,8 +63,8 @@ import Testing
         "Transfer-Encoding: Chunked \t", "Transfer-Encoding:chunked",
         "Transfer-Encoding: chunked\r\nX-A: b\r\n c",
     ])
-    func `is not one whose fields are only written unusually`(fields: String) async throws {
-        let result = try await answer(
+    func `unusual but valid spellings of fields are accepted`(fields: String) async throws {
+        let result = try await response(
             "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n4\r\nbody\r\n0\r\n\r\n")
         #expect(result.error == nil)
         #expect(result.text == "body")
@@ -72,8 +74,8 @@ import Testing
         "HTTP/1.1 000 OK\r\n\r\n", "HTTP/1.1 99 OK\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n",
         "HTTP/1.9 200 OK\r\n\r\n",
     ])
-    func `is none of HTTP's if its status line is not`(text: String) async throws {
-        let error = try await answer(text).error
+    func `a response with an invalid status line is not HTTP`(text: String) async throws {
+        let error = try await response(text).error
         #expect(error?.code == .badServerResponse)
         #expect(error?.reason.hasPrefix("the answer is not HTTP: Unsupported") == true)
         #expect(error?.advice == "the server may not speak HTTP on this port")
@@ -113,10 +115,10 @@ import Testing
                     + "Illegal or missing hexadecimal sequence in chunked-encoding"
             ),
         ] as [(String, TransferError.Code, String)])
-    func `is named for what it is`(
+    func `the error describes the malformed part of the response`(
         text: String, code: TransferError.Code, reason: String
     ) async throws {
-        let error = try await answer(text).error
+        let error = try await response(text).error
         #expect(error?.code == code)
         #expect(error?.reason == reason)
     }

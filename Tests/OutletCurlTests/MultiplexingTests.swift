@@ -45,7 +45,7 @@ import Testing
         return (results, Set(connections))
     }
 
-    @Test func `a first burst to a server that speaks HTTP/2 takes one connection`() async throws {
+    @Test func `the first burst to an HTTP/2 server uses one connection`() async throws {
         let transport = try await transport()
         let url = "\(try await Nginx.shared().baseURL(.tls))/info"
         for _ in 0..<2 {
@@ -56,7 +56,8 @@ import Testing
         }
     }
 
-    @Test func `a first burst to a server that speaks HTTP/1 takes a connection each`() async throws
+    @Test func `the first burst to an HTTP/1 server uses several connections up to the limit`()
+        async throws
     {
         let transport = try await transport { $0.httpMaximumConnectionsPerHost = 8 }
         let url = "\(try await Nginx.shared().baseURL(.tlsHTTP1))/info"
@@ -65,7 +66,7 @@ import Testing
         #expect((2...8).contains(connections.count))
     }
 
-    @Test func `streams above the server's limit go on other connections`() async throws {
+    @Test func `streams above the server's limit use other connections`() async throws {
         let transport = try await transport()
         let url = "\(try await Nginx.shared().baseURL(.fewStreams))/info"
         let (results, connections) = try await ends(burst(of: 40, to: url, by: transport).probes)
@@ -73,7 +74,7 @@ import Testing
         #expect(connections.count > 1)
     }
 
-    @Test func `requests without a stream wait when the origin has all its connections`()
+    @Test func `requests without a free stream wait when the connection limit is reached`()
         async throws
     {
         let transport = try await transport { $0.httpMaximumConnectionsPerHost = 3 }
@@ -86,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `requests that wait for a stream can be cancelled, and leave no trace`()
+    @Test func `requests that wait for a stream can be cancelled, and later ones succeed`()
         async throws
     {
         let server = try await Nginx.shared().baseURL(.fewStreams)
@@ -105,7 +106,7 @@ import Testing
         #expect(others.allSatisfy { $0.error == nil })
     }
 
-    @Test func `a handshake that does not end holds up others for a moment only`() async throws {
+    @Test func `a stalled TLS handshake does not block the other requests`() async throws {
         let server = try ScriptedServer.start { _ in [.stall] }
         let transport = try await transport()
         let (tasks, probes) = burst(
@@ -115,7 +116,7 @@ import Testing
         #expect(try await ends(probes).results.allSatisfy { $0.error?.code == .cancelled })
     }
 
-    @Test func `those that waited for a server which takes nobody are refused with it`()
+    @Test func `all requests to a server that stalls the TLS handshake time out`()
         async throws
     {
         let server = try ScriptedServer.start { _ in [.stall] }
@@ -126,14 +127,18 @@ import Testing
         #expect(server.connections.values.count == 20)
     }
 
-    @Test func `who may not wait in the queue does not wait for a handshake`() async throws {
+    @Test func `requests above maximumQueuedRequests do not wait for the first handshake`()
+        async throws
+    {
         let transport = try await transport { $0.maximumQueuedRequests = 3 }
         let url = "\(try await Nginx.shared().baseURL(.tlsHTTP1))/info"
         let (results, _) = try await ends(burst(of: 6, to: url, by: transport).probes)
         #expect(results.allSatisfy { $0.error == nil })
     }
 
-    @Test func `those that wait go on when the first is suspended in its handshake`() async throws {
+    @Test func `waiting requests continue when the first is suspended in its handshake`()
+        async throws
+    {
         let nginx = try await Nginx.shared()
         let gate = try Gate()
         let relay = try ScriptedServer.start { number in
@@ -151,7 +156,9 @@ import Testing
         #expect(try await probes.first?.end.value().error?.code == .cancelled)
     }
 
-    @Test func `those that wait go on when the first is cancelled in its handshake`() async throws {
+    @Test func `waiting requests continue when the first is cancelled in its handshake`()
+        async throws
+    {
         let nginx = try await Nginx.shared()
         let gate = try Gate()
         let relay = try ScriptedServer.start { number in
@@ -170,7 +177,7 @@ import Testing
     }
 
     @Test(arguments: [0, 100])
-    func `those that wait go on when the first loses its connection`(cut: Int) async throws {
+    func `waiting requests continue when the first loses its connection`(cut: Int) async throws {
         let nginx = try await Nginx.shared()
         let relay = try ScriptedServer.start { number in
             let peer = SocketAddress.loopback(port: nginx.port(.tls))

@@ -9,7 +9,7 @@ import Testing
 import OutletTransport
 
 /// The canonical form of unusual hosts, on which address policies and libcurl must agree.
-@Suite struct `Odd hosts` {
+@Suite struct `Unusual hosts` {
     /// The host and port of a URL as libcurl's URL parser returns them.
     private struct Parsed: Equatable {
         var host: String
@@ -64,7 +64,9 @@ import OutletTransport
             ("http://h%6Fst%2Etest/", "host.test", 80),
             ("http://\(String(repeating: "a", count: 63)).test/", nil, 80),
         ] as [(String, String?, Int)])
-    func `are canonical as libcurl has them`(address: String, host: String?, port: Int) throws {
+    func `the canonical host and port equal those of libcurl's parser`(
+        address: String, host: String?, port: Int
+    ) throws {
         let canonical = try CanonicalAddress(address)
         if let host { #expect(canonical.origin.host == host) }
         #expect(canonical.origin.port == port)
@@ -90,7 +92,9 @@ import OutletTransport
         ("http://host./", "host"), ("http://HOST.:80/", "host"), ("http://host%2E/", "host"),
         ("http://[::ABCD]/", "::abcd"), ("http://[1:2:3:4:5:6:0:8]/", "1:2:3:4:5:6:0:8"),
     ])
-    func `are canonical where libcurl's parser does less`(address: String, host: String) throws {
+    func `hosts that libcurl's parser leaves unchanged have a canonical form`(
+        address: String, host: String
+    ) throws {
         #expect(try CanonicalAddress(address).origin.host == host)
     }
 
@@ -125,7 +129,7 @@ import OutletTransport
         ("http://[::1%25a%2Fb]/", "zone"), ("http://[::1%25abcdefghijklmnop]/", "zone"),
         ("http://%5B::1%5D/", "no '['"), ("//h/", "no scheme"), ("h/http://x", "no scheme"),
     ])
-    func `are refused where it is not clear which they are`(
+    func `an ambiguous or invalid host is refused`(
         address: String, reason: String
     ) throws {
         let error = #expect(throws: OriginError.self) { try CanonicalAddress(address) }
@@ -139,7 +143,7 @@ import OutletTransport
         "http://[FE80::1%25lo]:80/", "http://bücher.example/", "http://a。test./x",
         "https://[::ffff:1.2.3.4]:443/", "http://_~-.test/", "http://host:/",
     ])
-    func `reach libcurl in the form that policies have seen`(address: String) throws {
+    func `libcurl parses the canonical URL to the same host and port`(address: String) throws {
         let canonical = try CanonicalAddress(address)
         let parsed = try #require(Parsed(canonical.text))
         #expect(parsed.host == canonical.wireHost)
@@ -153,7 +157,7 @@ import OutletTransport
         ("http://0x7F.0.0.1:PORT/", "127.0.0.1:PORT"),
         ("http://ｌocalhost:PORT/", "localhost:PORT"),
     ])
-    func `are asked for in canonical form`(address: String, field: String) async throws {
+    func `the Host field contains the canonical host`(address: String, field: String) async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "x"))
         func text(_ text: String) -> String { text.replacing("PORT", with: "\(server.port)") }
         let result = try await CurlTransport.test().get(text(address))
@@ -166,7 +170,7 @@ import OutletTransport
         ("http://bücher.example/x", "GET http://xn--bcher-kva.example/x HTTP/1.1\r\n"),
         ("http://BÜCHER.example:81/", "GET http://xn--bcher-kva.example:81/ HTTP/1.1\r\n"),
     ])
-    func `in other scripts are looked up by their names in DNS`(
+    func `an internationalized host is sent in its ASCII form`(
         address: String, line: String
     ) async throws {
         let proxy = try ScriptedServer.start(.request, .respond(body: "x"))
@@ -179,7 +183,7 @@ import OutletTransport
         #expect(head.contains("\r\nHost: xn--bcher-kva.example"))
     }
 
-    @Test func `that are refused are named, and nothing is sent`() async throws {
+    @Test func `the error of a refused host names the host, and nothing is sent`() async throws {
         let proxy = try ScriptedServer.start(.request, .respond(body: "x"))
         let transport = CurlTransport.test {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)", except: [])

@@ -29,14 +29,14 @@ import OutletTransport
         #expect(registry.figures.isEmpty)
     }
 
-    @Test func `idle connections are never fewer than none`() throws {
+    @Test func `the number of idle connections is never negative`() throws {
         let figures = OriginFigures(try origin(), nil)
         registry.add(figures)
         figures.active = 5
         #expect(registry.figures.first?.figures.idleConnections == 0)
     }
 
-    @Test func `removing an origin leaves an equal one that was added later`() throws {
+    @Test func `removing an origin does not remove an equal one that was added later`() throws {
         let origin = try origin()
         let (former, next) = (OriginFigures(origin, nil), OriginFigures(origin, nil))
         registry.add(former)

@@ -36,7 +36,7 @@ import Testing
         request.response { [order] _ in order.record(name) }
     }
 
-    @Test func `a request of a high priority overtakes those that wait`() async throws {
+    @Test func `a high-priority request overtakes waiting requests`() async throws {
         let server = try server()
         let session = session()
         send(session, server.baseURL, "first")
@@ -54,7 +54,7 @@ import Testing
             ])
     }
 
-    @Test func `a low priority waits longer, but not for ever`() async throws {
+    @Test func `a low-priority request starts after 16 high-priority requests`() async throws {
         let server = try server()
         let session = session()
         send(session, server.baseURL, "first")
@@ -67,7 +67,7 @@ import Testing
         #expect(names.filter { $0 != "low" } == ["first"] + (0..<40).map { "high\($0)" })
     }
 
-    @Test func `hosts take turns`() async throws {
+    @Test func `the waiting requests of two hosts start in turn`() async throws {
         let a = try server()
         let b = try server()
         let session = session { $0.maximumConnections = 1 }

@@ -6,7 +6,7 @@ import Testing
 @testable import OutletCurl
 @testable import OutletTransport
 
-@Suite struct `Which proxy is used` {
+@Suite struct `The choice of the proxy` {
     private func resolve(
         _ environment: [String: String], host: String = "example.org", port: Int = 80,
         isSecure: Bool = false
@@ -15,7 +15,7 @@ import Testing
         return ProxyResolver(.environment, environment: environment).proxy(for: try Origin(url))
     }
 
-    @Test func `the variable of the scheme goes before the one for all`() throws {
+    @Test func `the variable of the scheme takes precedence over all_proxy`() throws {
         let environment = ["http_proxy": "http://a:1", "all_proxy": "http://b:2"]
         #expect(try resolve(environment) == "http://a:1")
         #expect(try resolve(environment, isSecure: true) == "http://b:2")
@@ -23,7 +23,7 @@ import Testing
         #expect(try resolve([:]) == "")
     }
 
-    @Test func `HTTP_PROXY in capitals is ignored, a client may have set it`() throws {
+    @Test func `HTTP_PROXY in capital letters is ignored`() throws {
         #expect(try resolve(["HTTP_PROXY": "http://evil:1"]) == "")
     }
 
@@ -50,7 +50,7 @@ import Testing
         #expect(proxy == (isDirect ? "" : "http://p:1"))
     }
 
-    @Test func `metrics and logs have no credentials of it`() {
+    @Test func `the proxy's credentials are removed for metrics and logs`() {
         #expect(ProxyResolver.withoutCredentials("http://u:p@h:1") == "http://h:1")
         #expect(ProxyResolver.withoutCredentials("u:p@h:1") == "h:1")
         #expect(ProxyResolver.withoutCredentials("http://u:p@ss@h:1") == "http://h:1")
@@ -59,7 +59,9 @@ import Testing
 }
 
 @Suite struct `A request through a proxy` {
-    @Test func `names the whole address and the proxy in its metrics`() async throws {
+    @Test func `the request line contains the whole URL, and the metrics contain the proxy`()
+        async throws
+    {
         let proxy = try ScriptedServer.start(.request, .respond(body: "from the proxy"))
         let transport = CurlTransport.test {
             $0.proxy = .url("http://me:secret@127.0.0.1:\(proxy.port)", except: [])
@@ -72,7 +74,7 @@ import Testing
         #expect(head.contains("Proxy-Authorization: Basic "))
     }
 
-    @Test func `goes straight to an exception`() async throws {
+    @Test func `a host in the exceptions is contacted without the proxy`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "direct"))
         let transport = CurlTransport.test {
             $0.proxy = .url("http://127.0.0.1:1", except: ["127.0.0.1"])
@@ -80,7 +82,9 @@ import Testing
         #expect(try await transport.get(server.baseURL).text == "direct")
     }
 
-    @Test func `fails with the proxy's refusal`() async throws {
+    @Test func `the error of a tunnel that the proxy refuses contains the status code`()
+        async throws
+    {
         let proxy = try ScriptedServer.start(.request, .respond("403 Forbidden"))
         let transport = CurlTransport.test {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)", except: [])
@@ -90,14 +94,15 @@ import Testing
         #expect(error?.reason.contains("403") == true)
     }
 
-    @Test func `fails when the proxy's name does not resolve`() async throws {
+    @Test func `a proxy name that does not resolve is an error`() async throws {
         let transport = CurlTransport.test { $0.proxy = .url("http://p.invalid:1", except: []) }
         let error = try await transport.get("http://far.invalid/x").error
         #expect(error?.code == .cannotFindHost)
         #expect(error?.reason.contains("proxy") == true)
     }
 
-    @Test func `a proxy's own credential goes before a stored one`() async throws {
+    @Test func `the credential in the proxy's URL takes precedence over a stored one`() async throws
+    {
         let server = try ScriptedServer.start(.request, .respond(body: "x"))
         let address = server.baseURL.replacing("http://", with: "")
         let transport = CurlTransport.test {

@@ -38,7 +38,7 @@ import OutletTransport
         return false
     }
 
-    @Test func `one origin gets so many places and no more`() throws {
+    @Test func `transfers above the limit of an origin wait`() throws {
         var queue = AdmissionQueue<String>(limit: 10)
         let origin = try OriginQueue<String>(named("origin"), limit: 2)
         let entered = (0..<4).map {
@@ -54,7 +54,7 @@ import OutletTransport
         #expect(queue.active == 1)
     }
 
-    @Test func `higher priorities go first, equal ones in order`() throws {
+    @Test func `waiting transfers start by priority, and equal priorities in order`() throws {
         var queue = AdmissionQueue<String>(limit: 10)
         let origin = try OriginQueue<String>(named("origin"), limit: 1)
         expectEntered(true, &queue, "first", origin: origin, priority: .low)
@@ -71,7 +71,7 @@ import OutletTransport
         #expect(order == ["high", "high 2", "normal", "low"])
     }
 
-    @Test func `origins take turns when all places are taken`() throws {
+    @Test func `origins take turns when the total limit is reached`() throws {
         var queue = AdmissionQueue<String>(limit: 1)
         let a = try OriginQueue<String>(named("a"), limit: 10)
         let b = try OriginQueue<String>(named("b"), limit: 10)
@@ -93,7 +93,7 @@ import OutletTransport
         #expect(order == ["a1", "b1", "a2", "b2"])
     }
 
-    @Test func `who comes later does not go before who waits already`() throws {
+    @Test func `a new transfer does not overtake waiting ones`() throws {
         var queue = AdmissionQueue<String>(limit: 10)
         let origin = try OriginQueue<String>(named("origin"), limit: 1)
         expectEntered(true, &queue, "first", origin: origin, priority: .normal)
@@ -104,7 +104,7 @@ import OutletTransport
         #expect(names(&queue) == ["second"])
     }
 
-    @Test func `streams that share connections need no place each`() throws {
+    @Test func `an HTTP/2 origin with one connection admits 100 streams`() throws {
         var queue = AdmissionQueue<String>(limit: 1000)
         let origin = try OriginQueue<String>(named("origin"), limit: 1)
         queue.learn(.http2, of: origin)
@@ -112,7 +112,7 @@ import OutletTransport
         expectEntered(false, &queue, "x", origin: origin, priority: .normal)
     }
 
-    @Test func `so many run as there are streams, and one more after as many ends`() throws {
+    @Test func `a missing stream lowers the limit, and the end of transfers raises it`() throws {
         var queue = AdmissionQueue<String>(limit: 1000)
         let origin = try OriginQueue<String>(named("origin"), limit: 1)
         queue.learn(.http2, of: origin)
@@ -129,7 +129,7 @@ import OutletTransport
         }
         queue.leave(origin)
         #expect(names(&queue).count == 2)
-        // None runs and none waits: the next burst finds out for itself.
+        // No transfer runs or waits any more: the lowered limit does not apply to the next burst.
         while queue.active > 0 {
             queue.leave(origin)
             _ = names(&queue)
@@ -137,7 +137,7 @@ import OutletTransport
         for _ in 0..<6 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
     }
 
-    @Test func `an origin that multiplexes opens no socket beyond its limit while others run`()
+    @Test func `an HTTP/2 origin opens no socket above its limit while other transfers run`()
         throws
     {
         var queue = AdmissionQueue<String>(limit: 1000)
@@ -146,7 +146,7 @@ import OutletTransport
         for _ in 0..<3 { enter("x", origin: origin, priority: .normal, &queue) }
         #expect(origin.mayOpenSocket)
         queue.learn(.http2, of: origin)
-        // No other runs whose end it could wait for.
+        // No other transfer runs whose end it could wait for.
         #expect(origin.mayOpenSocket)
         #expect(names(&queue).count == 1)
         #expect(!origin.mayOpenSocket)
@@ -158,7 +158,7 @@ import OutletTransport
         origin.tally?.pointee.sockets = 0
     }
 
-    @Test func `one goes first until it is known what the origin speaks`() throws {
+    @Test func `transfers wait for the first one until the HTTP version is known`() throws {
         for version in [OriginQueue<String>.Version.http1, .http2] {
             var queue = AdmissionQueue<String>(limit: 1000)
             let origin = try OriginQueue<String>(named("origin"), limit: 2, isNegotiated: true)
@@ -173,7 +173,9 @@ import OutletTransport
         }
     }
 
-    @Test func `others go on when the first has failed, and one goes first the next time`() throws {
+    @Test func `waiting transfers start when the first has failed, and the next burst waits`()
+        throws
+    {
         var queue = AdmissionQueue<String>(limit: 1000)
         let origin = try OriginQueue<String>(named("origin"), limit: 3, isNegotiated: true)
         enter("first", origin: origin, priority: .normal, &queue)
@@ -187,7 +189,7 @@ import OutletTransport
         #expect(origin.waitsForFirst)
     }
 
-    @Test func `the next one goes first when the first has left`() throws {
+    @Test func `the next transfer becomes the first when the first has left`() throws {
         var queue = AdmissionQueue<String>(limit: 1000)
         let origin = try OriginQueue<String>(named("origin"), limit: 3, isNegotiated: true)
         for name in ["first", "a", "b"] { enter(name, origin: origin, priority: .normal, &queue) }
@@ -195,7 +197,7 @@ import OutletTransport
         #expect(names(&queue) == ["a"])
     }
 
-    @Test func `who leaves while it waits is passed over`() throws {
+    @Test func `a waiting transfer that is removed does not start`() throws {
         var queue = AdmissionQueue<String>(limit: 10)
         let origin = try OriginQueue<String>(named("origin"), limit: 1)
         _ = queue.enter(origin)
@@ -218,7 +220,7 @@ import OutletTransport
         #expect(starts)
     }
 
-    @Test func `a waiting line keeps order when elements leave, and keeps none that left`() {
+    @Test func `a wait queue keeps its order and releases removed elements`() {
         final class Waiter {
             let number: Int
             init(_ number: Int) { self.number = number }
@@ -253,7 +255,7 @@ import OutletTransport
         #expect(removals == [false, false])
     }
 
-    @Test func `a fifo keeps order while it drops what was taken`() {
+    @Test func `a FIFO keeps its order while elements are removed`() {
         var fifo = Fifo<Int>()
         var taken: [Int] = []
         for number in 0..<1000 {
@@ -272,7 +274,7 @@ import OutletTransport
         var deadlineIndex = -1
     }
 
-    @Test func `the earliest is first, whatever moves or leaves`() {
+    @Test func `the earliest deadline is first after changes and removals`() {
         var heap = DeadlineHeap<Entry>()
         var random = SystemRandomNumberGenerator()
         var entries = (0..<200).map { _ in Entry() }
@@ -310,7 +312,7 @@ import OutletTransport
         for loop in group.close() { loop.close(.drain) }
     }
 
-    @Test func `files have one of their own`() throws {
+    @Test func `file transfers use a separate loop`() throws {
         var group = group(perHost: 64)
         defer { close(&group) }
         let data = try group.loop(isBulk: false, for: plain)
@@ -322,7 +324,7 @@ import OutletTransport
         #expect(group.all.count == 2)
     }
 
-    @Test func `a second one is used when the first is full, and left when it is not`() throws {
+    @Test func `a second loop is used only while the first is full`() throws {
         var group = group(perHost: 1024)
         defer { close(&group) }
         let first = try group.loop(isBulk: false, for: plain)
@@ -340,7 +342,7 @@ import OutletTransport
     }
 
     @Test(arguments: [(512, 1), (513, 2), (1024, 2), (1025, 3), (100_000, 8)])
-    func `there are no more than the connections to a host ask for, and eight at most`(
+    func `the number of loops depends on the connections per host and is at most 8`(
         perHost: Int, count: Int
     ) throws {
         var group = group(perHost: perHost)
@@ -358,7 +360,7 @@ import OutletTransport
         #expect(group.all.count == count)
     }
 
-    @Test func `share an origin's connections, unless one loop has them all`() throws {
+    @Test func `two loops share an origin's connections only if one is not enough`() throws {
         for (perHost, share) in [(512, 512), (1024, 512)] {
             var configuration = TransportConfiguration()
             configuration.httpMaximumConnectionsPerHost = perHost
@@ -368,7 +370,7 @@ import OutletTransport
         }
     }
 
-    @Test func `an origin that may speak HTTP/2 stays on the first one, full or not`() throws {
+    @Test func `an origin that may use HTTP/2 stays on the first loop even if it is full`() throws {
         let secure = HTTPRequest(url: URL(string: "https://example.test/a"))
         for (version, stays) in [
             (HTTPVersionPolicy.automatic, true), (.http2PriorKnowledge, true), (.http1, false),
@@ -384,7 +386,7 @@ import OutletTransport
         }
     }
 
-    @Test func `an origin that turned out to speak HTTP/1 is spread`() throws {
+    @Test func `an origin that is known to use HTTP/1 uses several loops`() throws {
         var group = group(perHost: 1024)
         defer { close(&group) }
         let secure = HTTPRequest(url: URL(string: "https://Example.test/a"))
@@ -400,7 +402,7 @@ import OutletTransport
     }
 
     @Test(arguments: [HTTPVersionPolicy.automatic, .http1])
-    func `a transfer tells all loops what its origin speaks`(
+    func `all loops learn the HTTP version of an origin from one transfer`(
         version: HTTPVersionPolicy
     ) async throws {
         let nginx = try await Nginx.shared()
@@ -420,7 +422,7 @@ import OutletTransport
         for loop in group.close() { loop.close(.drain) }
     }
 
-    @Test func `take no transfers once they are closed`() throws {
+    @Test func `a closed group of loops refuses transfers`() throws {
         var group = group(perHost: 64)
         let loop = try group.loop(isBulk: false, for: plain)
         defer { loop.close(.drain) }

@@ -7,7 +7,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-@Suite(.timeLimit(.minutes(patience))) struct `Certificates that are read anew` {
+@Suite(.timeLimit(.minutes(patience))) struct `Reloaded certificates` {
     /// Replaces a file with a copy of another by renaming, as certificate renewal programs do.
     private func replace(_ path: String, by other: String) throws {
         let beside = path + ".new"
@@ -15,16 +15,16 @@ import Testing
         #expect(rename(beside, path) == 0)
     }
 
-    @Test func `authorities count for new requests, on new connections`() async throws {
+    @Test func `new requests use the reloaded authorities on new connections`() async throws {
         let nginx = try await Nginx.shared()
-        let stranger = try await TestCA()
+        let otherAuthority = try await TestCA()
         let directory = try TemporaryDirectory()
         let path = directory.path("authorities.pem")
         try replace(path, by: nginx.authority.certificatePath)
         let transport = CurlTransport.test { $0.certificateAuthorities = .file(path: path) }
         let url = "\(nginx.baseURL(.tls))/info"
         #expect(try await transport.get(url).error == nil)
-        try replace(path, by: stranger.certificatePath)
+        try replace(path, by: otherAuthority.certificatePath)
         // Without `reloadCertificates`, the transport does not notice that the file has changed.
         let kept = try await transport.get(url)
         #expect(kept.error == nil && kept.metrics.isReusedConnection)
@@ -39,9 +39,9 @@ import Testing
         #expect(again.text.contains(#""session_reused":".""#))
     }
 
-    @Test func `an evaluator judges by the authorities that are read anew`() async throws {
+    @Test func `an evaluator uses the reloaded authorities`() async throws {
         let nginx = try await Nginx.shared()
-        let stranger = try await TestCA()
+        let otherAuthority = try await TestCA()
         let directory = try TemporaryDirectory()
         let path = directory.path("authorities.pem")
         try replace(path, by: nginx.authority.certificatePath)
@@ -51,12 +51,12 @@ import Testing
             "localhost": DefaultTrustEvaluator()
         ])
         #expect(try await transport.carry(job).error == nil)
-        try replace(path, by: stranger.certificatePath)
+        try replace(path, by: otherAuthority.certificatePath)
         transport.reloadCertificates()
         #expect(try await transport.carry(job).error?.code == .serverCertificateUntrusted)
     }
 
-    @Test func `the client's certificate counts for new requests`() async throws {
+    @Test func `new requests use the reloaded client certificate`() async throws {
         let nginx = try await Nginx.shared()
         let first = try await nginx.authority.client(commonName: "first")
         let second = try await nginx.authority.client(commonName: "second")
@@ -77,7 +77,7 @@ import Testing
         #expect(try await transport.get(url).text.contains("CN=second"))
     }
 
-    @Test func `what is under way is not disturbed, and its connections are closed then`()
+    @Test func `a running transfer continues during a reload, then its connection is closed`()
         async throws
     {
         let gate = try Gate()
@@ -100,7 +100,7 @@ import Testing
         transport.shutDown()
     }
 
-    @Test func `requests that come just then find a connection`() async throws {
+    @Test func `requests succeed while certificates are reloaded`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "here"), .again)
         let transport = CurlTransport.test()
         let reloading = Task {

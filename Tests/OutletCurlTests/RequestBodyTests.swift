@@ -25,7 +25,7 @@ import Testing
     private struct Missing: Error {}
 
     @Test(arguments: [1, 3, 100])
-    func `a file that grows while it is sent is sent as long as it was`(size: Int) throws {
+    func `a file that grows during the transfer is sent with its initial length`(size: Int) throws {
         let directory = try TemporaryDirectory()
         let path = try directory.write("body", to: "file")
         let body = try RequestBody(.file(path: path))
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3, 100])
-    func `no more is given than the request's own length says`(size: Int) throws {
+    func `a file is cut at the declared Content-Length`(size: Int) throws {
         let directory = try TemporaryDirectory()
         let path = try directory.write("body and more", to: "file")
         let body = try RequestBody(.file(path: path)).declared(4)
@@ -45,7 +45,7 @@ import Testing
     }
 
     /// A faulty stream: `read` returns the size of the buffer plus `more`.
-    private final class Boaster: BodyStream {
+    private final class FaultyStream: BodyStream {
         let more: Int
         let length: Int64? = nil
 
@@ -56,11 +56,11 @@ import Testing
     }
 
     @Test(arguments: [1, -101])
-    func `a stream that gives more than there is room for, or less than nothing, is an error`(
+    func `a stream that reads more than the buffer holds or a negative count is an error`(
         more: Int
     ) throws {
         let error = #expect(throws: TransferError.self) {
-            try read(try RequestBody(.stream(Boaster(more))), by: 100)
+            try read(try RequestBody(.stream(FaultyStream(more))), by: 100)
         }
         #expect(
             error?.reason

@@ -17,7 +17,7 @@ import Testing
         return try await server.requests.values(1)[0]
     }
 
-    @Test func `nothing is added to the fields but the host`() async throws {
+    @Test func `only the Host field is added to the request's fields`() async throws {
         let request = try await seen {
             HTTPRequest(
                 url: URL(string: "\($0)/a/b?c=d#e"),
@@ -50,7 +50,9 @@ import Testing
         #expect(lines == ["X-Twice: a", "X-Empty:", "X-Twice: b"])
     }
 
-    @Test func `a field of the request's own goes before the answer to a challenge`() async throws {
+    @Test func `the request's own Authorization field takes precedence over the credential`()
+        async throws
+    {
         let server = try ScriptedServer.start(.request, .respond())
         var job = TransferJob(
             request: HTTPRequest(
@@ -69,7 +71,9 @@ import Testing
         #expect(lines.filter { $0.hasPrefix("Authorization:") } == ["Authorization: Bearer t"])
     }
 
-    @Test func `fields keep their order and place, whatever libcurl knows of them`() async throws {
+    @Test func `fields are sent in their order, including those that libcurl handles itself`()
+        async throws
+    {
         var headers = HTTPHeaders()
         for (name, value) in [
             ("X-First", "1"), ("Content-Type", "text/plain"), ("X-A", "2"), ("Accept", "*/*"),
@@ -93,7 +97,9 @@ import Testing
     }
 
     @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "GET", "PURGE"])
-    func `a body in memory has its exact length and no invented type`(method: String) async throws {
+    func `a body in memory is sent with its length and without a Content-Type`(method: String)
+        async throws
+    {
         let request = try await seen {
             HTTPRequest(
                 url: URL(string: $0), method: HTTPMethod(rawValue: method),
@@ -106,7 +112,7 @@ import Testing
         #expect(request.body == Array("hello".utf8))
     }
 
-    @Test func `a body of a megabyte arrives whole`() async throws {
+    @Test func `a body of 1 MiB is sent completely`() async throws {
         let bytes = LoopbackServer.bytes(1 << 20)
         let request = try await seen {
             HTTPRequest(url: URL(string: $0), method: .post, body: .data(Data(bytes)))
@@ -115,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: ["POST", "PUT", "PATCH"])
-    func `methods that expect a body say when it is empty`(method: String) async throws {
+    func `POST, PUT and PATCH without a body send Content-Length 0`(method: String) async throws {
         let request = try await seen {
             HTTPRequest(url: URL(string: $0), method: HTTPMethod(rawValue: method))
         }
@@ -123,7 +129,7 @@ import Testing
     }
 
     @Test(arguments: ["GET", "HEAD", "DELETE", "OPTIONS"])
-    func `other methods without a body say nothing of one`(method: String) async throws {
+    func `other methods without a body send no Content-Length`(method: String) async throws {
         let request = try await seen {
             HTTPRequest(url: URL(string: $0), method: HTTPMethod(rawValue: method))
         }
@@ -154,7 +160,7 @@ import Testing
         #expect(request.body == Array("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n".utf8))
     }
 
-    @Test func `a stream of known length is sent with it`() async throws {
+    @Test func `a stream of known length is sent with Content-Length`() async throws {
         let request = try await seen {
             HTTPRequest(
                 url: URL(string: $0), method: .post,
@@ -164,7 +170,7 @@ import Testing
         #expect(request.body == Array("onetwo".utf8))
     }
 
-    @Test func `a stream of unknown length is sent under the length that its request declares`()
+    @Test func `a stream of unknown length is sent with the declared Content-Length`()
         async throws
     {
         let request = try await seen {
@@ -178,7 +184,7 @@ import Testing
     }
 
     @Test(arguments: [("7", "says 7, but the body ended after 6 bytes"), ("x", "not a length: x")])
-    func `a declared length that the stream does not keep is refused`(
+    func `a declared length that is invalid or too large for the stream is an error`(
         length: String, reason: String
     ) async throws {
         let server = try ScriptedServer.start(.requestHead, .stall)
@@ -198,7 +204,7 @@ import Testing
         (Pieces(["one", "two", "more"], length: 10), true),
         (Pieces(["one", "two", "more"], length: nil), true),
     ])
-    func `of a longer stream the declared length is sent, and the metrics say so`(
+    func `a longer stream is cut at the declared length, and the metrics report it`(
         stream: Pieces, isCut: Bool
     ) async throws {
         let server = try ScriptedServer.start(.request, .respond(), .again)
@@ -224,7 +230,7 @@ import Testing
         (Pieces(["one", "two", "more"], length: 6), 6), (Pieces(["onetwomore"], length: 6), 6),
         (Pieces(["one"], length: 0), 0),
     ])
-    func `a stream that goes on after its own length is refused, and its end is not sent`(
+    func `a stream longer than its own length is refused, and its end is not sent`(
         stream: Pieces, length: Int
     ) async throws {
         let server = try ScriptedServer.start(.request, .respond(), .again)
@@ -238,7 +244,9 @@ import Testing
         #expect(server.requests.count == 0)
     }
 
-    @Test func `the path goes out without dot segments, however they are written`() async throws {
+    @Test func `the path is sent without dot segments, also if they are percent-encoded`()
+        async throws
+    {
         for path in ["/priv/../pub?x", "/priv/%2e%2E/pub?x", "/priv/.%2e/./pub?x"] {
             let request = try await seen { HTTPRequest(url: URL(string: $0 + path)) }
             #expect(request.head.hasPrefix("GET /pub?x HTTP/1.1\r\n"))
@@ -258,7 +266,7 @@ import Testing
         #expect(server.connections.count == 0)
     }
 
-    @Test func `the connection of a stream that ended early is not used again`() async throws {
+    @Test func `the connection of a stream that ended early is not reused`() async throws {
         let server = try ScriptedServer.start { connection in
             connection == 0 ? [.requestHead, .stall] : [.request, .respond(), .again]
         }
@@ -292,7 +300,7 @@ import Testing
         #expect(result.error?.code == .badRequest)
     }
 
-    @Test func `a Content-Length that the body denies is refused`() async throws {
+    @Test func `a Content-Length that differs from the body's length is refused`() async throws {
         let result = try await CurlTransport.test().perform(
             HTTPRequest(
                 url: URL(string: "http://127.0.0.1:1"), method: .post,
@@ -301,7 +309,7 @@ import Testing
         #expect(result.error?.reason.contains("says 7, but the body has 5 bytes") == true)
     }
 
-    @Test func `a missing upload file is named before anything is sent`() async throws {
+    @Test func `the error of a missing upload file names the file`() async throws {
         let result = try await CurlTransport.test().perform(
             HTTPRequest(
                 url: URL(string: "http://127.0.0.1:1"), method: .put,
@@ -310,7 +318,7 @@ import Testing
         #expect(result.error?.reason.contains("/nonexistent/upload") == true)
     }
 
-    @Test func `a named pipe as body is refused, and its writer not waited for`() async throws {
+    @Test func `a named pipe as body is refused without waiting for its writer`() async throws {
         let directory = try TemporaryDirectory()
         let pipe = directory.path("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)
@@ -323,7 +331,7 @@ import Testing
                 == "\(pipe): the request's body cannot be sent: it is a pipe, not a file")
     }
 
-    @Test func `a unix socket takes the place of the host`() async throws {
+    @Test func `a request uses the configured Unix socket instead of the host`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path("http.sock")
         let server = try ScriptedServer.start(

@@ -8,7 +8,7 @@ import OutletTransport
 import Testing
 
 @Suite struct `A response` {
-    @Test func `head, body and metrics arrive`() async throws {
+    @Test func `a response has head, body and metrics`() async throws {
         let server = try LoopbackServer.start()
         let result = try await CurlTransport.test().get("\(server.baseURL)/bytes/1024")
         #expect(result.error == nil)
@@ -24,7 +24,7 @@ import Testing
         #expect(!result.metrics.isReusedConnection)
     }
 
-    @Test func `a connection is used again`() async throws {
+    @Test func `the second request reuses the connection`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         _ = try await transport.get("\(server.baseURL)/get")
@@ -32,7 +32,7 @@ import Testing
         #expect(second.metrics.isReusedConnection)
     }
 
-    @Test func `fields keep order, case and repeats`() async throws {
+    @Test func `response fields keep order, case and repetitions`() async throws {
         let server = try ScriptedServer.start(
             .request, .respond(headers: ["x-B: 1", "Set-Cookie: a=1", "X-a: 2", "Set-Cookie: b=2"]))
         let headers = try await CurlTransport.test().get(server.baseURL).response?.headers
@@ -45,7 +45,7 @@ import Testing
         #expect(headers?.values(for: "set-cookie") == ["a=1", "b=2"])
     }
 
-    @Test func `interim heads come before the final one`() async throws {
+    @Test func `interim responses are reported before the final one`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"), .respond(body: "x"))
         let probe = Probe()
@@ -57,7 +57,7 @@ import Testing
         #expect(result.response?.headers["link"] == nil)
     }
 
-    @Test func `trailers are apart from the head`() async throws {
+    @Test func `trailers are separate from the fields of the head`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .send(
@@ -69,7 +69,7 @@ import Testing
         #expect(result.response?.headers["x-sum"] == nil)
     }
 
-    @Test func `a content coding that was asked for is undone`() async throws {
+    @Test func `a requested content coding is decoded`() async throws {
         let server = try LoopbackServer.start()
         let result = try await CurlTransport.test().get(
             "\(server.baseURL)/gzip", headers: ["Accept-Encoding": "br;q=1.0, gzip;q=0.9"])
@@ -78,13 +78,13 @@ import Testing
         #expect(result.text.contains("\"gzipped\""))
     }
 
-    @Test func `a content coding that nobody asked for is left alone`() async throws {
+    @Test func `a content coding that was not requested is not decoded`() async throws {
         let server = try LoopbackServer.start()
         let result = try await CurlTransport.test().get("\(server.baseURL)/gzip")
         #expect(result.body?.prefix(2) == Data([0x1F, 0x8B]))
     }
 
-    @Test func `chunks go to the handler in order`() async throws {
+    @Test func `the handler receives the chunks in order`() async throws {
         let server = try LoopbackServer.start()
         var job = TransferJob(
             request: HTTPRequest(url: URL(string: "\(server.baseURL)/bytes/100000")),
@@ -99,7 +99,7 @@ import Testing
         #expect(probe.progress.last?.expectedToReceive == 100_000)
     }
 
-    @Test func `a file receives the body`() async throws {
+    @Test func `the body replaces the content of the file`() async throws {
         let server = try LoopbackServer.start()
         let directory = try TemporaryDirectory()
         try directory.write("an older and longer content", to: "out")
@@ -111,7 +111,9 @@ import Testing
         #expect(try directory.read("out") == LoopbackServer.bytes(20))
     }
 
-    @Test func `a 206 goes behind what is there, anything else takes its place`() async throws {
+    @Test func `a 206 response continues the file, and any other response replaces it`()
+        async throws
+    {
         let server = try ScriptedServer.start { connection in
             [.request, .respond(connection == 0 ? "206 Partial Content" : "200 OK", body: "new")]
         }
@@ -127,7 +129,7 @@ import Testing
         #expect(try directory.read("out") == Array("new".utf8))
     }
 
-    @Test func `an empty body makes an empty file`() async throws {
+    @Test func `an empty body creates an empty file`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let directory = try TemporaryDirectory()
         let job = TransferJob(
@@ -137,7 +139,8 @@ import Testing
         #expect(try directory.read("out").isEmpty)
     }
 
-    @Test func `a file that cannot be made or written is named`() async throws {
+    @Test func `the error of a file that cannot be created or written names the file`() async throws
+    {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         for (path, code) in [
             ("/nonexistent/out", TransferError.Code.cannotCreateFile),
@@ -152,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func `HEAD has a head and no body`() async throws {
+    @Test func `the response to HEAD has no body`() async throws {
         let server = try LoopbackServer.start()
         let result = try await CurlTransport.test().perform(
             HTTPRequest(url: URL(string: "\(server.baseURL)/bytes/10"), method: .head))

@@ -28,7 +28,7 @@ import OutletTransport
         a != nil && a === b
     }
 
-    @Test func `are read once for each content`() throws {
+    @Test func `lists with the same content are read once`() throws {
         let (file, memory) = (try list(), RevocationList(bytes: bytes))
         for lists in [[file], [memory], [file, memory], []] {
             let read = verifier.read(lists)
@@ -39,7 +39,7 @@ import OutletTransport
         #expect(!isSame(verifier.read([file, memory]), verifier.read([memory, file])))
     }
 
-    @Test func `are read again when the file is another one`() throws {
+    @Test func `a list is read again when its file has changed`() throws {
         let file = try list()
         let read = verifier.read([file])
         try bytes.write(to: URL(filePath: directory.path("next")))
@@ -54,7 +54,7 @@ import OutletTransport
         #expect(!isSame(verifier.read([file]), again))
     }
 
-    @Test func `are forgotten when many others were used since`() throws {
+    @Test func `a list is released after 16 other lists were used`() throws {
         let file = try list()
         weak var first: RevocationLists?
         first = verifier.read([file])
@@ -63,13 +63,15 @@ import OutletTransport
         #expect(first == nil)
     }
 
-    @Test func `that are none are an error each time`() throws {
+    @Test func `an invalid list is an error each time`() throws {
         let list = RevocationList(bytes: Data("no list".utf8))
         #expect(verifier.read([list]) == nil)
         #expect(verifier.read([list]) == nil)
     }
 
-    @Test func `without authorities nothing is trusted, and nothing known`() async throws {
+    @Test func `without authorities no certificate is trusted, and its status is unknown`()
+        async throws
+    {
         let error = TransferError(code: .secureConnectionFailed, reason: "none found")
         let verifier = OpenSSLVerifier(.failure(error))
         let chain = try OutletTransport.Certificate.load(

@@ -5,7 +5,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-@Suite(.timeLimit(.minutes(patience))) struct `A transport that is shut down in good time` {
+@Suite(.timeLimit(.minutes(patience))) struct `The shutdown of a transport with a deadline` {
     private func start(_ transport: CurlTransport, _ url: String) -> Probe {
         let probe = Probe()
         let request = HTTPRequest(url: URL(string: url))
@@ -13,7 +13,7 @@ import Testing
         return probe
     }
 
-    @Test func `lets end what is under way, and takes no more`() async throws {
+    @Test func `running and waiting requests finish, and new ones are refused`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "late"), .again)
         let other = try ScriptedServer.start(.request, .respond(), .again)
@@ -37,7 +37,9 @@ import Testing
         #expect(await transport.shutDown(deadline: .seconds(60)) == ShutdownReport())
     }
 
-    @Test func `ends what is left at the deadline, with an error that says so`() async throws {
+    @Test func `requests that have not ended at the deadline fail with an error that names it`()
+        async throws
+    {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 1 }
         let probes = (0..<2).map { _ in start(transport, server.baseURL) }
@@ -55,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `ends at once when it is shut down without a deadline meanwhile`() async throws {
+    @Test func `a shutdown without a deadline ends the running requests at once`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test()
         let probe = start(transport, server.baseURL)
@@ -66,7 +68,7 @@ import Testing
         _ = await report
     }
 
-    @Test func `has nothing to wait for if nothing was ever asked for`() async throws {
+    @Test func `an unused transport shuts down at once`() async throws {
         let transport = CurlTransport.test()
         #expect(await transport.shutDown(deadline: .seconds(60)) == ShutdownReport())
         #expect(try await transport.get("http://127.0.0.1:1/").error?.code == .transportClosed)

@@ -8,7 +8,7 @@ import OutletTransport
 import Testing
 
 /// Handlers that start a transfer when another one ends, on the transport's own thread.
-@Suite struct `A transfer that is started where another ends` {
+@Suite struct `A transfer that is started when another ends` {
     private func job(_ url: String) -> TransferJob {
         TransferJob(request: HTTPRequest(url: URL(string: url)))
     }
@@ -16,7 +16,7 @@ import Testing
     /// A URL that the transport rejects at once.
     private let unsupported = "gopher://127.0.0.1/"
 
-    @Test func `uses the connection again`() async throws {
+    @Test func `the new transfer reuses the connection`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let next = Probe()
@@ -28,7 +28,7 @@ import Testing
         #expect(result.metrics.isReusedConnection)
     }
 
-    @Test func `goes behind those that wait already`() async throws {
+    @Test func `the new transfer does not overtake waiting ones`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(
             .request, .wait(gate), .respond(body: "x"), .again)
@@ -48,7 +48,7 @@ import Testing
                 == ["/first", "/second", "/third"])
     }
 
-    @Test func `is not told of its end by the call that starts it`() async throws {
+    @Test func `the handler is not called inside the call that starts the transfer`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         // Stands for a lock that the caller holds: a callback inside `start` would deadlock on it.
@@ -64,7 +64,7 @@ import Testing
         #expect(try await wasStarting.value() == false)
     }
 
-    @Test func `may be one of very many that cannot begin, each started by the one before`()
+    @Test func `100,000 transfers that fail at once can each start the next one`()
         async throws
     {
         let server = try LoopbackServer.start()

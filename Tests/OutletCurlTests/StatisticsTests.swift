@@ -5,7 +5,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-@Suite(.timeLimit(.minutes(patience))) struct `The figures of a transport` {
+@Suite(.timeLimit(.minutes(patience))) struct `The statistics of a transport` {
     private typealias Figures = TransportStatistics.Figures
 
     private func figures(
@@ -26,7 +26,7 @@ import Testing
         return probe
     }
 
-    @Test func `tell connections, requests under way and requests that wait, by origin too`()
+    @Test func `statistics count connections, active and waiting requests, also by origin`()
         async throws
     {
         let gate = try Gate()
@@ -57,7 +57,7 @@ import Testing
         #expect(transport.statistics == TransportStatistics())
     }
 
-    @Test func `count an open WebSocket's connection as in use`() async throws {
+    @Test func `an open WebSocket counts as an active request`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .echo)
         let transport = CurlTransport.test()
         let opened = Once<Void>()
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `can be asked for by any thread at any time`() async throws {
+    @Test func `any thread can read the statistics during transfers`() async throws {
         let server = try ScriptedServer.start(.request, .respond(), .again)
         let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 4 }
         let asking = (0..<4).map { _ in

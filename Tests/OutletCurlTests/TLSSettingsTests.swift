@@ -23,7 +23,7 @@ import Testing
         return try await transport.carry(job)
     }
 
-    @Test func `a server without the oldest version allowed is refused`() async throws {
+    @Test func `a server that does not support minimumTLSVersion is refused`() async throws {
         let server = try await HandshakePeer.start()
         let usual = try await get(server.baseURL(.tls12))
         #expect(usual.metrics.tls.hasPrefix("TLSv1.2"))
@@ -35,7 +35,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `the ciphers for TLS 1.2 are those of the list`() async throws {
+    @Test func `tlsCipherList sets the ciphers of TLS 1.2`() async throws {
         let server = try await HandshakePeer.start()
         let usual = try await get(server.baseURL(.tls12)).metrics.tls
         #expect(!usual.contains("AES128-GCM"))
@@ -46,7 +46,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `the list holds for servers that an evaluator judges, too`() async throws {
+    @Test func `tlsCipherList applies to servers with a trust evaluator, too`() async throws {
         let server = try await HandshakePeer.start()
         let trust = ServerTrustManager(evaluators: ["localhost": DefaultTrustEvaluator()])
         let chosen = try await get(server.baseURL(.tls12), trust: trust) {
@@ -57,7 +57,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `the suites for TLS 1.3 are those of their setting`() async throws {
+    @Test func `tls13CipherSuites sets the cipher suites of TLS 1.3`() async throws {
         let server = try await HandshakePeer.start()
         let chosen = try await get(server.baseURL(.tls13)) {
             $0.tls13CipherSuites = "TLS_CHACHA20_POLY1305_SHA256"
@@ -72,7 +72,7 @@ import Testing
         ("TLS_AES_128_GCM_SHA256", #""TLS_AES_128_GCM_SHA256" is no cipher that OpenSSL knows"#),
         ("", "it names no cipher"), ("HIGH:!HIGH", "it names no cipher"),
     ])
-    func `a list with an unknown cipher is an error`(list: String, fact: String) async throws {
+    func `an invalid tlsCipherList is an error`(list: String, fact: String) async throws {
         let error = try await get("https://localhost:1/") { $0.tlsCipherList = list }.error
         #expect(error?.code == .badConfiguration)
         #expect(error?.reason == "tlsCipherList: \(fact)")
@@ -86,13 +86,13 @@ import Testing
         ),
         (":", "it names no cipher"),
     ])
-    func `an unknown suite is an error`(suites: String, fact: String) async throws {
+    func `an invalid tls13CipherSuites is an error`(suites: String, fact: String) async throws {
         let error = try await get("https://localhost:1/") { $0.tls13CipherSuites = suites }.error
         #expect(error?.code == .badConfiguration)
         #expect(error?.reason == "tls13CipherSuites: \(fact)")
     }
 
-    @Test func `authorities that would be waited for are an error`() async throws {
+    @Test func `a named pipe as file of authorities is an error`() async throws {
         let directory = try TemporaryDirectory()
         let pipe = directory.path("0a1b2c3d.0")
         try #require(mkfifo(pipe, 0o600) == 0)
@@ -111,7 +111,7 @@ import Testing
 
     // MARK: Keys
 
-    @Test func `keys are written where that is asked for, for their owner alone`() async throws {
+    @Test func `tlsKeyLog writes the keys to a file that only its owner can read`() async throws {
         let server = try await HandshakePeer.start()
         let directory = try TemporaryDirectory()
         let path = try directory.write("# before\n", to: "keys")
@@ -132,7 +132,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a file for keys that cannot be written to is an error`() async throws {
+    @Test func `a tlsKeyLog file that cannot be opened is an error`() async throws {
         let directory = try TemporaryDirectory()
         let path = try directory.write("", to: "keys")
         let link = directory.path("link")

@@ -19,7 +19,7 @@ import Testing
         return (transport, nginx)
     }
 
-    @Test func `a server of a trusted authority is talked to in HTTP/2`() async throws {
+    @Test func `a request to a server of a trusted authority uses HTTP/2`() async throws {
         let (transport, nginx) = try await transport()
         let result = try await transport.get("\(nginx.baseURL(.tls))/small.txt")
         #expect(result.error == nil)
@@ -31,13 +31,13 @@ import Testing
         #expect(result.metrics.connect > 0)
     }
 
-    @Test func `HTTP/1 can be asked for`() async throws {
+    @Test func `the httpVersion setting can select HTTP/1`() async throws {
         let (transport, nginx) = try await transport { $0.httpVersion = .http1 }
         let result = try await transport.get("\(nginx.baseURL(.tls))/info")
         #expect(result.response?.httpVersion == "HTTP/1.1")
     }
 
-    @Test func `HTTP/2 without TLS can be asked for`() async throws {
+    @Test func `the httpVersion setting can select HTTP/2 without TLS`() async throws {
         let nginx = try await Nginx.shared()
         let transport = CurlTransport.test { $0.httpVersion = .http2PriorKnowledge }
         let result = try await transport.get("\(nginx.baseURL(.plainHTTP2))/info")
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a second connection resumes the session of the first`() async throws {
+    @Test func `a second connection resumes the TLS session of the first`() async throws {
         let (transport, nginx) = try await transport { $0.httpVersion = .http1 }
         _ = try await transport.get("\(nginx.baseURL(.tls))/closing")
         let second = try await transport.get("\(nginx.baseURL(.tls))/info")
@@ -68,7 +68,7 @@ import Testing
         #expect(second.text.contains(#""session_reused":"r""#))
     }
 
-    @Test func `an expired certificate is refused, with its dates`() async throws {
+    @Test func `the error of an expired certificate contains its dates`() async throws {
         let (transport, nginx) = try await transport()
         let error = try await transport.get("\(nginx.baseURL(.expired))/").error
         #expect(error?.code == .serverCertificateHasBadDate)
@@ -76,7 +76,7 @@ import Testing
         #expect(error?.reason.contains("to 2020-01-31 00:00 UTC") == true)
     }
 
-    @Test func `a certificate for another host is refused, with both names`() async throws {
+    @Test func `the error of a certificate for another host contains both names`() async throws {
         let (transport, nginx) = try await transport()
         let error = try await transport.get("\(nginx.baseURL(.wrongHost))/").error
         #expect(error?.code == .serverCertificateUntrusted)
@@ -85,7 +85,7 @@ import Testing
                 == "the server's certificate is for wrong.host.test, not for localhost")
     }
 
-    @Test func `a certificate signed by itself is refused`() async throws {
+    @Test func `a self-signed certificate is refused`() async throws {
         let (transport, nginx) = try await transport()
         let error = try await transport.get("\(nginx.baseURL(.selfSigned))/").error
         #expect(error?.code == .serverCertificateUntrusted)
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `a store of authorities that is missing is an error of https alone`() async throws {
+    @Test func `a missing file of authorities is an error for https only`() async throws {
         let nginx = try await Nginx.shared()
         let transport = CurlTransport.test {
             $0.certificateAuthorities = .file(path: "/nonexistent/ca.pem")
@@ -122,7 +122,7 @@ import Testing
         #expect(try await transport.get("\(nginx.baseURL())/info").error == nil)
     }
 
-    @Test func `a client certificate is shown when it is set`() async throws {
+    @Test func `a configured client certificate is sent`() async throws {
         let nginx = try await Nginx.shared()
         let client = try await nginx.authority.client()
         let (transport, _) = try await transport {
@@ -133,7 +133,7 @@ import Testing
         #expect(result.text.contains("CN=outlet-client"))
     }
 
-    @Test func `a client certificate that is missing is named`() async throws {
+    @Test func `a missing file of the client certificate is an error`() async throws {
         let (transport, nginx) = try await transport {
             $0.clientCertificate = ClientCertificate(certificatePath: "/nonexistent/client.pem")
         }
@@ -141,7 +141,7 @@ import Testing
         #expect(error?.code == .clientCertificateRejected)
     }
 
-    @Test func `a port that does not speak TLS is named`() async throws {
+    @Test func `the error of a port without TLS advises the http scheme`() async throws {
         let (transport, nginx) = try await transport()
         let error = try await transport.get("https://localhost:\(nginx.port(.plain))/").error
         #expect(error?.code == .secureConnectionFailed)

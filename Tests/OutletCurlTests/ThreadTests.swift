@@ -21,7 +21,7 @@ import Testing
         TransferJob(request: HTTPRequest(url: URL(string: url), method: method))
     }
 
-    @Test func `brings the result`() async throws {
+    @Test func `perform returns the result`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         for _ in 0..<3 {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `uses connections again`() async throws {
+    @Test func `perform reuses connections`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let address = "\(server.baseURL)/get"
@@ -39,7 +39,7 @@ import Testing
         #expect(try await perform(transport, job(address)).metrics.isReusedConnection)
     }
 
-    @Test func `fails as others do`() async throws {
+    @Test func `perform returns the same errors as asynchronous transfers`() async throws {
         let transport = CurlTransport.test()
         let error = try await perform(transport, job("http://127.0.0.1:\(refusingPort())/")).error
         #expect(error?.code == .cannotConnectToHost)
@@ -48,7 +48,7 @@ import Testing
         #expect(late.error?.code == .transportClosed)
     }
 
-    @Test func `gets along with transfers that do not block`() async throws {
+    @Test func `blocking and asynchronous transfers run at the same time`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "held"))
         let quick = try LoopbackServer.start()
@@ -75,7 +75,7 @@ import Testing
         #expect(results == 40)
     }
 
-    @Test func `closes its connections when its transport goes`() async throws {
+    @Test func `connections are closed when the transport is released`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         #expect(try await perform(CurlTransport.test(), job(server.baseURL)).text == "x")
         try await server.endings.values(1)
@@ -83,7 +83,7 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(patience))) struct `The transport's thread as a task executor` {
-    @Test func `runs tasks where their transfers run`() async throws {
+    @Test func `tasks and their transfers run on one thread`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let threads = Lock<Set<UInt>>([])
@@ -107,12 +107,14 @@ import Testing
         #expect(threads.withLock { $0.count } == 1)
     }
 
-    @Test func `runs transfers beside tasks that yield again and again`() async throws {
+    @Test func `transfers make progress while a task on the executor yields continuously`()
+        async throws
+    {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let executor = try #require(transport.taskExecutor)
         let isOver = Lock(false)
-        let restless = Task(executorPreference: executor) {
+        let yieldingTask = Task(executorPreference: executor) {
             while !isOver.withLock({ $0 }), !Task.isCancelled { await Task.yield() }
         }
         for _ in 0..<3 {
@@ -120,10 +122,10 @@ import Testing
         }
         transport.shutDown()
         isOver.withLock { $0 = true }
-        await restless.value
+        await yieldingTask.value
     }
 
-    @Test func `leaves no task lying when the transport has gone`() async throws {
+    @Test func `tasks still run after the transport is released`() async throws {
         var transport: CurlTransport? = CurlTransport.test()
         let executor = try #require(transport?.taskExecutor)
         transport = nil
@@ -139,7 +141,9 @@ import Testing
     private static let process = __priority_which_t(PRIO_PROCESS.rawValue)
 
     @Test(.enabled(if: geteuid() == 0, "raising a priority takes the right to"))
-    func `has the program's priority, whichever thread starts it`() async throws {
+    func `the thread has the program's priority even if a low-priority thread starts it`()
+        async throws
+    {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let seen = Once<Int32>()

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `200 requests that end while they wait leave no body behind`(
+    func `the bodies of 200 requests that end while they wait are freed`(
         isCancelled: Bool
     ) async throws {
         let (transport, server, running) = try await busy()
@@ -58,7 +58,7 @@ import Testing
         running.cancel()
     }
 
-    @Test func `counts for the time limit of the request`() async throws {
+    @Test func `the time in the queue counts towards the request's timeout`() async throws {
         let (transport, server, running) = try await busy()
         let error = try await transport.carry(job(server.baseURL, timeout: 0.1)).error
         #expect(error?.code == .timedOut && error?.stage == .queued)
@@ -67,23 +67,23 @@ import Testing
         running.cancel()
     }
 
-    @Test func `counts still when there is a connection to be made`() async throws {
+    @Test func `the time in the queue and the time to connect share one timeout`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n"),
             .trickle(Array(repeating: 120, count: 7), size: 1, interval: .milliseconds(100)))
         let transport = CurlTransport.test { $0.maximumConnections = 1 }
         _ = transport.start(job(server.baseURL), handler: Probe())
-        let crowd = try FullPort()
+        let fullPort = try FullPort()
         let order = Recorder<String>()
         let first = Ending { _ in order.record("0.9 s") }
-        _ = transport.start(job("http://127.0.0.1:\(crowd.port)/", timeout: 0.9), handler: first)
+        _ = transport.start(job("http://127.0.0.1:\(fullPort.port)/", timeout: 0.9), handler: first)
         let silent = try ScriptedServer.start(.request, .stall)
         let second = Ending { _ in order.record("1.2 s") }
         _ = CurlTransport.test().start(job(silent.baseURL, timeout: 1.2), handler: second)
         #expect(try await order.values(2) == ["0.9 s", "1.2 s"])
     }
 
-    @Test func `does not count while the request is suspended, and counts again after that`()
+    @Test func `the timeout in the queue does not run while the request is suspended`()
         async throws
     {
         let (transport, server, running) = try await busy()
@@ -101,7 +101,9 @@ import Testing
         running.cancel()
     }
 
-    @Test func `is for as many as the setting says, whichever loop they wait in`() async throws {
+    @Test func `maximumQueuedRequests limits the waiting requests of all loops together`()
+        async throws
+    {
         let gate = try Gate()
         let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "x"), .again)
         let transport = CurlTransport.test {
@@ -138,7 +140,7 @@ import Testing
         #expect(try await last.end.value().error == nil)
     }
 
-    @Test func `is for none where the setting says so`() async throws {
+    @Test func `a maximumQueuedRequests of 0 refuses each request that would wait`() async throws {
         let (transport, server, running) = try await busy { $0.maximumQueuedRequests = 0 }
         let error = try await transport.get(server.baseURL).error
         #expect(error?.code == .requestQueueFull)
@@ -154,7 +156,7 @@ import Testing
         TransferJob(request: HTTPRequest(url: URL(string: url), timeoutInterval: 0.5))
     }
 
-    @Test func `still has its time limit`() async throws {
+    @Test func `a resumed transfer still times out`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
         let probe = Probe()
         let task = CurlTransport.test().start(job(server.baseURL), handler: probe)
@@ -164,7 +166,7 @@ import Testing
         #expect(try await probe.end.value().error?.code == .timedOut)
     }
 
-    @Test func `still has its time limit in the middle of a body`() async throws {
+    @Test func `a transfer resumed in the middle of a body still times out`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), .stall)
         let probe = Probe(onHead: { _ in .pause })
@@ -175,7 +177,7 @@ import Testing
         #expect(result.error?.code == .timedOut && result.error?.stage == .receiving)
     }
 
-    @Test func `still has its time limit when it was suspended before it had a connection`()
+    @Test func `a transfer suspended before it had a connection still times out after resume`()
         async throws
     {
         let gate = try Gate()

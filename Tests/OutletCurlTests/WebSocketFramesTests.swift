@@ -30,7 +30,7 @@ import OutletTransport
         bytes.withUnsafeBytes { frames.receive($0) }
     }
 
-    @Test func `control frames pass below any limit of messages`() throws {
+    @Test func `control frames are not subject to the message size limit`() throws {
         let frames = try frames(1)
         let ping = WebSocketFrame(opcode: .ping, payload: Array(repeating: 1, count: 125))
         #expect(
@@ -43,7 +43,7 @@ import OutletTransport
         #expect(frames.isCloseReceived)
     }
 
-    @Test func `a message of exactly the limit passes, one byte more does not`() throws {
+    @Test func `a message of exactly the limit is accepted, and one more byte is refused`() throws {
         let frames = try frames(70_000)
         let fitting = WebSocketFrame(opcode: .binary, payload: Array(repeating: 1, count: 70_000))
         #expect(receive(frames, fitting.bytes) == [.message(.data(Data(fitting.payload)))])
@@ -53,14 +53,14 @@ import OutletTransport
         #expect(frames.fault == .messageTooBig)
     }
 
-    @Test func `half a close code is a fault, not an orderly end`() throws {
+    @Test func `a close frame with half a close code is a protocol error`() throws {
         let frames = try frames()
         #expect(receive(frames, WebSocketFrame(opcode: .close, payload: [3]).bytes) == [])
         #expect(frames.fault == .protocolError)
         #expect(bytes(frames).count == 2 + 4 + 2)
     }
 
-    @Test func `however the bytes are parted, they bring the same`() throws {
+    @Test func `the events do not depend on how the bytes are split`() throws {
         let conversation: [WebSocketFrame] = [
             .text("€"), WebSocketFrame(opcode: .binary, payload: Array(repeating: 7, count: 300)),
             WebSocketFrame(opcode: .text, payload: [0xE2], isFinal: false),
@@ -83,7 +83,7 @@ import OutletTransport
         #expect(all.flatMap { receive(trickled, [$0]) } == whole)
     }
 
-    @Test func `a close frame where wslay's buffer ends is whole`() throws {
+    @Test func `a close frame across the end of wslay's buffer is read completely`() throws {
         for size in 4_060..<4_100 {
             let bytes =
                 WebSocketFrame(opcode: .binary, payload: Array(repeating: 1, count: size)).bytes
@@ -94,7 +94,7 @@ import OutletTransport
         }
     }
 
-    @Test func `empty fragments without end cost nothing`() throws {
+    @Test func `10,000 empty fragments belong to one message`() throws {
         let frames = try frames()
         let begin = WebSocketFrame(opcode: .text, isFinal: false).bytes
         let middle = WebSocketFrame(opcode: .continuation, isFinal: false).bytes
@@ -104,7 +104,8 @@ import OutletTransport
         #expect(receive(frames, end) == [.message(.string("x"))])
     }
 
-    @Test func `a broken rule inside a message of our own still ends with a close frame`() throws {
+    @Test func `after a fault, the message being sent is completed before the close frame`() throws
+    {
         let frames = try frames(1)
         #expect(frames.send(.data(Data(count: 100_000))))
         let first = piece(frames)
@@ -116,7 +117,7 @@ import OutletTransport
         #expect(rest.suffix(8).first == 0x88)
     }
 
-    @Test func `a message that the peer's close frame overtakes counts as not sent`() throws {
+    @Test func `a message that is queued when the peer closes counts as not sent`() throws {
         let frames = try frames()
         #expect(receive(frames, WebSocketFrame.text("a").bytes).count == 1)
         #expect(frames.send(.string("late")))
@@ -126,7 +127,7 @@ import OutletTransport
         #expect(frames.backlog == 1)
     }
 
-    @Test func `nothing goes out behind a close frame`() throws {
+    @Test func `nothing is sent after a close frame`() throws {
         let frames = try frames()
         frames.close(.goingAway, reason: Data("later".utf8))
         #expect(!frames.send(.string("x")))
@@ -136,13 +137,13 @@ import OutletTransport
     }
 
     @Test(arguments: [0, 999, 1004, 1005, 1006, 1015, 2000, 5000])
-    func `codes that must not be on the wire are left out`(code: Int) throws {
+    func `a close code that must not be sent is left out`(code: Int) throws {
         let frames = try frames()
         frames.close(WebSocketCloseCode(rawValue: code), reason: Data("x".utf8))
         #expect(bytes(frames).count == 2 + 4)
     }
 
-    @Test func `a long reason is cut off between characters`() throws {
+    @Test func `a long close reason is cut between characters`() throws {
         let frames = try frames()
         frames.close(.normalClosure, reason: Data(String(repeating: "€", count: 50).utf8))
         #expect(bytes(frames).count == 2 + 4 + 2 + 123)
@@ -161,7 +162,7 @@ import OutletTransport
         #expect(masks.count == 50)
     }
 
-    @Test func `a frame that cannot be read is answered with 1002`() throws {
+    @Test func `an invalid frame is answered with close code 1002`() throws {
         let frames = try frames()
         // Not the shortest encoding of the length, which RFC 6455 §5.2 requires.
         #expect(receive(frames, [0x82, 126, 0, 1, 0]).isEmpty)
@@ -183,17 +184,17 @@ import OutletTransport
             key: "dGhlIHNhbXBsZSBub25jZQ==")
     }
 
-    @Test func `the answer to the RFC's key is the RFC's`() {
+    @Test func `the accept value for the key of RFC 6455 matches the RFC`() {
         #expect(
             WebSocketHandshake.accept("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     }
 
-    @Test func `it sends the bytes of values that are not UTF-8`() throws {
+    @Test func `field values that are not UTF-8 are sent unchanged`() throws {
         let head = try handshake([HTTPHeader(name: "X", valueBytes: [0xE9])]).head
         #expect(head.suffix(8) == [0x58, 0x3A, 0x20, 0xE9, 0x0D, 0x0A, 0x0D, 0x0A])
     }
 
-    @Test func `fields of the user's do not break it`() throws {
+    @Test func `custom fields do not change the WebSocket fields of the handshake`() throws {
         let head = String(
             decoding: try handshake(
                 [
@@ -216,7 +217,8 @@ import OutletTransport
                 """)
     }
 
-    @Test func `a credential is sent as its scheme wants it, or not at all`() throws {
+    @Test func `Basic and Bearer credentials are sent, and those of other schemes are not`() throws
+    {
         func field(_ credential: Credential) throws -> Substring? {
             let head = String(decoding: try handshake(credential: credential).head, as: UTF8.self)
             return head.split(separator: "\r\n").first { $0.hasPrefix("Authorization: ") }
@@ -230,7 +232,7 @@ import OutletTransport
         #expect(try field(Credential(user: "u", password: "p", scheme: .ntlm)) == nil)
     }
 
-    @Test func `what cannot be sent is a named error`() {
+    @Test func `an invalid field or method is an error`() {
         #expect(throws: TransferError.self) { try handshake(["X": "a\r\nY: b"]) }
         #expect(throws: TransferError.self) { try handshake(method: .post) }
         for name in ["Connection", "Upgrade", "Transfer-Encoding"] {
@@ -241,10 +243,10 @@ import OutletTransport
     @Test(arguments: [
         ("a", true), ("b", true), ("a, b", false), ("c", false), ("A", false), ("", true),
     ])
-    func `one protocol at most is chosen, of those that were offered`(
+    func `the server may choose only one of the offered subprotocols`(
         chosen: String, isTaken: Bool
     ) throws {
-        let answer = HTTPResponse(
+        let response = HTTPResponse(
             url: nil, statusCode: 101,
             headers: [
                 "Upgrade": "websocket", "Connection": "Upgrade",
@@ -252,10 +254,10 @@ import OutletTransport
                 "Sec-WebSocket-Protocol": chosen,
             ])
         let handshake = try handshake(["Sec-WebSocket-Protocol": "a, b"])
-        #expect(((try? handshake.check(answer)) != nil) == isTaken)
+        #expect(((try? handshake.check(response)) != nil) == isTaken)
     }
 
-    @Test func `the right answer is taken, in any case and list`() throws {
+    @Test func `a valid response is accepted regardless of case and list position`() throws {
         try handshake(["Sec-WebSocket-Protocol": "a, b"]).check(
             HTTPResponse(
                 url: nil, statusCode: 101,

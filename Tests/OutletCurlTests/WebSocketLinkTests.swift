@@ -6,7 +6,7 @@ import Testing
 @testable import OutletCurl
 import OutletTransport
 
-@Suite struct `What waits to be sent on a WebSocket` {
+@Suite struct `The send queue of a WebSocket` {
     /// The results of orders in the order of their completion.
     private let results = Recorder<String>()
 
@@ -28,7 +28,7 @@ import OutletTransport
 
     private func outputSize(_ link: WebSocketLink) -> Int { link.withOutput { $0.count } }
 
-    @Test func `goes out together, and each message ends with its last byte`() throws {
+    @Test func `queued messages are sent together, and each completes with its last byte`() throws {
         let link = try link()
         for name in ["a", "b", "c"] { take(name, size: 10, link) }
         #expect(link.refill())
@@ -44,7 +44,7 @@ import OutletTransport
         #expect(!link.refill())
     }
 
-    @Test func `is encoded piece by piece if it is much`() throws {
+    @Test func `a large message is encoded in pieces`() throws {
         let link = try link()
         take("large", size: 100_000, link)
         take("small", size: 1, link)
@@ -58,7 +58,7 @@ import OutletTransport
         #expect(results.values == ["large", "small"])
     }
 
-    @Test func `fails in order if a close comes before it`() throws {
+    @Test func `a message after a close fails after the completion of earlier ones`() throws {
         let link = try link()
         take("a", size: 1, link)
         #expect(link.refill())
@@ -71,7 +71,7 @@ import OutletTransport
         #expect(results.values == ["a", "b failed"])
     }
 
-    @Test func `fails once when the connection is lost`() throws {
+    @Test func `each message fails once when the connection is lost`() throws {
         let link = try link()
         take("encoded", size: 1, link)
         #expect(link.refill())

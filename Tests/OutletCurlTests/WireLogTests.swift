@@ -33,7 +33,7 @@ import Testing
         ("Location: https://u:p@h/?code=1", "Location: https://•••@h/?code=•••"),
         ("HTTP/1.1 200 OK: fine", "HTTP/1.1 200 OK: fine"),
     ])
-    func `hides secrets in heads`(line: String, expected: String) {
+    func `secrets in heads are hidden`(line: String, expected: String) {
         #expect(shown(CURLINFO_HEADER_OUT, "\(line)\r\n") == ["> \(expected)"])
         #expect(shown(CURLINFO_HEADER_IN, "\(line)\r\n") == ["< \(expected)"])
     }
@@ -53,17 +53,17 @@ import Testing
             "Issue another request to this URL: 'http://•••@h/'"
         ),
     ])
-    func `hides secrets in libcurl's remarks`(line: String, expected: String) {
+    func `secrets in libcurl's informational text are hidden`(line: String, expected: String) {
         #expect(shown(CURLINFO_TEXT, "\(line)\n") == ["* \(expected)"])
     }
 
-    @Test func `shows a line of a head that goes out in pieces once it is whole`() {
+    @Test func `a header line that is sent in pieces is logged when it is complete`() {
         #expect(
             shown(CURLINFO_HEADER_OUT, "A: b\r\nAuthoriz", "ation: Bearer se", "cret\r\n\r\n")
                 == ["> A: b", "> Authorization: Bearer •••"])
     }
 
-    @Test func `lets nothing act on a terminal`() {
+    @Test func `terminal control characters are not written unchanged`() {
         #expect(shown(CURLINFO_HEADER_IN, "A: \u{1B}[2Jb\r\n").first?.contains("\u{1B}") == false)
     }
 }
