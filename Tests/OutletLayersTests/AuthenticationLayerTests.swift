@@ -5,7 +5,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Challenges, without a session.
+/// Authentication challenges, without a session.
 @Suite struct AuthenticationLayerTests {
     private let challenge = StubAnswer.status(
         401, headers: ["WWW-Authenticate": #"Basic realm="x""#])
@@ -35,7 +35,7 @@ import Testing
         #expect(task.state == .completed)
     }
 
-    @Test func `what a credential was refused with is the answer`() async {
+    @Test func `the response to a refused credential is the final response`() async {
         let network = StubTransport(answers: [challenge])
         let recorder = Recorder()
         _ = AuthenticationLayer(around: network).start(job(), handler: recorder)
@@ -44,7 +44,7 @@ import Testing
         #expect(network.requests.count == 2)
     }
 
-    @Test func `a stored credential that was let in goes along with the next job`() async {
+    @Test func `a stored credential that was accepted is sent with the next job`() async {
         let storage = CredentialStorage()
         storage.set(
             ada, for: ProtectionSpace(host: "a.test", port: 443, protocol: "https", realm: "x"))
@@ -60,7 +60,7 @@ import Testing
         #expect(network.jobs.map(\.credential?.user) == [nil, "ada", "ada"])
     }
 
-    @Test func `who answers challenges himself gets them`() async {
+    @Test func `a challenge is not answered if credentialUse is identifiesOnly`() async {
         let network = StubTransport(answers: [challenge])
         var job = job()
         job.credentialUse = .identifiesOnly
@@ -71,7 +71,7 @@ import Testing
         #expect(network.requests.count == 1)
     }
 
-    @Test func `a body that cannot be taken back is an error`() async {
+    @Test func `a challenge to a request whose body cannot be rewound is an error`() async {
         let network = StubTransport(answers: [challenge, .text("in")])
         let recorder = Recorder()
         _ = AuthenticationLayer(around: network).start(
@@ -80,7 +80,7 @@ import Testing
         #expect(network.requests.count == 1)
     }
 
-    @Test func `a cancel between challenge and answer ends the transfer, once`() async {
+    @Test func `a cancel after the challenge prevents the second request`() async {
         let network = StubTransport(answers: [challenge, .text("in")])
         let layer = AuthenticationLayer(around: network)
         let recorder = CancellingRecorder()
@@ -89,7 +89,7 @@ import Testing
         #expect(network.requests.count == 1)
     }
 
-    @Test func `what is sent before a WebSocket is open waits for the answer to a challenge`()
+    @Test func `a message sent before the WebSocket is open waits for the authentication`()
         async throws
     {
         let network = StubTransport(answers: [challenge, .webSocket([.echo])])
@@ -112,7 +112,7 @@ import Testing
         #expect(throws: TransferError.self) { try late.get() }
     }
 
-    @Test func `what is sent, and a close, as soon as a WebSocket is open reach the server`()
+    @Test func `a message and a close sent when the WebSocket opens reach the server`()
         async throws
     {
         let network = StubTransport(answers: [challenge, .webSocket([.echo])])
@@ -130,8 +130,7 @@ import Testing
         #expect(recorder.closeCode == .normalClosure)
     }
 
-    @Test func `what waits for a WebSocket that is refused fails before the end is reported`() async
-    {
+    @Test func `a message that waits for a refused WebSocket fails`() async {
         let network = StubTransport(answers: [.status(403)])
         let layer = AuthenticationLayer(around: network)
         var job = WebSocketJob(request: HTTPRequest(url: URL(string: "https://a.test/")))
@@ -146,7 +145,7 @@ import Testing
     }
 }
 
-/// Cancels the transfer when its body is to be taken back.
+/// Cancels the transfer when its body has to be rewound.
 private final class CancellingRecorder: TransferHandler {
     let recorder = Recorder()
 

@@ -5,7 +5,7 @@ import Testing
 @testable import OutletLayers
 @testable import OutletTransport
 
-/// What requests must have in common to share a transfer: each thing by itself.
+/// The properties that requests must have in common to share a transfer.
 @Suite struct CoalescingKeyTests {
     private func job(_ change: (inout TransferJob) -> Void = { _ in }) -> TransferJob {
         var request = HTTPRequest(url: URL(string: "http://a.test/x?y=1"))
@@ -23,12 +23,12 @@ import Testing
         CoalescingKey(job(change)) != nil
     }
 
-    @Test func `equal requests have one key`() {
+    @Test func `equal requests have the same key`() {
         #expect(CoalescingKey(job()) != nil)
         #expect(CoalescingKey(job()) == CoalescingKey(job()))
     }
 
-    @Test func `each thing that changes what is sent, or got, makes another key`() {
+    @Test func `each property that changes the request or the response changes the key`() {
         #expect(differs { $0.request.method = .head })
         #expect(differs { $0.request.url = URL(string: "http://a.test/x?y=2") })
         #expect(differs { $0.request.url = URL(string: "http://a.test/z?y=1") })
@@ -44,7 +44,7 @@ import Testing
         #expect(differs { $0.credential = Credential(user: "ada", password: "1") })
     }
 
-    @Test func `credentials differ by every part of them`() {
+    @Test func `user, password and token of a credential change the key`() {
         func key(_ credential: Credential) -> CoalescingKey? {
             CoalescingKey(job { $0.credential = credential })
         }
@@ -55,7 +55,7 @@ import Testing
         #expect(key(own) != key(Credential(bearerToken: "1")))
     }
 
-    @Test func `what changes neither is left out`() {
+    @Test func `properties that change neither request nor response do not change the key`() {
         #expect(!differs { $0.request.url = URL(string: "http://a.test/x?y=1#part") })
         for name in ["X-Request-ID", "x-correlation-id", "Traceparent", "tracestate"] {
             #expect(!differs { $0.request.headers.append(name: name, value: "1") })
@@ -65,7 +65,7 @@ import Testing
         #expect(!differs { $0.reportsProgress = true })
     }
 
-    @Test func `repeated fields keep their order`() {
+    @Test func `the order of repeated fields changes the key`() {
         func key(_ values: [String]) -> CoalescingKey? {
             CoalescingKey(
                 job { job in
@@ -76,7 +76,7 @@ import Testing
         #expect(key(["1", "2"]) != key(["2", "1"]))
     }
 
-    @Test func `what is for one request alone is never shared`() {
+    @Test func `a request that needs its own transfer has no key`() {
         #expect(!isShared { $0.request.method = .post })
         #expect(!isShared { $0.request.method = .delete })
         #expect(!isShared { $0.request.body = .data(Data("x".utf8)) })
@@ -86,9 +86,9 @@ import Testing
         let answer = GivenAnswer(status: 200, headers: HTTPHeaders(), body: Data())
         #expect(!isShared { $0.request.givenAnswer = answer })
         #expect(!isShared { $0.request.context.needsOwnTransfer = true })
-        #expect(isShared { $0.request.context[Mine.self] = "x" })
+        #expect(isShared { $0.request.context[CustomKey.self] = "x" })
     }
 }
 
-/// What somebody notes in a request.
-private enum Mine: RequestContextKey { typealias Value = String }
+/// A custom value in a request's context.
+private enum CustomKey: RequestContextKey { typealias Value = String }

@@ -4,7 +4,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// A handler that implements nothing, around another one.
+/// A handler that wraps another one and implements no callback itself.
 @Suite struct ForwardingTests {
     private final class Forwarder: ForwardingTransferHandler {
         let handler: any TransferHandler
@@ -12,7 +12,7 @@ import Testing
         init(_ handler: any TransferHandler) { self.handler = handler }
     }
 
-    /// Notes each call, and answers what nobody answers by default.
+    /// Records each call, and returns values that differ from the defaults.
     private final class Noting: TransferHandler {
         private let calls = Lock([String]())
         var noted: [String] { calls.withLock { $0 } }
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `it passes every call on, and returns what was answered`() {
+    @Test func `a forwarding handler passes on each call and returns its result`() {
         let noting = Noting()
         let forwarder = Forwarder(noting)
         let task = StubTransport(answers: [.silence]).start(

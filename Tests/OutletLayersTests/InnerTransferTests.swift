@@ -4,38 +4,38 @@ import Testing
 
 @testable import OutletLayers
 
-/// The transfer inside of a task, and what is asked of the task while it begins.
+/// The transfer inside a task, and calls on the task while the transfer starts.
 @Suite struct InnerTransferTests {
-    /// Notes what is asked of it; asks back before it does what it was asked first.
-    private final class Told: TransferTask {
+    /// Records suspend and resume; calls `before` once, before the first of them takes effect.
+    private final class FakeTask: TransferTask {
         private struct State: Sendable {
             var isSuspended: Bool
             var before: (@Sendable () -> Void)?
         }
-        private let told: Lock<State>
+        private let current: Lock<State>
 
         init(isSuspended: Bool = false, before: (@Sendable () -> Void)? = nil) {
-            told = Lock(State(isSuspended: isSuspended, before: before))
+            current = Lock(State(isSuspended: isSuspended, before: before))
         }
 
         let identifier: UInt64 = 1
         let currentRequest: HTTPRequest? = nil
         var state: TransferState { isSuspended ? .suspended : .running }
-        var isSuspended: Bool { told.withLock { $0.isSuspended } }
+        var isSuspended: Bool { current.withLock { $0.isSuspended } }
         func cancel() {}
         func suspend() { notify(true) }
         func resume() { notify(false) }
 
         private func notify(_ isSuspended: Bool) {
-            told.withLock { $0.before.take() }?()
-            told.withLock { $0.isSuspended = isSuspended }
+            current.withLock { $0.before.take() }?()
+            current.withLock { $0.isSuspended = isSuspended }
         }
     }
 
     private let inner = InnerTransfer(reportsProgress: false)
 
-    @Test func `one that begins suspended goes on when it was resumed meanwhile`() {
-        let task = Told(isSuspended: true)
+    @Test func `a transfer that starts suspended runs if it is resumed during its start`() {
+        let task = FakeTask(isSuspended: true)
         inner.suspend()
         let isBegun = inner.begin { wishes in
             #expect(wishes.isSuspended)
@@ -45,8 +45,8 @@ import Testing
         #expect(isBegun && !task.isSuspended)
     }
 
-    @Test func `one that is over before its start returns does not stand for the next one`() {
-        let (first, second) = (Told(), Told())
+    @Test func `a transfer that ends before its start returns does not replace the next one`() {
+        let (first, second) = (FakeTask(), FakeTask())
         _ = inner.begin { _ in
             inner.end()
             _ = inner.begin { _ in second }
@@ -56,8 +56,8 @@ import Testing
         #expect(second.isSuspended && !first.isSuspended)
     }
 
-    @Test func `one that is suspended while it begins waits`() {
-        let task = Told()
+    @Test func `a transfer that is suspended during its start stays suspended until resume`() {
+        let task = FakeTask()
         _ = inner.begin { _ in
             inner.suspend()
             return task
@@ -67,15 +67,15 @@ import Testing
         #expect(!task.isSuspended)
     }
 
-    @Test func `a suspend that comes late, behind what took it back, holds nothing`() {
-        let task = Told(before: { [inner] in inner.resume() })
+    @Test func `a suspend that is overtaken by a resume has no effect`() {
+        let task = FakeTask(before: { [inner] in inner.resume() })
         _ = inner.begin { _ in task }
         inner.suspend()
         #expect(!task.isSuspended)
     }
 
-    @Test func `a resume that comes late, behind what took it back, starts nothing`() {
-        let task = Told(before: { [inner] in inner.suspend() })
+    @Test func `a resume that is overtaken by a suspend has no effect`() {
+        let task = FakeTask(before: { [inner] in inner.suspend() })
         _ = inner.begin { _ in task }
         inner.resume()
         #expect(task.isSuspended)

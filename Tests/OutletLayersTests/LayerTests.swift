@@ -12,7 +12,7 @@ import Testing
         HTTPRequest(url: URL(string: url))
     }
 
-    @Test func `cookies that a server sets go along with what follows`() async throws {
+    @Test func `a cookie that a server sets is sent with the next request`() async throws {
         let network = StubTransport(answers: [
             .status(200, headers: ["Set-Cookie": "a=1"]), .status(204),
         ])
@@ -23,7 +23,7 @@ import Testing
         #expect(storage.cookies(for: try #require(URL(string: "http://a.test/"))).count == 1)
     }
 
-    @Test func `cookies of a challenge that a transport has answered count`() async throws {
+    @Test func `cookies of a challenge that the transport answers are stored`() async throws {
         let storage = CookieStorage()
         let layer = CookieLayer(around: UsingTransport(), storage: storage)
         let recorder = await layer.send(request("http://a.test/"))
@@ -33,7 +33,7 @@ import Testing
                 == ["of=401"])
     }
 
-    @Test func `a host that asks for https gets it`() async throws {
+    @Test func `requests to a host with an HSTS policy use https`() async throws {
         let network = StubTransport(answers: [
             .status(200, headers: ["Strict-Transport-Security": "max-age=60"])
         ])
@@ -47,7 +47,7 @@ import Testing
             ])
     }
 
-    @Test func `a stored response needs no network`() async throws {
+    @Test func `a fresh stored response is returned without the network`() async throws {
         let network = StubTransport(answers: [
             StubAnswer(headers: ["Cache-Control": "max-age=60"], body: Data("x".utf8))
         ])
@@ -60,7 +60,7 @@ import Testing
         #expect(await second.result.body == Data("x".utf8))
     }
 
-    @Test func `what a stored response has set is not set again, what its confirmation sets is`()
+    @Test func `cookies of a 304 response are set, and those of the stored response are not`()
         async throws
     {
         let network = StubTransport(answers: [
@@ -83,7 +83,7 @@ import Testing
                 == ["b=confirmed"])
     }
 
-    @Test func `what goes on a file that is there already does not come from the cache`()
+    @Test func `a download that continues a file does not use the cache`()
         async throws
     {
         let path = URL.temporaryDirectory.appending(path: "Outlet_\(UUID()).part").path()
@@ -105,7 +105,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: path)) == Data("old!rest".utf8))
     }
 
-    @Test func `no more of a body is buffered than the cache may store`() async {
+    @Test func `the cache buffers no more of a body than it may store`() async {
         let body = StubAnswer(
             headers: ["Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"],
             body: Data(count: 200), chunkSize: 40)
@@ -118,7 +118,7 @@ import Testing
         #expect(watcher.counts.withLock { $0 } == [40, 80, nil, nil, nil])
     }
 
-    @Test func `nothing is learnt from an interim head`() async throws {
+    @Test func `cookies and HSTS policies of an interim response are ignored`() async throws {
         let cookies = CookieStorage()
         let hosts = HSTSStorage.memory
         let network = StubTransport(answers: [
@@ -134,7 +134,7 @@ import Testing
         #expect(hosts.policies.isEmpty)
     }
 
-    @Test func `what a layer does not implement is passed on`() async throws {
+    @Test func `calls that a layer does not implement are forwarded`() async throws {
         let network = StubTransport(answers: [.status(204)])
         let layer = EmptyLayer(next: network)
         let recorder = await layer.send(request("http://a.test/"))
@@ -145,7 +145,7 @@ import Testing
     }
 }
 
-/// Notes with each chunk how many bytes the cache has kept so far.
+/// Records at each chunk the number of bytes that the cache has buffered.
 private final class PassedBytes: TransferHandler {
     let recorder = Recorder()
     let counts = Lock<[Int?]>([])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import OutletTransport
 
-/// Responses that are known beforehand.
+/// Transfers that return a given response.
 @Suite struct PlayedTransferTests {
     private let response = HTTPResponse(url: URL(string: "http://a.test/"), statusCode: 200)
     private let queue = DispatchQueue(label: "played")
@@ -16,7 +16,7 @@ import Testing
             request: HTTPRequest(url: URL(string: "http://a.test/")), delivery: delivery)
     }
 
-    @Test func `a resume that comes before the answer which asks for it is not lost`() async {
+    @Test func `a resume before the handler has returned its pause is not lost`() async {
         let recorder = PausingRecorder()
         let task = PlayedTransfer.start(
             TransferResult(response: response, body: Data("x".utf8)), for: job(), on: queue,
@@ -26,7 +26,7 @@ import Testing
         #expect(task.state == .completed)
     }
 
-    @Test func `a body goes to the file that was named`() async throws {
+    @Test func `the body is written to the given file`() async throws {
         let path = URL.temporaryDirectory.appending(path: "Outlet_\(UUID()).part").path()
         defer { try? FileManager.default.removeItem(atPath: path) }
         let recorder = Recorder()
@@ -46,7 +46,7 @@ import Testing
         #expect(await recorder.result.error?.code == .cannotWriteToFile)
     }
 
-    @Test func `a cancel is the end`() async {
+    @Test func `a cancelled transfer completes`() async {
         let recorder = Recorder()
         queue.suspend()
         let task = PlayedTransfer.start(
@@ -60,7 +60,7 @@ import Testing
     }
 }
 
-/// Asks for a pause, and has ended it before its answer is there.
+/// Resumes the task, and then returns a pause.
 private final class PausingRecorder: TransferHandler {
     let recorder = Recorder()
 

@@ -2,7 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// Keeps what a transfer tells, and waits for its end.
+/// Records the callbacks of a transfer, and waits for its end.
 final class Recorder: TransferHandler {
     private struct State {
         var used: [HTTPResponse] = []
@@ -37,7 +37,7 @@ final class Recorder: TransferHandler {
         waiter?.resume(returning: result)
     }
 
-    /// What the transfer has come to.
+    /// The result of the transfer.
     var result: TransferResult {
         get async {
             await withCheckedContinuation { waiter in

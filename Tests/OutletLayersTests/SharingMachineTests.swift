@@ -2,7 +2,7 @@ import Testing
 
 @testable import OutletLayers
 
-/// Which jobs share one transfer.
+/// The state machine of jobs that share one transfer.
 @Suite struct SharingMachineTests {
     private func machine(of count: UInt64) -> SharingMachine<String> {
         var machine = SharingMachine<String>()
@@ -10,14 +10,14 @@ import Testing
         return machine
     }
 
-    @Test func `the first begins the transfer, and others join it`() {
+    @Test func `the first job starts the transfer, and others join it`() {
         var machine = SharingMachine<String>()
         let (first, second) = (machine.join("a", id: 1), machine.join("b", id: 2))
         #expect([first, second] == [.begins, .joins])
         #expect(machine.members == ["a", "b"])
     }
 
-    @Test func `one that comes when the transfer has ended needs another`() {
+    @Test func `a job that joins after the end needs another transfer`() {
         var machine = machine(of: 2)
         let members = machine.finish()
         let late = machine.join("late", id: 9)
@@ -27,7 +27,7 @@ import Testing
         #expect(machine.members.isEmpty && again.isEmpty)
     }
 
-    @Test func `the last one to leave ends the transfer, once`() {
+    @Test func `the last job that leaves ends the transfer once`() {
         var machine = machine(of: 2)
         let first = machine.leave(0)
         let again = machine.leave(0)
@@ -38,14 +38,14 @@ import Testing
         #expect(late == .hasEnded)
     }
 
-    @Test func `a leave after the end ends nothing`() {
+    @Test func `a job that leaves after the end has no effect`() {
         var machine = machine(of: 1)
         _ = machine.finish()
         let isLast = machine.leave(0)
         #expect(!isLast)
     }
 
-    @Test func `the transfer waits while all are suspended`() {
+    @Test func `the transfer is suspended only while all jobs are suspended`() {
         var machine = machine(of: 2)
         machine.suspend(0, true)
         #expect(!machine.allAreSuspended)
@@ -58,7 +58,7 @@ import Testing
         #expect(!machine.allAreSuspended)
     }
 
-    @Test func `one that has left counts for nothing`() {
+    @Test func `a job that has left no longer counts`() {
         var machine = machine(of: 2)
         machine.suspend(0, true)
         _ = machine.leave(1)
