@@ -1,7 +1,7 @@
 import OutletHTTP
 import Testing
 
-/// Text whose `Character`s or canonical equivalents lead elsewhere than its bytes.
+/// Operations on the bytes of a text, not on its `Character`s or canonical equivalents.
 @Suite struct BytesTests {
     @Test(arguments: [
         ("a;b;;c", ["a", "b", "", "c"]), ("", [""]), (";", ["", ""]),
@@ -9,12 +9,14 @@ import Testing
         // The Greek question mark, which is canonically equivalent to a semicolon.
         ("a\u{37E}b", ["a\u{37E}b"]), ("é;\u{FFFD}", ["é", "\u{FFFD}"]),
     ])
-    func `a text is split at a byte, whatever stands beside it`(text: String, expected: [String]) {
+    func `a text is split at a byte, also next to combining characters`(
+        text: String, expected: [String]
+    ) {
         let parts = text.parts(separatedBy: ";")
         #expect(parts.map { Array($0.utf8) } == expected.map { Array($0.utf8) })
     }
 
-    @Test func `splitting stops at the number asked for`() {
+    @Test func `splitting stops after maxSplits`() {
         #expect("a=b=c".parts(separatedBy: "=", maxSplits: 1) == ["a", "b=c"])
     }
 
@@ -24,7 +26,7 @@ import Testing
         (#"a="x\", b"#, [#"a="x\""#, "b"]), ("", []), (" , ", []),
         ("a=\"ü\u{301},\u{2028}\",b\u{301}, c", ["a=\"ü\u{301},\u{2028}\"", "b\u{301}", "c"]),
     ])
-    func `a list is split outside of quoted strings that end`(text: String, expected: [String]) {
+    func `a list is not split inside closed quoted strings`(text: String, expected: [String]) {
         #expect(text.listItems().map { Array($0.utf8) } == expected.map { Array($0.utf8) })
     }
 
@@ -64,7 +66,7 @@ import Testing
         #expect(!"ab".containsBytes(of: "bc") && !"".containsBytes(of: "a"))
     }
 
-    @Test func `lower case is for ASCII letters only`() {
+    @Test func `lowercasing changes ASCII letters only`() {
         #expect("AZ[@\u{212A}\u{130}Ä".lowercasedASCII.hasSameBytes(as: "az[@\u{212A}\u{130}Ä"))
     }
 
@@ -72,7 +74,7 @@ import Testing
         ("0", 0), ("007", 7), ("9223372036854775807", Int64.max), ("9223372036854775808", nil),
         ("", nil), ("+1", nil), ("-1", nil), ("1 ", nil), ("٣", nil), ("1\u{301}", nil),
     ])
-    func `a number is digits, and fits`(text: String, expected: Int64?) {
+    func `a number consists of digits and fits in 64 bits`(text: String, expected: Int64?) {
         #expect(text.decimal() == expected)
         #expect(text.clampedDecimal() == (text.isDigits ? expected ?? .max : nil))
     }
@@ -81,7 +83,7 @@ import Testing
         ("a%20b", Array("a b".utf8)), ("%ff%C3", [0xFF, 0xC3]), ("%", nil), ("%4", nil),
         ("%4g", nil), ("%+1", nil), ("", []),
     ])
-    func `percent signs need two hexadecimal digits`(text: String, expected: [UInt8]?) {
+    func `a percent sign needs two hexadecimal digits`(text: String, expected: [UInt8]?) {
         #expect(text.percentDecodedBytes == expected)
     }
 
@@ -89,7 +91,9 @@ import Testing
         (#""a\"b\\c" rest"#, #"a"b\c"#, " rest"), (#""""#, "", ""), (#""open\""#, nil, #""open\""#),
         ("token", nil, "token"), ("\"\u{301}é\"x", "\u{301}é", "x"), (#""\"#, nil, #""\"#),
     ])
-    func `a quoted string is read if it ends`(text: String, expected: String?, rest: String) {
+    func `a quoted string is read only if it is closed`(
+        text: String, expected: String?, rest: String
+    ) {
         var scanner = ByteScanner(text)
         #expect(
             scanner.readQuotedString().map { Array($0.utf8) } == expected.map { Array($0.utf8) })
@@ -100,13 +104,14 @@ import Testing
         ("max-age=3", "max-age", "3"), (" a = \"b;c\" d", "a", "b;c"), ("flag", "flag", nil),
         ("a=", "a", ""), ("a=\"open", "a", "\"open"), ("=b", "", "b"),
     ])
-    func `a parameter is a name and a value`(text: String, name: String, value: String?) {
+    func `a parameter has a name and an optional value`(text: String, name: String, value: String?)
+    {
         var scanner = ByteScanner(text)
         let found = scanner.readParameter()
         #expect(found.name == name && found.value == value && scanner.isAtEnd)
     }
 
-    @Test func `a scanner reads what it is asked for and stops`() {
+    @Test func `a scanner reads tokens, blanks and single bytes`() {
         var scanner = ByteScanner("Basic \t, é")
         #expect(scanner.readToken() == "Basic")
         #expect(scanner.readToken().isEmpty)

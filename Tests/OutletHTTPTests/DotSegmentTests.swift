@@ -11,7 +11,7 @@ import Testing
         ("/.well-known/x", "/.well-known/x"), ("/a/.../b", "/a/.../b"), ("/a/..b", "/a/..b"),
         ("/a/%2f../b", "/a/%2f../b"), ("/%2e%2f/b", "/%2e%2f/b"), ("/a/../b?c/../d#e/../f", "/b"),
     ])
-    func `a path goes out without dot segments`(written: String, path: String) throws {
+    func `a path is sent without dot segments`(written: String, path: String) throws {
         let url = try #require(URL(string: "http://a.test\(written)"))
         #expect(url.wirePath == path)
     }
@@ -21,7 +21,7 @@ import Testing
         ("http://u:p@a.test:8080/%2e%2e/x", "http://u:p@a.test:8080/x"),
         ("http://a.test?x", "http://a.test?x"), ("http://a.test", "http://a.test"),
     ])
-    func `an address is sent with the path that policies see`(
+    func `a canonical URL has a path without dot segments`(
         written: String, sent: String
     ) throws {
         #expect(try CanonicalAddress(written).text == sent)

@@ -8,14 +8,14 @@ import Testing
         ("HTTP/1.1 200 OK\r\nStrict-Transport-Security:max-age=1\r\n\r\n", true),
         ("HTTP/1.1 200 OK\r\nSet-Cookie", false), ("", false),
     ])
-    func `fields that came are found by name without a table`(text: String, isThere: Bool) {
+    func `containsAny finds received fields by name`(text: String, isThere: Bool) {
         let received = HTTPHeaders(HeaderBlock(bytes: Array(text.utf8)))
         #expect(received.containsAny(of: ["Set-Cookie", "Strict-Transport-Security"]) == isThere)
         let fields = HTTPHeaders(Array(received))
         #expect(fields.containsAny(of: ["Set-Cookie", "Strict-Transport-Security"]) == isThere)
     }
 
-    @Test func `a name is there once, whatever its case, however it was put in`() {
+    @Test func `a name exists once regardless of its case and of how it is added`() {
         let key = HTTPHeader(name: "key", value: "")
         let shouted = HTTPHeader(name: "KEY", value: "")
         var byHand = HTTPHeaders()
@@ -33,7 +33,7 @@ import Testing
         (Array("café".utf8), "café"), (Array("caf".utf8) + [0xE9], "café"), ([], ""),
         (Array("caf".utf8) + [0xC3, 0xA9, 0xFF], "cafÃ©ÿ"),
     ])
-    func `a value keeps its bytes, whether they are UTF-8 or not`(bytes: [UInt8], text: String) {
+    func `a value keeps its bytes even if they are not UTF-8`(bytes: [UInt8], text: String) {
         let field = HTTPHeader(name: "Location", valueBytes: bytes)
         let came = received(bytes)
         #expect(field.value == text)
@@ -51,7 +51,7 @@ import Testing
         #expect(came.withValue(at: 0) { Array($0) } == bytes)
     }
 
-    @Test func `values with the same text and other bytes differ`() {
+    @Test func `values with the same text and different bytes are not equal`() {
         let latin1 = HTTPHeader(name: "A", valueBytes: [0xE9])
         let utf8 = HTTPHeader(name: "A", value: "\u{E9}")
         #expect(latin1.value == utf8.value)
@@ -69,10 +69,10 @@ import Testing
         arguments: [
             (Array("/café €".utf8), "/café €", "/café €"),
             (Array("/caf".utf8) + [0xE9], "/café", "/caf%E9"),
-            // What is UTF-8 in part is no UTF-8.
+            // A value that is only partly UTF-8 is not UTF-8.
             ([0xC3, 0xA9, 0xFF, 0x80], "Ã©ÿ\u{80}", "%C3%A9%FF%80"),
         ] as [([UInt8], String, String)])
-    func `a value that came is UTF-8, or else loses no byte`(
+    func `a received value that is not UTF-8 loses no byte`(
         bytes: [UInt8], value: String, reference: String
     ) {
         #expect(received(bytes)["location"]?.utf8.elementsEqual(value.utf8) == true)
@@ -84,7 +84,7 @@ import Testing
         ("a\rX-B: c", "a X-B: c"), ("a\r", "a"), ("\ra", "a"), ("a\0b", "a b"),
         ("a\r\r\n \t b\0\r\n c", "a b c"),
     ])
-    func `a carriage return or a zero in a value that came is a space`(
+    func `a carriage return or a null byte in a received value becomes a space`(
         text: String, value: String
     ) {
         let headers = received(Array(text.utf8))
@@ -93,7 +93,7 @@ import Testing
         #expect(headers["X"] == "y" && headers.count == 2)
     }
 
-    @Test func `the order is that of insertion, until it is sorted`() {
+    @Test func `fields keep the order of insertion until they are sorted`() {
         var headers: HTTPHeaders = ["c": "1", "A": "2", "b": "3"]
         #expect(headers.map(\.name) == ["c", "A", "b"])
         #expect(headers.sorted().map(\.name) == ["A", "b", "c"])
@@ -104,7 +104,7 @@ import Testing
         #expect(headers.description == "a: 5\nb: 3\nC: 4")
     }
 
-    @Test func `fields are found, changed and removed by names of any case`() {
+    @Test func `fields are found and removed regardless of the name's case`() {
         var headers: HTTPHeaders = ["Accept": "a"]
         #expect(headers["ACCEPT"] == "a" && headers.value(for: "accept") == "a")
         headers["accept"] = nil
@@ -114,7 +114,7 @@ import Testing
         #expect(headers.dictionary.isEmpty)
     }
 
-    @Test func `fields may be repeated, and are joined but for cookies`() {
+    @Test func `repeated fields are joined except for Set-Cookie`() {
         var headers = HTTPHeaders()
         headers.append(name: "Link", value: "a")
         headers.append(name: "link", value: "b")
@@ -127,13 +127,13 @@ import Testing
         #expect(headers.map(\.name) == ["LINK", "Set-Cookie", "Set-Cookie"])
     }
 
-    @Test func `missing fields are taken from defaults, others stay`() {
+    @Test func `missing fields are taken from the defaults, and others do not change`() {
         var headers: HTTPHeaders = ["accept": "own"]
         headers.addMissing(from: ["Accept": "theirs", "B": "1"])
         #expect(headers.description == "accept: own\nB: 1")
     }
 
-    @Test func `fields of use have their names, credentials their code`() {
+    @Test func `the static functions create fields with the right names and values`() {
         #expect(
             HTTPHeader.authorization(username: "user", password: "pass").value
                 == "Basic dXNlcjpwYXNz")
@@ -153,7 +153,7 @@ import Testing
         ("a", "v\0"), ("a", "\u{1}"), ("a", "v\u{1B}"), ("a", "12345678\u{7F}"),
         ("a", "1234567\u{7F}8"), ("a", "1234567\u{1F}8"), ("a", "12345678é1234567\u{8}"),
     ])
-    func `a field that would split the request, or holds another control character, is refused`(
+    func `a field with an invalid name or a control character is refused`(
         name: String, value: String
     ) {
         #expect(throws: HTTPRequestError.self) {
@@ -162,11 +162,11 @@ import Testing
     }
 
     @Test(arguments: ["", "a\tb", "é \u{9B} 😀 \u{7E}", "1234567\t89"])
-    func `a tab and bytes above ASCII are no control characters`(value: String) throws {
+    func `a tab and bytes above ASCII are accepted in values`(value: String) throws {
         try HTTPHeaders([HTTPHeader(name: "a", value: value)]).checkSyntax()
     }
 
-    @Test func `a received block keeps case, order and repeats`() {
+    @Test func `a received block keeps case, order and repeated fields`() {
         let text = "HTTP/1.1 200 OK\r\nB: 1\r\na:  2 \r\nb: 3\r\nFolded: x\r\n y\r\n\r\n"
         let headers = HTTPHeaders(HeaderBlock(bytes: Array(text.utf8)))
         #expect(headers.map(\.name) == ["B", "a", "b", "Folded"])
@@ -179,7 +179,7 @@ import Testing
         ("a", " 1 "),
         ("A", "1\r\nInjected: 1"), ("no name", "1"), ("", "1"),
     ])
-    func `a field is set in a received block as in one's own fields`(
+    func `update has the same effect on received fields as on others`(
         name: String, value: String
     ) {
         let text = "HTTP/1.1 200 OK\r\nB: 1\r\na:  2 \r\nb: 3\r\nFolded: x\r\n y\r\n"
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    @Test func `setting a field leaves the bytes of the others as they were received`() {
+    @Test func `update does not change the bytes of other received fields`() {
         let bytes = Array("HTTP/1.1 200 OK\r\nLocation: /".utf8) + [0xE9] + Array("\r\n\r\n".utf8)
         var headers = HTTPHeaders(HeaderBlock(bytes: bytes))
         headers.update(name: "Age", value: "5")
@@ -209,12 +209,12 @@ import Testing
         #expect(headers.containsAny(of: ["Age"]) && headers["Location"] == "/é")
     }
 
-    @Test func `what fields refer to is found by a leak check that looks for plain pointers`() {
+    @Test func `a leak checker finds the storage of fields through a plain pointer`() {
         let block = HeaderBlock(bytes: Array("HTTP/1.1 200 OK\r\nServer: x\r\n\r\n".utf8))
         #expect(words(HTTPHeaders(block)).contains(words(block)[0]))
     }
 
-    /// The words of memory that a value has, but for what is shorter than one.
+    /// The memory of a value as 8-byte words, without an incomplete last word.
     private func words<Value>(_ value: Value) -> [UInt] {
         withUnsafeBytes(of: value) { bytes in
             (0..<bytes.count / 8).map { bytes.loadUnaligned(fromByteOffset: $0 * 8, as: UInt.self) }

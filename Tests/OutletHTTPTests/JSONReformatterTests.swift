@@ -2,7 +2,7 @@ import Testing
 
 @testable import OutletHTTP
 
-/// JSON that is laid out while it arrives.
+/// JSON that is formatted while it is received.
 @Suite struct JSONReformatterTests {
     private static let valid = [
         "{}", "[]", " [ ] ", "null", "true", " false\n", "0", "-0", "-1.5e+10", "12E3", "\"\"",
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: valid + broken)
-    func `where a text is cut makes no difference`(text: String) {
+    func `the result does not depend on how the text is split`(text: String) {
         let bytes = Array(text.utf8)
         let whole = Result { try Self.reformat([bytes], .indented(4)) }
         let single = Result { try Self.reformat(bytes.map { [$0] }, .indented(4)) }
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: broken)
-    func `what the parser refuses is refused, and nothing of it lost`(text: String) {
+    func `invalid JSON is refused, and no byte of it is lost`(text: String) {
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
         var reformatter = JSONReformatter(layout: .compact)
         var output: [UInt8] = []
@@ -59,7 +59,7 @@ import Testing
         name: "<n>", string: "<s>", number: "<d>", literal: "<l>", reset: "<>")
 
     @Test(arguments: valid + broken)
-    func `no colour is left on between two pieces, at the end or at a fault`(text: String) {
+    func `the colour is reset after each piece, at the end and at a fault`(text: String) {
         let bytes = Array(text.utf8)
         for cut in 0...bytes.count {
             var reformatter = JSONReformatter(layout: .indented(2), palette: Self.palette)
@@ -76,7 +76,7 @@ import Testing
     @Test(arguments: [
         [0xEF], [0xEF, 0xBB], [0xEF, 0x31], [0xEF, 0xBB, 0x31], [0xBB, 0xBF, 0x31],
     ])
-    func `half a byte order mark is a fault, and not lost`(bytes: [UInt8]) {
+    func `an incomplete byte order mark is a fault, and its bytes are not lost`(bytes: [UInt8]) {
         var reformatter = JSONReformatter(layout: .compact)
         var output: [UInt8] = []
         let fault = #expect(throws: JSONSyntaxError.self) {
@@ -96,27 +96,27 @@ import Testing
         }
     }
 
-    @Test func `a fault is named as the parser names it`() {
+    @Test func `the error equals the error of the parser`() {
         let text = "{\n  \"a\": nope}"
         #expect(
             Self.fault(Result { try Self.reformat([Array(text.utf8)], .compact) })
                 == Self.fault(Result { try JSONValue(parsing: text).text() }))
     }
 
-    @Test func `characters that act on a terminal stay escaped or become so`() throws {
+    @Test func `characters that control a terminal are escaped`() throws {
         let text = "[\"\\u009b\\u202E\u{9B}\u{202E}\u{7F}\u{E0041}\\u001b\"]"
         #expect(
             try Self.reformat([Array(text.utf8)], .compact)
                 == #"["\u009b\u202e\u009b\u202e\u007f\udb40\udc41\u001b"]"#)
     }
 
-    @Test func `members are indented, empty containers are not`() throws {
+    @Test func `members are indented, and empty containers stay on one line`() throws {
         #expect(
             try Self.reformat([Array(#"{"a":[1,{}],"b":[]}"#.utf8)], .indented(2))
                 == "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}")
     }
 
-    @Test func `nesting has a limit`() {
+    @Test func `nesting is limited to 512 levels`() {
         let deep = [UInt8](repeating: UInt8(ascii: "["), count: 513)
         #expect(throws: JSONSyntaxError.self) { try Self.reformat([deep], .compact) }
         let fault = Self.fault(Result { try Self.reformat([deep], .compact) })

@@ -54,13 +54,13 @@ struct JSONTextDecoderTests {
     }
 
     @Test(arguments: 0..<200)
-    func `an object is decoded as by JSONDecoder, whatever its members are`(seed: UInt64) {
+    func `an object with random members is decoded as by JSONDecoder`(seed: UInt64) {
         var steps = Steps(state: seed)
         expectSame(Everything.self, object(depth: 2, &steps))
     }
 
     @Test(arguments: 0..<200)
-    func `a damaged text is no more acceptable than to JSONDecoder`(seed: UInt64) throws {
+    func `a damaged text that JSONDecoder refuses is refused`(seed: UInt64) throws {
         var steps = Steps(state: seed)
         var bytes = Array(object(depth: 1, &steps).utf8)
         let place = Int.random(in: 0..<bytes.count, using: &steps)
@@ -89,7 +89,7 @@ struct JSONTextDecoderTests {
         }
     }
 
-    @Test func `a fraction is no integer, however large it is`() {
+    @Test func `a large number with a fraction is not decoded as an integer`() {
         #expect(throws: DecodingError.self) { try decode(Int.self, "9007199254740993.5") }
     }
 
@@ -105,12 +105,12 @@ struct JSONTextDecoderTests {
         #"{"first":1,"other":{"first":8,"second":9},"second":2}"#,
         #"{"\u0066irst":1,"second":2,"é":3}"#,
     ])
-    func `members are found in any order, with escapes, and among others`(text: String) throws {
+    func `members are found in any order, with escapes and unknown members`(text: String) throws {
         #expect(try decode(Pair.self, text) == Pair(first: 1, second: 2))
     }
 
     @Test(arguments: [0, 40])
-    func `of members with equal names the first counts`(others: Int) throws {
+    func `the first of several members with the same name is used`(others: Int) throws {
         let more = (0..<others).map { #","m\#($0)":0"# }.joined()
         let texts = [
             #"{"second":2,"first":1,"second":3\#(more)}"#,
@@ -148,14 +148,14 @@ struct JSONTextDecoderTests {
         }
     }
 
-    @Test func `a missing member is named with the object's path`() throws {
+    @Test func `the error for a missing member contains the object's path`() throws {
         let error = #expect(throws: DecodingError.self) {
             try decode([[Pair]].self, #"[[{"first":1}]]"#)
         }
         #expect(error.map { Failure($0) } == Failure(kind: "missing second", path: "0/0"))
     }
 
-    @Test func `a text that is not JSON has the place of the fault`() throws {
+    @Test func `the error for invalid JSON contains line and column`() throws {
         let error = #expect(throws: DecodingError.self) {
             try decode([Int].self, "[1,\n 2,]")
         }
@@ -175,17 +175,17 @@ struct JSONTextDecoderTests {
         #expect(throws: DecodingError.self) { try decode(JSONValue.self, nested(513)) }
     }
 
-    /// With a path that is searched for from the start, each failed attempt would take as long as
+    /// If the path were searched from the start, each failed attempt would take as long as
     /// the text is.
     @Test(.timeLimit(.minutes(1)))
-    func `a failed attempt at an element does not cost more in a long array`() throws {
+    func `a failed attempt to decode an element takes constant time in a long array`() throws {
         let text = "[" + String(repeating: "\"a\",", count: 200_000) + "1]"
         #expect(try decode([Alternatives].self, text).count == 200_001)
     }
 
     // MARK: Containers
 
-    @Test func `a container that is kept stays readable`() throws {
+    @Test func `a container can be read after its decoder has returned`() throws {
         struct Keeper: Decodable {
             let container: any UnkeyedDecodingContainer
             init(from decoder: any Decoder) throws { container = try decoder.unkeyedContainer() }
@@ -197,7 +197,7 @@ struct JSONTextDecoderTests {
         #expect(throws: DecodingError.self) { try container.decode(Int.self) }
     }
 
-    @Test func `nested containers and decoders of super read their members`() throws {
+    @Test func `nested containers and super decoders read their members`() throws {
         struct Nested: Decodable, Equatable {
             enum Key: CodingKey { case inner, list, `super`, other }
             let value: Int

@@ -10,23 +10,23 @@ import Testing
     }
 
     @Test(arguments: ["0", "-0", "1.10", "1E+400", "12345678901234567890123", "0.1e-7", "-1.5E2"])
-    func `a number is written back to the letter`(number: String) throws {
+    func `a number keeps its exact text`(number: String) throws {
         #expect(try JSONValue(parsing: number).text() == number)
     }
 
     @Test(arguments: ["", " ", "-", "01", "1.", ".5", "+1", "1e", "0x10", "NaN", "tru", "[1,]"])
-    func `what is not JSON is refused`(text: String) {
+    func `an invalid value is refused`(text: String) {
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
     }
 
     @Test(arguments: [
         #"{"a":1,}"#, #"{a:1}"#, #"{"a" 1}"#, "[1 2]", "'a'", "\"\t\"", #""\x""#, "1 2",
     ])
-    func `what is nearly JSON is refused`(text: String) {
+    func `invalid objects, arrays and strings are refused`(text: String) {
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
     }
 
-    @Test func `an error names byte, line and column`() {
+    @Test func `an error contains byte, line and column`() {
         let error = #expect(throws: JSONSyntaxError.self) {
             try JSONValue(parsing: "{\n  \"a\": ?\n}")
         }
@@ -38,7 +38,7 @@ import Testing
                 == "not JSON at byte 9 (line 2, column 8): found '?', expected a value")
     }
 
-    @Test func `a text that ends early says so`() {
+    @Test func `a text that ends too early is an unexpectedEnd error`() {
         let error = #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: #"{"a": [1, "#) }
         #expect(error?.reason == .unexpectedEnd)
         #expect(error?.offset == 10)
@@ -65,11 +65,11 @@ import Testing
         #expect(error?.offset == 1)
     }
 
-    @Test func `a byte order mark is passed over`() throws {
+    @Test func `a byte order mark is skipped`() throws {
         #expect(try JSONValue(parsing: [0xEF, 0xBB, 0xBF, 0x31] as [UInt8]) == 1)
     }
 
-    @Test func `nesting is limited`() throws {
+    @Test func `nesting is limited to 512 levels`() throws {
         let deep = String(repeating: "[", count: 512) + String(repeating: "]", count: 512)
         _ = try JSONValue(parsing: deep)
         let error = #expect(throws: JSONSyntaxError.self) {
@@ -78,7 +78,7 @@ import Testing
         #expect(error?.reason == .tooDeep(maximum: 512))
     }
 
-    @Test func `the pretty form breaks lines and leaves empty lists alone`() {
+    @Test func `the pretty format breaks lines, except in empty containers`() {
         let value: JSONValue = ["a": [1, true], "b": [:], "c": [], "d": nil]
         let expected = """
             {
@@ -94,19 +94,19 @@ import Testing
         #expect(value.text(.pretty) == expected)
     }
 
-    @Test func `sorting members is a matter of the layout`() {
+    @Test func `members are sorted only if the format requires it`() {
         let value: JSONValue = ["b": 1, "a": 2]
         #expect(value.text(JSONFormat(sortsMembers: true)) == #"{"a":2,"b":1}"#)
         #expect(value.text() == #"{"b":1,"a":2}"#)
     }
 
-    @Test func `a repeated name is kept, and the last one found`() throws {
+    @Test func `repeated members are kept, and the subscript returns the last one`() throws {
         let value = try JSONValue(parsing: #"{"a":1,"a":2}"#)
         #expect(value["a"] == 2)
         #expect(value.text() == #"{"a":1,"a":2}"#)
     }
 
-    @Test func `setting a member keeps its place, nil removes it`() {
+    @Test func `a changed member keeps its position, and nil removes it`() {
         var object: JSONObject = ["a": 1, "b": 2]
         object["a"] = 3
         object["c"] = 4
@@ -114,7 +114,7 @@ import Testing
         #expect(JSONValue.object(object).text() == #"{"a":3,"c":4}"#)
     }
 
-    @Test func `accessors answer only for their own kind`() {
+    @Test func `accessors return nil for other kinds of values`() {
         let value: JSONValue = ["n": 1.5, "s": "x", "l": [1]]
         #expect(value["n"]?.doubleValue == 1.5)
         #expect(value["n"]?.intValue == nil)
@@ -125,7 +125,7 @@ import Testing
         #expect(JSONValue.double(.infinity) == .null)
     }
 
-    @Test func `other coders carry a value unchanged`() throws {
+    @Test func `a value does not change with JSONEncoder and JSONDecoder`() throws {
         let value: JSONValue = ["a": [1, -2.5, "x", nil, true], "n": 18_446_744_073_709_551]
         let data = try JSONEncoder().encode(value)
         let read = try JSONDecoder().decode(JSONValue.self, from: data)
@@ -133,12 +133,12 @@ import Testing
         #expect(read["n"] == value["n"])
     }
 
-    @Test func `a value in the standard library's types can be cast, and taken back`() throws {
+    @Test func `anyValue has standard library types and can be converted back`() throws {
         let value = try JSONValue(
             parsing: #"{"args":{"a":"b"},"l":[1,2],"d":1.5,"big":1e40,"b":true,"n":null,"l":[3]}"#)
         let members = try #require(value.anyValue as? [String: Any])
         #expect(members["args"] as? [String: String] == ["a": "b"])
-        // Of two members of one name the last counts.
+        // The last of two members with the same name is used.
         #expect(members["l"] as? [Int] == [3] && members["d"] as? Double == 1.5)
         #expect(members["big"] as? Double == 1e40 && members["b"] as? Bool == true)
         #expect(members["n"] as? JSONValue == .null)

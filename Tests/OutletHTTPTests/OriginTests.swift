@@ -17,13 +17,13 @@ import Testing
         ("https://a.test/", "wss://a.test/"),
         ("http://a.test/", "ws://a.test:80/"),
     ])
-    func `addresses of one server have one origin`(a: String, b: String) throws {
+    func `URLs of one server have equal origins`(a: String, b: String) throws {
         #expect(try origin(a) == origin(b))
         #expect(try origin(a).hashValue == origin(b).hashValue)
     }
 
-    /// More than are remembered, each twice, and with something else behind the server.
-    @Test func `an address has the origin that it has alone, whatever was asked before`() throws {
+    /// More hosts than are cached, each twice, and with different paths.
+    @Test func `the origin of a URL does not depend on earlier lookups`() throws {
         let hosts = ["a.test", "a.test:81", "aa.test", "a.tes", "b.test", "127.1", "[::1]"]
         for rest in ["", "/", "/x", "?q=@", "#f"] {
             for scheme in ["http", "https"] {
@@ -46,7 +46,7 @@ import Testing
         ("http://[fe80::1%25a]/", "http://[fe80::1%25b]/"),
         ("http://[::ffff:127.0.0.1]/", "http://127.0.0.1/"),
     ])
-    func `addresses of two servers have two`(a: String, b: String) throws {
+    func `URLs of two servers have different origins`(a: String, b: String) throws {
         #expect(try origin(a) != origin(b))
     }
 
@@ -54,16 +54,16 @@ import Testing
         ("https://u:p@a.test./x", "https://a.test"), ("http://a.test:8080", "http://a.test:8080"),
         ("http://[FE80::1%25lo]:80/", "http://[fe80::1%25lo]"),
     ])
-    func `an origin is shown as an address without a path`(address: String, text: String) throws {
+    func `an origin is described as a URL without a path`(address: String, text: String) throws {
         #expect("\(try origin(address))" == text)
     }
 
     @Test(arguments: ["mailto:a@b", "file:///etc/passwd", "ftp://h/"])
-    func `other schemes have none`(address: String) throws {
+    func `a URL with another scheme has no origin`(address: String) throws {
         #expect(throws: OriginError.self) { try origin(address) }
     }
 
-    @Test func `of an address that is refused, no password is shown`() throws {
+    @Test func `the error of a refused URL does not contain its password`() throws {
         let error = #expect(throws: OriginError.self) {
             try CanonicalAddress("http://me:geh@eim@a.test/")
         }
@@ -75,7 +75,7 @@ import Testing
         ("http://u:p@h/x@y", "http://h/x@y"), ("http://h/x@y", "http://h/x@y"),
         ("http://@h", "http://h"), ("https://u@h:1?a@b", "https://h:1?a@b"),
     ])
-    func `user name and password leave an address`(address: String, rest: String) throws {
+    func `withoutUserInfo removes user name and password`(address: String, rest: String) throws {
         #expect(try #require(URL(string: address)).withoutUserInfo.absoluteString == rest)
     }
 
@@ -84,7 +84,7 @@ import Testing
         ("www.bada.test", "a.test", false), ("1.2.3.4", "3.4", false), ("1.2.3.4", "4", false),
         ("::ffff:1.2.3.4", "3.4", false),
     ])
-    func `a name is under a domain behind a dot, an address under none`(
+    func `a name is a subdomain only after a dot, and an IP address never`(
         host: String, domain: String, isUnder: Bool
     ) {
         #expect(Origin.isName(host, under: domain) == isUnder)

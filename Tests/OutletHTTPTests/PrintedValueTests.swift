@@ -2,11 +2,11 @@ import FoundationEssentials
 import OutletHTTP
 import Testing
 
-/// What requests and responses look like where they are printed.
+/// The descriptions of requests, responses and fields.
 @Suite struct PrintedValueTests {
     private let url = URL(string: "https://u:p@h.test/a?token=x&q=1")
 
-    @Test func `a response prints protocol, status and address, and its fields for debugging`() {
+    @Test func `a response is described with its URL, and for debugging with its fields`() {
         let head = HTTPResponse(
             url: url, statusCode: 404, httpVersion: "HTTP/2",
             headers: ["Server": "x", "Set-Cookie": "a=b; Path=/"])
@@ -18,7 +18,7 @@ import Testing
         #expect(String(reflecting: HTTPResponse(url: nil, statusCode: 204)) == "HTTP/1.1 204")
     }
 
-    @Test func `a request prints method and address, and fields and body for debugging`() {
+    @Test func `a request is described with its URL, and for debugging with fields and body`() {
         var request = HTTPRequest(
             url: url, method: .post, headers: ["Authorization": "Bearer x", "A": "b"],
             body: .data(Data("password=x".utf8)))
@@ -32,10 +32,10 @@ import Testing
         #expect(String(reflecting: HTTPRequest(url: nil)) == "GET without an address")
     }
 
-    @Test func `fields print a line each, secrets left out`() {
+    @Test func `fields are described one per line without secrets`() {
         let headers: HTTPHeaders = ["Cookie": "a=b", "Location": "/x?code=1", "C": "d"]
         #expect("\(headers)" == "Cookie: a=•••\nLocation: /x?code=•••\nC: d")
-        // A single field is what goes on the wire.
+        // A single field is described as it is sent.
         #expect("\(HTTPHeader(name: "Cookie", value: "a=b"))" == "Cookie: a=b")
     }
 }

@@ -32,7 +32,7 @@ import Testing
         ),
         ("Authentication-Info", "rspauth=\"a\", nc=00000001", "rspauth=•••, nc=00000001"),
     ])
-    func `of a field only what is no secret is shown`(
+    func `secrets in a field are hidden`(
         name: String, value: String, shown: String
     ) {
         #expect(rules.value(of: HTTPHeader(name: name, value: value)) == shown)
@@ -91,11 +91,11 @@ import Testing
         ("https://h/?me@x.org&time=12:30", "https://h/?me@x.org&time=12:30"),
         ("https://h/100%?a=5%&b=%zz", "https://h/100%?a=5%&b=%zz"),
     ])
-    func `of an address only what is no secret is shown`(address: String, shown: String) {
+    func `secrets in a URL are hidden`(address: String, shown: String) {
         #expect(rules.address(address) == shown)
     }
 
-    @Test func `members of JSON are hidden at every depth, null and the rest are kept`() {
+    @Test func `secret JSON members are hidden at every depth, and null is kept`() {
         let body = Data(
             #"{"user":"me","password":"x","in":[{"apiToken":{"a":1}},{"pin":null}]}"#.utf8)
         #expect(
@@ -103,7 +103,7 @@ import Testing
                 == #"{"user":"me","password":"•••","in":[{"apiToken":"•••"},{"pin":null}]}"#)
     }
 
-    @Test func `an address that lies too deep within others is hidden, and costs no stack`() {
+    @Test func `a deeply nested URL is hidden without deep recursion`() {
         let address = String(repeating: "http://h/?a=", count: 1000) + "http://h/?token=secret"
         #expect(!rules.address(address).contains("secret"))
         #expect(rules.address(address).hasPrefix("http://h/?a=http://h/?a="))
@@ -114,7 +114,7 @@ import Testing
         ("proxy u:p@h:80 (password='a b', sid=\"c d\")", "proxy •••@h:80 (password=•••, sid=•••)"),
         ("12:30 me@x.org, 50% of a=b", "12:30 me@x.org, 50% of a=b"),
     ])
-    func `of a text only what is no secret is shown`(text: String, shown: String) {
+    func `secrets in a text are hidden`(text: String, shown: String) {
         #expect(rules.text(text) == shown)
     }
 
@@ -127,13 +127,15 @@ import Testing
         (#"{"next":"https:\/\/u:p@h\/?code=1"}"#, #"{"next":"https://•••@h/?code=•••"}"#),
         (#"["say \"token\": 1", "a"]"#, #"["say \"token\": 1", "a"]"#),
     ])
-    func `members of JSON text are hidden, well formed or not`(text: String, shown: String) {
+    func `secret members are hidden in JSON text, even if it is malformed`(
+        text: String, shown: String
+    ) {
         for type in ["application/json", "Application/Vnd.API+JSON; a=b", "text/plain", nil] {
             #expect(rules.body(Data(text.utf8), contentType: type) == shown)
         }
     }
 
-    @Test func `parts of a multipart form are hidden by name, and looked into by type`() {
+    @Test func `secrets in multipart bodies are hidden by part name and content type`() {
         let parts = [
             "Content-Disposition: form-data; name=\"user\"\r\n\r\nme",
             "content-disposition: form-data;\r\n name=\"pass\\word\"\r\n\r\nsecret\r\nsecret",
@@ -153,7 +155,7 @@ import Testing
             #expect(shown.contains("\r\n\r\n•••\r\n--x\r\n"))
             #expect(shown.contains("{\"token\":\"•••\"}"))
         }
-        // Bytes that are no text do not keep other bytes from being scanned.
+        // Bytes that are not text do not prevent the scan of other bytes.
         data.insert(0xFF, at: 0)
         let bytes = rules.bodyBytes(data, contentType: "multipart/form-data; boundary=x")
         #expect(Data(bytes).firstRange(of: Data("secret".utf8)) == nil)
@@ -166,21 +168,21 @@ import Testing
         #expect(Redaction.none.requestBody(data, of: ["Content-Encoding": "deflate"]) == data)
     }
 
-    @Test func `parameters of a form are hidden by name`() {
+    @Test func `form parameters are hidden by name`() {
         let body = Data("user=me&password=x".utf8)
         #expect(
             rules.body(body, contentType: "application/x-www-form-urlencoded")
                 == "user=me&password=•••")
     }
 
-    @Test func `a body without secrets keeps its spelling, one that is no text has none`() {
+    @Test func `a body without secrets is unchanged, and a binary body is not shown`() {
         let body = Data(#"{ "a" : 1.0 }"#.utf8)
         #expect(rules.body(body, contentType: "application/json") == #"{ "a" : 1.0 }"#)
         #expect(rules.body(Data([0xFF, 0xFE]), contentType: "text/plain") == nil)
         #expect(rules.body(Data([0x41, 0]), contentType: "text/plain") == nil)
     }
 
-    @Test func `without rules everything is shown`() {
+    @Test func `without rules nothing is hidden`() {
         let header = HTTPHeader(name: "Authorization", value: "Bearer abc")
         #expect(Redaction.none.value(of: header) == "Bearer abc")
         #expect(Redaction.none.address("https://u:p@h/?token=a") == "https://u:p@h/?token=a")
@@ -193,7 +195,7 @@ import Testing
         ("userPin", true), ("pinUser", true), ("hotelKey", true), ("clientJwt", true),
         ("monkey", false), ("spinner", false), ("Keyboard", false), ("keyed", false),
     ])
-    func `a word of a name in camel case counts`(name: String, isHidden: Bool) {
+    func `a secret word inside a camel-case name is recognized`(name: String, isHidden: Bool) {
         #expect(Redaction.standard.hidesParameter(named: name) == isHidden)
     }
 
@@ -201,7 +203,7 @@ import Testing
         "https://a.test/key=https://b.test/geheim", "/x;code=https://b.test/geheim",
         "pin=https://b.test/geheim",
     ])
-    func `a secret that is an address is hidden whole`(address: String) {
+    func `a secret that is a URL is hidden completely`(address: String) {
         #expect(!Redaction.standard.address(address).containsBytes(of: "geheim"))
     }
 }

@@ -20,7 +20,9 @@ import Testing
         ("attachment; filename*=UTF-8''%ff; filename=b.txt", "b.txt"),
         ("attachment; filename*=UTF-8''..%2f..%2fevil", "evil"),
     ])
-    func `the field's name is taken, the extended one first`(field: String, expected: String) {
+    func `the name of Content-Disposition is used, and filename* takes precedence`(
+        field: String, expected: String
+    ) {
         #expect(name(field) == expected)
     }
 
@@ -36,7 +38,9 @@ import Testing
         ("a\u{0}/b", "b"), ("..\u{0}", "h.test"), ("/\u{2028}\u{85}/", "h.test"),
         ("..%2F..%2Fx", "%2F..%2Fx"), ("CON\u{202E}", "CON"),
     ])
-    func `no name leads out of a directory or hides`(given: String, expected: String) {
+    func `path separators, leading dots and control characters are removed`(
+        given: String, expected: String
+    ) {
         #expect(name("attachment; filename*=UTF-8''\(encoded(given))") == expected)
     }
 
@@ -72,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a quoted name that does not end hides nothing`() {
+    @Test func `an unclosed quoted name does not hide the parameters after it`() {
         #expect(name("attachment; filename=\"a; filename*=UTF-8''b") == "b")
     }
 
@@ -82,7 +86,7 @@ import Testing
         #expect(long.hasSuffix("ä.tar"))
     }
 
-    @Test func `without the field the address gives the name`() {
+    @Test func `without the field the name is taken from the URL`() {
         #expect(name(nil, "http://h.test/dir/file%20x.txt?q=1") == "file x.txt")
         #expect(name(nil, "http://h.test/") == "h.test")
         #expect(name(nil, "http://h.test/a%2F..%2Fb") == "b")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import OutletHTTP
 
-/// What a terminal gets of text from elsewhere.
+/// Untrusted text that is written to a terminal.
 @Suite struct TerminalTextTests {
     @Test(
         arguments: [
@@ -17,7 +17,7 @@ import Testing
             ("a\u{2028}b\u{FEFF}c\u{E0041}", "a<U+2028>b<U+FEFF>c<U+E0041>"),
             ("grüße 日本 👍", "grüße 日本 👍"),
         ] as [(String, String)])
-    func `what acts on a terminal is written visibly`(text: String, shown: String) {
+    func `characters that control a terminal are written visibly`(text: String, shown: String) {
         #expect(TerminalText.visible(text) == shown)
     }
 
@@ -33,7 +33,7 @@ import Testing
         #expect(Self.shown([bytes]) == shown)
     }
 
-    @Test func `where a text is cut makes no difference`() {
+    @Test func `the result does not depend on how the text is split`() {
         let text = Array("a\r\nb\rc\u{1B}[m€\u{202E}👍".utf8) + [0xE2, 0x82] + Array("z".utf8)
         let whole = Self.shown([text])
         for cut in 0...text.count {
@@ -42,7 +42,7 @@ import Testing
         #expect(Self.shown(text.map { [$0] }) == whole)
     }
 
-    @Test func `a line has no ends within`() {
+    @Test func `visibleLine escapes line breaks`() {
         #expect(TerminalText.visibleLine("a\tb\nc\r\nd\re") == "a^Ib^Jc^M^Jd^Me")
         #expect(TerminalText.visibleLine("\u{1B}[m\u{9B}\n€") == "^[[m<U+009B>^J€")
         #expect(TerminalText.visibleLine("plain") == "plain")
