@@ -8,7 +8,7 @@ import Testing
         Array(try Data(contentsOf: URL(filePath: path)))
     }
 
-    @Test func `tells subject, issuer, hosts and dates`() async throws {
+    @Test func `a certificate contains subject, issuer, host names and dates`() async throws {
         let authority = try await TestCA.shared()
         let server = try await authority.server()
         let certificates = Certificate.certificates(pem: try readFile(server.certificatePath))
@@ -21,7 +21,7 @@ import Testing
         #expect(Certificate(der: certificate.der) == certificate)
     }
 
-    @Test func `hashes its public key as openssl does`() async throws {
+    @Test func `publicKeySHA256 equals the hash from openssl`() async throws {
         let server = try await TestCA.shared().server()
         let certificate = try #require(
             Certificate.certificates(pem: try readFile(server.certificatePath)).first)
@@ -39,13 +39,13 @@ import Testing
         #expect(hex.count == 64)
     }
 
-    @Test func `is not made of other bytes`() {
+    @Test func `invalid bytes are not a certificate`() {
         #expect(Certificate(der: []) == nil)
         #expect(Certificate(der: Array("not a certificate".utf8)) == nil)
         #expect(Certificate.certificates(pem: Array("nor this".utf8)).isEmpty)
     }
 
-    @Test func `an expired one says since when`() async throws {
+    @Test func `the description of an expired certificate contains its dates`() async throws {
         let server = try await TestCA.shared().server(.expired)
         let certificate = try #require(
             Certificate.certificates(pem: try readFile(server.certificatePath)).first)

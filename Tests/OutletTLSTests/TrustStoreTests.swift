@@ -4,7 +4,7 @@ import OutletTestSupport
 import Testing
 
 @Suite struct `Certificate authorities` {
-    @Test func `a variable that names nothing readable is an error`() {
+    @Test func `a variable with an unreadable path is an error`() {
         #expect(
             throws: TrustStoreError.unreadable(
                 variable: "SSL_CERT_FILE", path: "/nonexistent.pem",
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
-    func `a variable that names no plain file is an error`(variable: String) throws {
+    func `a variable with the path of a named pipe is an error`(variable: String) throws {
         let directory = try TemporaryDirectory()
         let pipe = directory.path("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: ["0a1b2c3d.0", "0a1b2c3d.r1"])
-    func `a directory with a pipe where OpenSSL would read is an error`(name: String) throws {
+    func `a directory with a named pipe that OpenSSL would read is an error`(name: String) throws {
         let directory = try TemporaryDirectory()
         let pipe = directory.path(name)
         try #require(mkfifo(pipe, 0o600) == 0)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `a pipe that OpenSSL would not look at is left alone`() throws {
+    @Test func `a named pipe that OpenSSL does not read is ignored`() throws {
         let directory = try TemporaryDirectory()
         for name in ["pipe", "0a1b2c3d", "0a1b2c3d.pem", "0A1B2C3D.0"] {
             try #require(mkfifo(directory.path(name), 0o600) == 0)
@@ -53,7 +53,7 @@ import Testing
         #expect(store.directory == directory.path)
     }
 
-    @Test func `a system without any is an error that says where it looked`() throws {
+    @Test func `the error of a system without authorities lists the searched paths`() throws {
         let directory = try TemporaryDirectory()
         let error = #expect(throws: TrustStoreError.self) {
             try TrustStore.find(
@@ -73,7 +73,7 @@ import Testing
         #expect(store.advice.contains("counts before SSL_CERT_FILE"))
     }
 
-    @Test func `a store says who has named it`() throws {
+    @Test func `a store is described with its source`() throws {
         let directory = try TemporaryDirectory()
         let bundle = try directory.write("", to: "a.pem")
         let store = try TrustStore.find(
@@ -86,7 +86,7 @@ import Testing
         #expect(system.advice.contains("SSL_CERT_FILE"))
     }
 
-    @Test func `a hashed directory goes before a bundle`() throws {
+    @Test func `a hashed directory takes precedence over a bundle`() throws {
         let directory = try TemporaryDirectory()
         let bundle = try directory.write("", to: "bundle.pem")
         try directory.write("", to: "0a1b2c3d.0")
@@ -95,7 +95,7 @@ import Testing
         #expect(found == TrustStore(directory: directory.path, source: .system))
     }
 
-    @Test func `a directory without hashed names leaves the bundle`() throws {
+    @Test func `a directory without hashed names is ignored in favour of the bundle`() throws {
         let directory = try TemporaryDirectory()
         let bundle = try directory.write("", to: "ca-certificates.crt")
         let found = try TrustStore.find(

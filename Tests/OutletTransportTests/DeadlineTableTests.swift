@@ -4,14 +4,14 @@ import Testing
 @testable import OutletTransport
 
 @Suite struct DeadlineTableTests {
-    @Test func `a timer is armed only for what comes earlier than the armed one`() {
+    @Test func `a timer is armed only for a deadline before the armed one`() {
         var table = DeadlineTable()
         #expect(table.add(at: 100) {}.wakeUp == 100)
         #expect(table.add(at: 200) {}.wakeUp == nil)
         #expect(table.add(at: 50) {}.wakeUp == 50)
     }
 
-    @Test func `what is due comes in the order of its time, and the timer goes on to the next`() {
+    @Test func `due actions are returned in time order, and the timer is armed for the next`() {
         var table = DeadlineTable()
         let ran = Recorder<Int>()
         _ = table.add(at: 30) { ran.record(30) }
@@ -23,12 +23,12 @@ import Testing
         #expect(wakeUp == 30)
     }
 
-    @Test func `a timer that is late arms nothing beside the one that is armed`() {
+    @Test func `a late timer does not arm a second timer`() {
         var table = DeadlineTable()
         _ = table.add(at: 100) {}
         _ = table.add(at: 50) {}
         _ = table.add(at: 200) {}
-        // Two timers are there for 100: the first one of all, and the one that 50 has armed anew.
+        // Two timers exist for 100: the first one, and the one armed after 50.
         #expect(table.takeDue(now: 50, armedFor: 50).wakeUp == 100)
         #expect(table.takeDue(now: 100, armedFor: 100).wakeUp == 200)
         let late = table.takeDue(now: 100, armedFor: 100)
@@ -36,7 +36,7 @@ import Testing
         #expect(table.takeDue(now: 200, armedFor: 200).due.count == 1)
     }
 
-    @Test func `what was called off does not run, and is let go at once`() {
+    @Test func `a removed action does not run and is released at once`() {
         final class Captured: Sendable {}
         var table = DeadlineTable()
         weak let watched: Captured?
@@ -52,7 +52,7 @@ import Testing
         #expect(table.takeDue(now: 10, armedFor: 10).due.isEmpty)
     }
 
-    @Test func `a timer that was replaced by an earlier one arms no third`() {
+    @Test func `a timer that an earlier one has replaced arms no third one`() {
         var table = DeadlineTable()
         _ = table.add(at: 100) {}
         _ = table.add(at: 50) {}
