@@ -17,7 +17,7 @@ import Testing
             target, method: method, headers: headers, body: body, at: .loopback(port: server.port))
     }
 
-    @Test func `a taken port is a named error`() throws {
+    @Test func `a port in use is an error`() throws {
         #expect(throws: LoopbackServerError.cannotListen(port: server.port, errno: 98)) {
             try LoopbackServer.start(port: server.port)
         }
@@ -27,16 +27,17 @@ import Testing
                 == "loopback server: cannot listen on 127.0.0.1:80: Permission denied")
     }
 
-    @Test func `an unknown path is 404 in JSON`() async throws {
-        let answer = try await ask("/nothing/here")
-        #expect(answer.status == 404)
-        #expect(answer.text == #"{"error":"path: nothing is served there: /nothing/here"}"# + "\n")
+    @Test func `the response to an unknown path is 404 with JSON`() async throws {
+        let response = try await ask("/nothing/here")
+        #expect(response.status == 404)
+        #expect(
+            response.text == #"{"error":"path: nothing is served there: /nothing/here"}"# + "\n")
     }
 
-    @Test func `a method that is not served is 405 with those that are`() async throws {
-        let answer = try await ask("/get", method: "POST")
-        #expect(answer.status == 405)
-        #expect(answer.values(of: "Allow") == ["GET, HEAD, OPTIONS"])
+    @Test func `the response to an unsupported method is 405 with Allow`() async throws {
+        let response = try await ask("/get", method: "POST")
+        #expect(response.status == 405)
+        #expect(response.values(of: "Allow") == ["GET, HEAD, OPTIONS"])
         let options = try await ask("/get", method: "OPTIONS")
         #expect(options.status == 200)
         #expect(options.values(of: "allow") == ["GET, HEAD, OPTIONS"])
@@ -49,25 +50,25 @@ import Testing
         "/drip?numbytes=-1", "/redirect-to?url=/&status_code=200", "/etag",
         "/response-headers?bad%0aname=1",
     ])
-    func `a request that makes no sense is 400 and says why`(target: String) async throws {
-        let answer = try await ask(target)
-        #expect(answer.status == 400)
-        #expect(answer.text.hasPrefix(#"{"error":"#))
+    func `the response to an invalid request is 400 with an error`(target: String) async throws {
+        let response = try await ask(target)
+        #expect(response.status == 400)
+        #expect(response.text.hasPrefix(#"{"error":"#))
     }
 
-    @Test func `get says what it was sent, names and order kept`() async throws {
-        let answer = try await ask(
+    @Test func `get returns the received request with original names and order`() async throws {
+        let response = try await ask(
             "/get?b=1&a=x%20y+z&b=2&empty", headers: ["x-Odd-CASE: 1", "Accept: a", "accept: b"])
         let expected =
             #"{"args":{"b":["1","2"],"a":"x y z","empty":""},"headers":{"Host":"localhost","#
             + #""Connection":"close","x-Odd-CASE":"1","Accept":"a,b"},"method":"GET","#
             + #""origin":"127.0.0.1","url":"http://localhost/get?b=1&a=x%20y+z&b=2&empty"}"# + "\n"
-        #expect(answer.status == 200)
-        #expect(answer.text == expected)
-        #expect(answer.values(of: "Content-Type") == ["application/json"])
+        #expect(response.status == 200)
+        #expect(response.text == expected)
+        #expect(response.values(of: "Content-Type") == ["application/json"])
     }
 
-    @Test func `unstable fails as often as it says, each key on its own`() async throws {
+    @Test func `unstable fails the given number of times for each key`() async throws {
         for _ in 0..<2 {
             #expect(try await ask("/unstable/2?key=a").status == 503)
             #expect(try await ask("/unstable/2?key=b").status == 503)
@@ -79,7 +80,7 @@ import Testing
         #expect(try await ask("/unstable/0").status == 400)
     }
 
-    @Test func `HEAD has the head of GET and no body`() async throws {
+    @Test func `the response to HEAD has the length of GET and no body`() async throws {
         let get = try await ask("/bytes/1000")
         let head = try await ask("/bytes/1000", method: "HEAD")
         #expect(head.status == 200)
@@ -87,7 +88,7 @@ import Testing
         #expect(head.body.isEmpty)
     }
 
-    @Test func `post tells JSON, text, bytes and forms apart`() async throws {
+    @Test func `post distinguishes JSON, text and forms`() async throws {
         let json = try await ask(
             "/post", method: "POST", body: #"{"z":[1,2.5,null,true],"a":"é\n"}"#)
         #expect(json.text.contains(#""data":"{\"z\":[1,2.5,null,true],\"a\":\"é\\n\"}""#))
@@ -102,41 +103,41 @@ import Testing
         #expect(form.text.contains(#""data":"","files":{},"form":{"a":["1","2"],"b":"x&y"}"#))
     }
 
-    @Test func `post takes files out of multipart bodies`() async throws {
+    @Test func `post returns the files of multipart bodies`() async throws {
         let body = [
             "--cut", #"Content-Disposition: form-data; name="note""#, "", "hello", "--cut",
             #"Content-Disposition: form-data; name="file"; filename="a.txt""#, "", "contents",
             "--cut--", "",
         ].joined(separator: "\r\n")
-        let answer = try await ask(
+        let response = try await ask(
             "/anything", method: "POST",
             headers: ["Content-Type: multipart/form-data; boundary=cut"],
             body: body)
-        #expect(answer.text.contains(#""files":{"file":"contents"},"form":{"note":"hello"}"#))
+        #expect(response.text.contains(#""files":{"file":"contents"},"form":{"note":"hello"}"#))
     }
 
     @Test(arguments: [200, 204, 304, 404, 418, 500, 599])
-    func `status answers with the code asked for`(code: Int) async throws {
+    func `status returns the requested status code`(code: Int) async throws {
         #expect(try await ask("/status/\(code),201").status == code)
     }
 
-    @Test func `bytes are the same ones every time`() async throws {
-        let answer = try await ask("/bytes/100000")
-        #expect(answer.body == LoopbackServer.bytes(100_000))
-        #expect(answer.values(of: "Content-Length") == ["100000"])
+    @Test func `bytes returns the same bytes each time`() async throws {
+        let response = try await ask("/bytes/100000")
+        #expect(response.body == LoopbackServer.bytes(100_000))
+        #expect(response.values(of: "Content-Length") == ["100000"])
     }
 
-    @Test func `a stream is chunked lines of JSON`() async throws {
-        let answer = try await ask("/stream/3")
-        #expect(answer.values(of: "Transfer-Encoding") == ["chunked"])
-        let lines = answer.text.split(separator: "\n")
+    @Test func `stream returns lines of JSON with chunked encoding`() async throws {
+        let response = try await ask("/stream/3")
+        #expect(response.values(of: "Transfer-Encoding") == ["chunked"])
+        let lines = response.text.split(separator: "\n")
         #expect(lines.count == 3)
         for (number, line) in lines.enumerated() {
             #expect(line.hasPrefix(#"{"id":\#(number),"args":"#))
         }
     }
 
-    @Test func `redirects count down to get`() async throws {
+    @Test func `redirects count down and end at get`() async throws {
         #expect(try await ask("/redirect/2").values(of: "Location") == ["/redirect/1"])
         #expect(try await ask("/redirect/1").values(of: "Location") == ["/get"])
         let other = try await ask("/redirect-to?url=http%3A%2F%2Fa%2Fb&status_code=307")
@@ -144,7 +145,7 @@ import Testing
         #expect(other.values(of: "Location") == ["http://a/b"])
     }
 
-    @Test func `basic authentication wants the credentials of its path`() async throws {
+    @Test func `basic-auth requires the credentials in its path`() async throws {
         let denied = try await ask(
             "/basic-auth/user/pa%20ss", headers: ["Authorization: Basic eA=="])
         #expect(denied.status == 401)
@@ -155,7 +156,7 @@ import Testing
         #expect(allowed.text == #"{"authenticated":true,"user":"user"}"# + "\n")
     }
 
-    @Test func `bearer wants a token`() async throws {
+    @Test func `bearer requires a token`() async throws {
         let denied = try await ask("/bearer", headers: ["Authorization: Basic eA=="])
         #expect(denied.status == 401)
         #expect(denied.values(of: "WWW-Authenticate") == ["Bearer"])
@@ -163,15 +164,15 @@ import Testing
         #expect(allowed.text == #"{"authenticated":true,"token":"t0ken"}"# + "\n")
     }
 
-    @Test func `gzip is what gzip unpacks`() async throws {
-        let answer = try await ask("/gzip")
-        #expect(answer.values(of: "Content-Encoding") == ["gzip"])
-        let unpacked = try await Program.run("/bin/gzip", ["-dc"], standardInput: answer.body)
+    @Test func `the program gzip can decompress the gzip body`() async throws {
+        let response = try await ask("/gzip")
+        #expect(response.values(of: "Content-Encoding") == ["gzip"])
+        let unpacked = try await Program.run("/bin/gzip", ["-dc"], standardInput: response.body)
         #expect(unpacked.exitCode == 0)
         #expect(unpacked.output.hasPrefix(#"{"gzipped":true,"#))
     }
 
-    @Test func `an entity tag is honoured in conditions`() async throws {
+    @Test func `etag evaluates If-Match and If-None-Match`() async throws {
         #expect(try await ask("/etag/one").values(of: "ETag") == [#""one""#])
         let same = try await ask("/etag/one", headers: [#"If-None-Match: "zero", "one""#])
         #expect(same.status == 304)
@@ -191,28 +192,28 @@ import Testing
     }
 
     @Test func `response headers may be repeated and keep their case`() async throws {
-        let answer = try await ask("/response-headers?X-one=1&X-one=2&Content-Type=text/plain")
-        #expect(answer.values(of: "X-One") == ["1", "2"])
-        #expect(answer.head.contains("\r\nX-one: 1\r\n"))
-        #expect(answer.values(of: "Content-Type") == ["text/plain"])
+        let response = try await ask("/response-headers?X-one=1&X-one=2&Content-Type=text/plain")
+        #expect(response.values(of: "X-One") == ["1", "2"])
+        #expect(response.head.contains("\r\nX-one: 1\r\n"))
+        #expect(response.values(of: "Content-Type") == ["text/plain"])
     }
 
-    @Test func `a drip arrives in full`() async throws {
-        let answer = try await ask("/drip?duration=0.01&numbytes=5&delay=0&code=201")
-        #expect(answer.status == 201)
-        #expect(answer.text == "*****")
-        #expect(answer.values(of: "Content-Length") == ["5"])
+    @Test func `drip sends the complete body`() async throws {
+        let response = try await ask("/drip?duration=0.01&numbytes=5&delay=0&code=201")
+        #expect(response.status == 201)
+        #expect(response.text == "*****")
+        #expect(response.values(of: "Content-Length") == ["5"])
     }
 
-    @Test func `a hundred delays wait side by side and are answered`() async throws {
+    @Test func `100 delayed requests run at the same time`() async throws {
         let port = server.port
         let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<100 {
                 group.addTask {
                     let target = "/delay/0.05?number=\(number)"
-                    let answer = try await HTTPExchange.perform(target, at: .loopback(port: port))
-                    #expect(answer.text.contains(#""number":"\#(number)""#))
-                    return answer.status
+                    let response = try await HTTPExchange.perform(target, at: .loopback(port: port))
+                    #expect(response.text.contains(#""number":"\#(number)""#))
+                    return response.status
                 }
             }
             return try await group.reduce(into: []) { $0.append($1) }
@@ -220,31 +221,31 @@ import Testing
         #expect(statuses == Array(repeating: 200, count: 100))
     }
 
-    @Test func `hold answers nobody before the last one has come`() async throws {
+    @Test func `hold responds only after the last request has arrived`() async throws {
         let gate = try Gate()
         let early = try StreamSocket(connectingTo: .loopback(port: server.port), gate: gate)
         early.send("GET /hold/2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         let last = try await ask("/hold/2")
         #expect(last.body == LoopbackServer.bytes(1024))
-        let answer = String(decoding: try await offPool { early.receiveAll() }, as: UTF8.self)
-        #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        let response = String(decoding: try await offPool { early.receiveAll() }, as: UTF8.self)
+        #expect(response.hasPrefix("HTTP/1.1 200 OK\r\n"))
     }
 
-    @Test func `one connection carries many requests`() async throws {
+    @Test func `one connection serves several requests`() async throws {
         let socket = try StreamSocket(
             connectingTo: .loopback(port: server.port), gate: try Gate())
         for _ in 0..<3 {
-            let answer = try await offPool {
+            let response = try await offPool {
                 socket.send("GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\n")
-                var answer: [UInt8] = []
-                while !answer.suffix(3).elementsEqual(LoopbackServer.bytes(3)),
+                var response: [UInt8] = []
+                while !response.suffix(3).elementsEqual(LoopbackServer.bytes(3)),
                     let piece = socket.receive()
                 {
-                    answer += piece
+                    response += piece
                 }
-                return answer
+                return response
             }
-            #expect(answer.starts(with: "HTTP/1.1 200 OK\r\n".utf8))
+            #expect(response.starts(with: "HTTP/1.1 200 OK\r\n".utf8))
         }
     }
 

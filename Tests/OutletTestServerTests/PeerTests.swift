@@ -1,7 +1,7 @@
 import OutletTestSupport
 import Testing
 
-@Suite struct `Real peers` {
+@Suite struct `Real servers` {
     private func openssl(_ arguments: [String]) async throws -> Program.Result {
         try await Program.run("/usr/bin/openssl", arguments)
     }
@@ -19,7 +19,7 @@ import Testing
         #expect(large.values(of: "Content-Range") == ["bytes 2097150-2097161/67108864"])
     }
 
-    @Test func `nginx answers as its list of paths says`() async throws {
+    @Test func `nginx returns the documented responses for its paths`() async throws {
         let address = SocketAddress.loopback(port: try await Nginx.shared().port())
         #expect(try await HTTPExchange.perform("/status/503", at: address).status == 503)
         #expect(try await HTTPExchange.perform("/redirect", at: address).status == 301)
@@ -35,7 +35,7 @@ import Testing
         #expect(upload.text.contains(#""length":"100000""#))
     }
 
-    @Test func `nginx speaks TLS with our certificate and HTTP 2`() async throws {
+    @Test func `nginx uses TLS with the test certificate and HTTP/2`() async throws {
         let nginx = try await Nginx.shared()
         let result = try await openssl([
             "s_client", "-connect", "127.0.0.1:\(nginx.port(.tls))", "-CAfile",
@@ -49,7 +49,9 @@ import Testing
         (Nginx.Listener.expired, "certificate has expired"),
         (.wrongHost, "hostname mismatch"), (.selfSigned, "self-signed certificate"),
     ])
-    func `bad certificates are bad in their own way`(listener: Nginx.Listener, verdict: String)
+    func `each invalid certificate fails with its own error`(
+        listener: Nginx.Listener, verdict: String
+    )
         async throws
     {
         let nginx = try await Nginx.shared()
@@ -60,7 +62,7 @@ import Testing
         #expect(result.output.contains("(\(verdict))"))
     }
 
-    @Test func `a client certificate is asked for and accepted`() async throws {
+    @Test func `nginx requires and accepts a client certificate`() async throws {
         let nginx = try await Nginx.shared()
         let identity = try await nginx.authority.client()
         let connect = [
@@ -81,14 +83,14 @@ import Testing
         #expect(unpacked.output.contains("BEGIN PRIVATE KEY"))
     }
 
-    @Test func `httpbin answers`() async throws {
+    @Test func `httpbin responds to a request`() async throws {
         let address = SocketAddress.loopback(port: try await Httpbin.shared().port)
-        let answer = try await HTTPExchange.perform("/get?a=b", at: address)
-        #expect(answer.status == 200)
-        #expect(answer.text.contains(#""args":{"a":"b"}"#))
+        let response = try await HTTPExchange.perform("/get?a=b", at: address)
+        #expect(response.status == 200)
+        #expect(response.text.contains(#""args":{"a":"b"}"#))
     }
 
-    @Test func `a peer that is stopped is gone`() async throws {
+    @Test func `a stopped server accepts no connections`() async throws {
         let nginx = try await Nginx.start(largeFileSize: 100)
         let address = SocketAddress.loopback(port: nginx.port())
         #expect(try await HTTPExchange.perform("/large.bin", at: address).body.count == 100)

@@ -2,14 +2,14 @@ import OutletTestSupport
 import Testing
 
 @Suite struct `Programs that tests run` {
-    @Test func `a program that does not exist is a named error`() async throws {
+    @Test func `a program that does not exist is an error with its path`() async throws {
         let error = await #expect(throws: TestSupportError.self) {
             try await Program.run("/nonexistent/program")
         }
         #expect(error?.description == "program: /nonexistent/program: No such file or directory")
     }
 
-    @Test func `exit code and both streams are kept apart`() async throws {
+    @Test func `exit code, output and error output are returned separately`() async throws {
         let result = try await Program.run(
             "/bin/sh", ["-c", "cat; echo problem >&2; exit 7"], standardInput: Array("in".utf8))
         #expect(result.exitCode == 7)
@@ -18,7 +18,7 @@ import Testing
         #expect(result.errorOutput == "problem\n")
     }
 
-    @Test func `a program that outlives its deadline is killed with all it started`() async throws {
+    @Test func `a program that exceeds its deadline is killed with its children`() async throws {
         let error = await #expect(throws: TestSupportError.self) {
             try await Program.run(
                 "/bin/sh", ["-c", "echo begun; sleep 600 & wait"], deadline: .milliseconds(50))
@@ -26,13 +26,13 @@ import Testing
         #expect(error?.description.contains("/bin/sh: still ran after") == true)
     }
 
-    @Test func `input that nobody reads does no harm`() async throws {
+    @Test func `standard input that the program does not read is no error`() async throws {
         let input = [UInt8](repeating: 0, count: 1 << 20)
         let result = try await Program.run("/bin/true", standardInput: input)
         #expect(result.exitCode == 0)
     }
 
-    @Test func `the environment is the same everywhere but for what a test adds`() async throws {
+    @Test func `the environment is fixed except for variables that a test adds`() async throws {
         let result = try await Program.run("/usr/bin/env", environment: ["HOME": "/h", "A": "b"])
         let names = Set(
             result.output.split(separator: "\n").compactMap { $0.split(separator: "=").first })
@@ -52,7 +52,7 @@ import Testing
         #expect(result.output == "ready\ncaught\n")
     }
 
-    @Test func `a terminal is one`() async throws {
+    @Test func `a program can run with a terminal as output`() async throws {
         let program = try RunningProgram(
             "/bin/sh", ["-c", "test -t 1 && test -t 2 && stty size <&1"],
             standardOutput: .terminal(columns: 72))
@@ -61,12 +61,12 @@ import Testing
         #expect(result.output == "50 72\r\n")
     }
 
-    @Test func `products are found beside the running tests`() throws {
+    @Test func `products are found in the directory of the tests`() throws {
         #expect(try Products.path("OutletPackageTests.xctest").hasPrefix("/"))
         #expect(throws: TestSupportError.self) { try Products.path("no-such-product") }
     }
 
-    @Test func `a recorder that gets too little says what it got`() async throws {
+    @Test func `the error of a recorder contains the number of values it has`() async throws {
         let recorder = Recorder<Int>()
         recorder.record(1)
         let error = await #expect(throws: TestSupportError.self) {
@@ -76,7 +76,7 @@ import Testing
         #expect(try await recorder.values(1) == [1])
     }
 
-    @Test func `once keeps the first value and counts the calls`() async throws {
+    @Test func `Once keeps the first value and counts the calls`() async throws {
         let once = Once<Int>()
         once.set(1)
         once.set(2)

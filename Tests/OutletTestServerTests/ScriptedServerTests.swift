@@ -2,13 +2,13 @@ import OutletTestSupport
 import Testing
 
 @Suite struct `Scripted server` {
-    @Test func `a script is played byte for byte and what came is recorded`() async throws {
+    @Test func `the server sends the script unchanged and records the request`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nX: 1\r\n\r\nbody without a length"))
-        let answer = try await HTTPExchange.perform(
+        let response = try await HTTPExchange.perform(
             "/a?b", method: "POST", headers: ["x-Case: Kept"], body: "sent", at: server.address)
-        #expect(answer.head == "HTTP/1.1 200 OK\r\nX: 1")
-        #expect(answer.text == "body without a length")
+        #expect(response.head == "HTTP/1.1 200 OK\r\nX: 1")
+        #expect(response.text == "body without a length")
         let request = try await server.requests.values(1)[0]
         #expect(request.head.hasPrefix("POST /a?b HTTP/1.1\r\n"))
         #expect(request.head.contains("\r\nx-Case: Kept\r\n"))
@@ -16,20 +16,20 @@ import Testing
         #expect(String(decoding: server.received(on: 0), as: UTF8.self) == request.head + "sent")
     }
 
-    @Test func `chunked bodies are read to their end`() async throws {
+    @Test func `chunked bodies are read completely`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let socket = try StreamSocket(connectingTo: server.address, gate: Gate())
-        let answer = try await offPool {
+        let response = try await offPool {
             socket.send("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
             socket.send("0\r\nTrailer: 1\r\n\r\n")
             return socket.receive()
         }
-        #expect(answer?.starts(with: "HTTP/1.1 200 OK".utf8) == true)
+        #expect(response?.starts(with: "HTTP/1.1 200 OK".utf8) == true)
         let request = try await server.requests.values(1)[0]
         #expect(request.body == Array("3\r\nabc\r\n0\r\nTrailer: 1\r\n\r\n".utf8))
     }
 
-    @Test func `connections get scripts of their own`() async throws {
+    @Test func `each connection has its own script`() async throws {
         let server = try ScriptedServer.start { connection in
             [.request, .respond("\(200 + connection) Number")]
         }
@@ -38,44 +38,44 @@ import Testing
         #expect(try await server.connections.values(2) == [0, 1])
     }
 
-    @Test func `again serves a connection that is kept open`() async throws {
+    @Test func `the step again serves further requests on a connection`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         let socket = try StreamSocket(connectingTo: server.address, gate: Gate())
         for _ in 0..<3 {
-            let answer = try await offPool {
+            let response = try await offPool {
                 socket.send("GET / HTTP/1.1\r\n\r\n")
                 return socket.receive()
             }
-            #expect(answer?.last == UInt8(ascii: "x"))
+            #expect(response?.last == UInt8(ascii: "x"))
         }
         #expect(server.connections.count == 1)
         #expect(server.requests.count == 3)
     }
 
-    @Test func `a gate decides when the script goes on`() async throws {
+    @Test func `the script waits for a gate`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(.request, .wait(gate), .respond("204 Late"))
-        async let answer = HTTPExchange.perform("/", at: server.address)
+        async let response = HTTPExchange.perform("/", at: server.address)
         try await server.requests.values(1)
         gate.open()
-        #expect(try await answer.status == 204)
+        #expect(try await response.status == 204)
     }
 
-    @Test func `a trickle arrives in full`() async throws {
+    @Test func `a trickle sends all bytes`() async throws {
         let text = Array("HTTP/1.1 200 OK\r\n\r\nslowly".utf8)
         let server = try ScriptedServer.start(
             .request, .trickle(text, size: 3, interval: .milliseconds(1)))
         #expect(try await HTTPExchange.perform("/", at: server.address).text == "slowly")
     }
 
-    @Test func `a reset ends the connection and is seen as one`() async throws {
+    @Test func `a reset ends the connection`() async throws {
         let server = try ScriptedServer.start(.requestHead, .send("HTTP/1.1 200 OK\r\n"), .reset)
-        let answer = try await HTTPExchange.perform("/", at: server.address)
-        #expect(answer.body.isEmpty)
+        let response = try await HTTPExchange.perform("/", at: server.address)
+        #expect(response.body.isEmpty)
         #expect(try await server.endings.values(1) == [0])
     }
 
-    @Test func `a stall ends when the client goes`() async throws {
+    @Test func `a stall ends when the client disconnects`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
         do {
             let socket = try StreamSocket(connectingTo: server.address, gate: Gate())
@@ -86,7 +86,7 @@ import Testing
         try await server.endings.values(1)
     }
 
-    @Test func `stop ends scripts wherever they are`() async throws {
+    @Test func `stop ends all scripts`() async throws {
         let never = try Gate()
         let server = try ScriptedServer.start { $0 == 0 ? [.stall] : [.wait(never)] }
         let sockets = try (0..<2).map { _ in
@@ -98,7 +98,7 @@ import Testing
         for socket in sockets { #expect(try await offPool { socket.receive() } == nil) }
     }
 
-    @Test func `a unix socket is served and gone after stop`() async throws {
+    @Test func `a Unix socket is served, and removed by stop`() async throws {
         let directory = try TemporaryDirectory()
         let address = SocketAddress.unix(path: directory.path("s"))
         let server = try ScriptedServer.start(at: address, .request, .respond("201 Unix"))
