@@ -27,7 +27,7 @@ import Testing
         return try HAR(contentsOf: file)
     }
 
-    @Test func `what was recorded is replayed, attempt by attempt`() async throws {
+    @Test func `recorded attempts are replayed in order`() async throws {
         let inner = StubTransport(answers: [
             .status(503), StubAnswer.json(#"{"a":1}"#).trailing(["X-Sum": "2"]),
         ])
@@ -48,7 +48,7 @@ import Testing
         #expect(replay.unused.isEmpty && replay.unmatched.isEmpty)
     }
 
-    @Test func `secrets are not in the file unless asked for, and do not hinder the replay`()
+    @Test func `secrets are not recorded by default, and requests still match in a replay`()
         async throws
     {
         let inner = StubTransport { _ in
@@ -69,7 +69,7 @@ import Testing
         let text = directory.text("a.har") ?? ""
         #expect(!text.contains("s3cret"))
         #expect(text.contains("Bearer •••"))
-        // Another secret in the same place is the same request.
+        // A request that differs only in a secret matches.
         request.body = .data(Data(#"{"password":"another","n":1}"#.utf8))
         let session = Session(transport: try ReplayTransport(from: file))
         let replayed = await session.request(request).serializingData().response
@@ -80,7 +80,9 @@ import Testing
         #expect(directory.text("a.har")?.contains("s3cret") == true)
     }
 
-    @Test func `bodies of bytes, streams, chunks and files are recorded whole`() async throws {
+    @Test func `bodies of data, streams, downloads and uploads are recorded completely`()
+        async throws
+    {
         let bytes = Data((0...255).map { UInt8($0) })
         let inner = StubTransport { _ in StubAnswer(body: bytes, chunkSize: 100) }
         let url = "http://api.test/bytes"
@@ -115,7 +117,7 @@ import Testing
         #expect(streamed.value == bytes)
     }
 
-    @Test func `the same multipart form matches whatever its boundary is`() async throws {
+    @Test func `a multipart form matches regardless of its boundary`() async throws {
         let inner = StubTransport { _ in .text("ok") }
         let url = "http://api.test/form"
         func send(_ session: Session, _ value: String) async -> String? {
@@ -135,7 +137,7 @@ import Testing
         #expect(nearMisses == ["POST http://api.test/form with another body"])
     }
 
-    @Test func `a request without a recorded answer is a named error`() async throws {
+    @Test func `a request without a recorded response is an error`() async throws {
         let inner = StubTransport { _ in .text("ok") }
         let url = address
         _ = try await record(inner) { session in
@@ -157,7 +159,7 @@ import Testing
                 "the archive has no answer left: it was recorded 1 times") == true)
     }
 
-    @Test func `failures are replayed with what had come before`() async throws {
+    @Test func `failures are replayed with the bytes received before them`() async throws {
         let lost = TransferError(
             code: .networkConnectionLost, stage: .receiving, reason: "connection lost")
         let inner = StubTransport(answers: [
@@ -176,7 +178,7 @@ import Testing
         #expect(failed.response == nil)
     }
 
-    @Test func `a body that was too large to be recorded is a named error`() async throws {
+    @Test func `a body that was too large to be recorded is an error in a replay`() async throws {
         let inner = StubTransport { _ in .text("0123456789") }
         let url = address
         let archive = try await record(inner, bodyLimit: 9) { session in
@@ -190,7 +192,7 @@ import Testing
         #expect(error?.reason.hasSuffix("the archive has the answer without its body") == true)
     }
 
-    @Test func `the recorded times pass on a test clock`() async throws {
+    @Test func `a replay waits for the recorded times on a test clock`() async throws {
         var entry = HAR.Entry(
             startedDateTime: "2026-01-01T00:00:00.000Z", time: 60_000,
             request: HAR.Request(method: "GET", url: address, httpVersion: "", headers: []),
@@ -209,7 +211,7 @@ import Testing
         #expect(try await value == "x")
     }
 
-    @Test func `archives of other programs are replayed, without what is theirs to leave out`()
+    @Test func `archives of other programs are replayed`()
         async throws
     {
         try directory.write(
@@ -235,7 +237,7 @@ import Testing
         #expect(response.response?.httpVersion == "h2")
     }
 
-    @Test func `a recording takes an older one's place at its end only`() async throws {
+    @Test func `a recording replaces an older one only when it is finished`() async throws {
         _ = try await record(StubTransport(answers: [.text("old")])) { session in
             _ = await session.request("http://api.test/old").serializingData().response
         }
@@ -245,7 +247,7 @@ import Testing
             _ = await session.request("http://api.test/new").serializingData().response
             withExtendedLifetime(session) {}
         }
-        // One that nobody finishes leaves no trace.
+        // A recording that is not finished does not change the file.
         do {
             let recording = try RecordingTransport(
                 wrapping: StubTransport(answers: [.text("new")]), to: file)
@@ -264,14 +266,14 @@ import Testing
         #expect(try urls().count == 2)
     }
 
-    @Test func `a disk that is full is a named error`() {
+    @Test func `a recording to a full disk is an error`() {
         #expect(throws: HARError.self) {
             try RecordingTransport(
                 wrapping: StubTransport { _ in .silence }, to: URL(filePath: "/dev/full"))
         }
     }
 
-    @Test func `a file that is none, or no archive, is a named error`() throws {
+    @Test func `a file that is missing or not an archive is an error`() throws {
         #expect(throws: HARError.self) { try ReplayTransport(from: file) }
         try directory.write(#"{"log":{"version":"1.2"}}"#, to: "a.har")
         do {

@@ -7,12 +7,14 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// What stubbed transfers tell of themselves.
+/// The state and the current request of stubbed transfers.
 @Suite(.timeLimit(.minutes(patience))) struct StubStateTests {
     private let sessions = KeptSessions()
 
     @Test(arguments: ["http://example.test/get", "ws://example.test/chat"])
-    func `a stubbed transfer tells what it does and what it sends`(address: String) async throws {
+    func `a stubbed transfer reports its state and its current request`(address: String)
+        async throws
+    {
         let session = sessions.make(StubTransport { _ in .silence })
         let ended = Recorder<SessionError?>()
         let request: Request
@@ -38,7 +40,7 @@ import Testing
         #expect(task.state == .completed)
     }
 
-    @Test func `a transfer is over before its handler is called`() async throws {
+    @Test func `a transfer is completed before its completion handler is called`() async throws {
         let states = Recorder<TransferState>()
         let monitor = ClosureEventMonitor()
         monitor.taskDidComplete = { _, task, _ in states.record(task.state) }

@@ -22,7 +22,7 @@ import Testing
 
     // MARK: Matching
 
-    @Test func `a request without a stub is an error that lists the near misses, nearest first`()
+    @Test func `the error of a request without a stub lists near misses, nearest first`()
         async
     {
         let transport = StubTransport(stubs: [
@@ -41,7 +41,7 @@ import Testing
         #expect(transport.unmatched.count == 1)
     }
 
-    @Test func `stubs match by method, address, field, query and body`() async throws {
+    @Test func `stubs match by method, URL, field, query and body`() async throws {
         let transport = StubTransport(stubs: [
             Stub(.post("/json").json(["b": 1, "a": [true]]), .status(201)),
             Stub(.put("**").body("text"), .status(202)),
@@ -75,14 +75,14 @@ import Testing
         ("**/end", "https://h:1/a/end", true), ("http://h/*", "http://h/", true),
         ("/a*b*c", "http://h/axbxxc", true), ("/a*b", "http://h/ac", false),
     ])
-    func `a pattern's stars stand for a segment or for anything`(
+    func `one star matches a path segment, and two stars match anything`(
         pattern: String, address: String, matches: Bool
     ) {
         let request = HTTPRequest(url: URL(string: address))
         #expect(RequestMatcher().url(pattern).matches(request) == matches)
     }
 
-    @Test func `near misses hide what is secret`() async {
+    @Test func `near misses hide secrets`() async {
         let transport = StubTransport(stubs: [
             Stub(.any.header("Authorization", "Bearer mine"), .status(200))
         ])
@@ -95,7 +95,7 @@ import Testing
 
     // MARK: Sequences
 
-    @Test func `a stub gives its answers in turn, and the last one again`() async {
+    @Test func `a stub returns its responses in turn and repeats the last one`() async {
         let transport = StubTransport(stubs: [
             Stub(.get("/"), answers: [.status(503), .status(200)])
         ])
@@ -105,7 +105,7 @@ import Testing
         #expect(codes == [503, 200, 200])
     }
 
-    @Test func `a stub that has given all its answers leaves the next one to answer`() async {
+    @Test func `a stub that has returned all its responses is followed by the next stub`() async {
         let transport = StubTransport(stubs: [
             Stub(.get("/"), name: "once", answers: [.status(201)], repeatsLast: false),
             Stub(.get("/"), name: "twice", answers: [.status(202)], repeatsLast: false),
@@ -118,7 +118,7 @@ import Testing
         #expect(error?.reason.contains("'once': all 1 answers are given") == true)
     }
 
-    @Test func `stubs with answers left are named`() async {
+    @Test func `verify reports stubs with unused responses`() async {
         let transport = StubTransport(stubs: [
             Stub(.get("/a"), name: "a", answers: [.status(200), .status(201)]),
             Stub(.get("/b"), name: "b", .status(200)),
@@ -134,12 +134,12 @@ import Testing
         ) { try transport.verify() }
     }
 
-    // MARK: What an answer does
+    // MARK: Responses
 
     @Test(arguments: [0, 1, 9])
-    func `an answer breaks off at that byte of the body`(offset: Int) async {
-        let answer = StubAnswer.text("0123456789").failing(with: lost, atByte: offset)
-        let session = Session(transport: StubTransport(answers: [answer]))
+    func `a response can fail at a byte of its body`(offset: Int) async {
+        let stubbed = StubAnswer.text("0123456789").failing(with: lost, atByte: offset)
+        let session = Session(transport: StubTransport(answers: [stubbed]))
         let response = await send(session, .get, "/")
         #expect(response.error?.transferError == lost)
         #expect(response.response?.statusCode == 200)
@@ -147,20 +147,20 @@ import Testing
         #expect(response.metrics?.responseBodyBytes == Int64(offset))
     }
 
-    @Test func `an answer breaks off within its head, which nobody sees then`() async {
-        let answer = StubAnswer.text("body").failing(with: lost, atByte: 10, of: .head)
-        let session = Session(transport: StubTransport(answers: [answer]))
+    @Test func `a response can fail inside its head, which is not reported then`() async {
+        let stubbed = StubAnswer.text("body").failing(with: lost, atByte: 10, of: .head)
+        let session = Session(transport: StubTransport(answers: [stubbed]))
         let response = await send(session, .get, "/")
         #expect(response.error?.transferError == lost)
         #expect(response.response == nil)
         #expect(response.metrics?.responseHeaderBytes == 10)
     }
 
-    @Test func `a body comes in chunks of the sizes asked for, cut by pauses`() async throws {
+    @Test func `a body is delivered in the given chunk sizes, divided by waits`() async throws {
         let gate = StubGate()
-        let answer = StubAnswer.text("0123456789").chunked(into: 1, 4, 3)
+        let stubbed = StubAnswer.text("0123456789").chunked(into: 1, 4, 3)
             .waiting(atByte: 3, for: gate)
-        let session = Session(transport: StubTransport(answers: [answer]))
+        let session = Session(transport: StubTransport(answers: [stubbed]))
         let seen = Recorder<String>()
         session.streamRequest(URL(string: base)!).responseStreamString { stream in
             seen.record(stream.value ?? "end")
@@ -171,7 +171,7 @@ import Testing
         #expect(try await seen.values(6) == ["0", "12", "34", "567", "89", "end"])
     }
 
-    @Test func `an answer stalls until it is cancelled`() async throws {
+    @Test func `a response can stall until it is cancelled`() async throws {
         let session = Session(
             transport: StubTransport(answers: [StubAnswer.text("0123").stalling(atByte: 2)]))
         let chunks = Recorder<String>()
@@ -184,7 +184,7 @@ import Testing
         #expect(try await chunks.values(2) == ["01", "true"])
     }
 
-    @Test func `delays pass on the test clock, in its order`() async throws {
+    @Test func `delays end in the order of the test clock`() async throws {
         let clock = TestClock()
         let transport = StubTransport(
             stubs: [
@@ -207,10 +207,10 @@ import Testing
         #expect(try await seen.values(2).last == "slow 3600000000")
     }
 
-    @Test func `interim heads come first and trailers last`() async throws {
-        let answer = StubAnswer.text("x").after(interim: 103, headers: ["Link": "</a.css>"])
+    @Test func `interim responses are reported first, and trailers last`() async throws {
+        let stubbed = StubAnswer.text("x").after(interim: 103, headers: ["Link": "</a.css>"])
             .trailing(["X-Sum": "1"])
-        let transport = StubTransport(answers: [answer])
+        let transport = StubTransport(answers: [stubbed])
         let seen = HandlerProbe()
         _ = transport.start(
             TransferJob(request: HTTPRequest(url: URL(string: base))), handler: seen)
@@ -220,7 +220,7 @@ import Testing
         #expect(result.body == Data("x".utf8))
     }
 
-    @Test func `every transfer of every kind has a number of its own`() async throws {
+    @Test func `each transfer of any kind has a unique identifier`() async throws {
         let directory = try TemporaryDirectory()
         try directory.write("x", to: "file")
         let first = Session(transport: StubTransport { _ in .status(200) })
@@ -242,7 +242,7 @@ import Testing
     private static let unsupported = TransferError(code: .unsupportedURL, reason: "file:")
 }
 
-/// Keeps what a transport tells.
+/// Records the callbacks of a transfer.
 private final class HandlerProbe: TransferHandler {
     let heads = Recorder<Int>()
     let results = Recorder<TransferResult>()
@@ -258,7 +258,7 @@ private final class HandlerProbe: TransferHandler {
         results.record(result)
     }
 
-    @Test func `of a stream the declared length is sent`() async throws {
+    @Test func `a stream is sent with its declared length`() async throws {
         let session = Session(transport: StubTransport { _ in .status(204) })
         func upload(_ text: String, _ length: String) async -> DataResponse<Data, SessionError> {
             await session.upload(

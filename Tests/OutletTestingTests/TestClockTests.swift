@@ -6,7 +6,7 @@ import Testing
     let clock = TestClock()
     let seen = Recorder<String>()
 
-    @Test func `sleepers wake when their time has come, in its order`() async throws {
+    @Test func `sleeping tasks wake at their times and in order`() async throws {
         let (clock, seen) = (clock, seen)
         let late = Task {
             try await clock.sleep(for: .seconds(2))
@@ -28,24 +28,24 @@ import Testing
         try await clock.sleep(for: .zero)
     }
 
-    @Test func `a cancelled sleep ends at once, and waits no more`() async {
+    @Test func `a cancelled sleep ends at once`() async {
         let clock = clock
         let task = Task { try await clock.sleep(for: .seconds(1)) }
         await clock.waiters()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(clock.waiting == 0)
-        // The test's own waiting can be cancelled, too.
+        // A wait for sleeping tasks can be cancelled, too.
         let waiting = Task { await clock.waiters(5) }
         waiting.cancel()
         await waiting.value
     }
 
-    @Test func `a gate that is open holds nobody up, and a visit can be cancelled`() async {
+    @Test func `a wait for arrivals at a gate can be cancelled`() async {
         let gate = StubGate()
-        let visit = Task { await gate.arrival(3) }
-        visit.cancel()
-        await visit.value
+        let arrival = Task { await gate.arrival(3) }
+        arrival.cancel()
+        await arrival.value
         gate.open()
         #expect(gate.arrivals == 0)
     }
