@@ -9,7 +9,7 @@ import OutletTransport
 import Synchronization
 import Testing
 
-/// Paths that a test makes up.
+/// Network paths that a test provides.
 private final class Paths: Sendable {
     private let state = Lock<(DispatchQueue, PathMonitor.Handler)?>(nil)
     let starts = Atomic(0)
@@ -49,7 +49,7 @@ private final class Paths: Sendable {
 }
 
 @Suite struct NetworkReachabilityTests {
-    @Test func `the status is reported at once, and then only when it changes`() async throws {
+    @Test func `the status is reported at once, then only when it changes`() async throws {
         let paths = Paths(first: Paths.path(.satisfied, [.wifi]))
         let manager = NetworkReachabilityManager(monitor: paths.monitor)
         let seen = Recorder<NetworkReachabilityManager.NetworkReachabilityStatus>()
@@ -71,7 +71,7 @@ private final class Paths: Sendable {
         #expect(paths.stops.values.count == 1)
     }
 
-    @Test func `an address is reached by its own route, an empty name is none`() {
+    @Test func `an IP address or a name is reachable, and an empty name is refused`() {
         #expect(NetworkReachabilityManager(host: "127.0.0.1")?.isReachable == true)
         #expect(NetworkReachabilityManager(host: "localhost")?.isReachable == true)
         #expect(NetworkReachabilityManager(host: "") == nil)
@@ -91,13 +91,13 @@ private final class Paths: Sendable {
     let address = "http://example.test/get"
     private let offline = TransferError(code: .notConnectedToInternet, reason: "no network")
 
-    /// Fails so often, then answers.
+    /// Fails `count` times, then returns a response.
     private func transport(failing count: Int, _ error: TransferError) -> StubTransport {
         StubTransport(
             answers: Array(repeating: StubAnswer.failure(error), count: count) + [.text("x")])
     }
 
-    @Test func `requests wait for a network together, and are all tried again`() async throws {
+    @Test func `all requests that wait for a network are retried together`() async throws {
         let isOffline = Atomic(true)
         let transport = StubTransport { [offline] _ in
             isOffline.load(ordering: .relaxed) ? .failure(offline) : .text("x")
@@ -111,7 +111,7 @@ private final class Paths: Sendable {
         while transport.requests.count < 10, !Task.isCancelled { await Task.yield() }
         isOffline.store(false, ordering: .relaxed)
         paths.notify(.satisfied, .wifi)
-        // Those that had not begun to wait yet find the path there.
+        // Requests that wait only now find the path satisfied.
         while seen.values.count < 10 {
             await Task.yield()
             paths.notify(.satisfied, .wifi)
@@ -120,7 +120,7 @@ private final class Paths: Sendable {
         #expect(paths.starts.load(ordering: .relaxed) == paths.stops.values.count)
     }
 
-    @Test func `without a network the failure stands after the wait`() async throws {
+    @Test func `without a network the failure is reported after the maximum wait`() async throws {
         let paths = Paths(first: Paths.path(.unsatisfied, []))
         let session = Session(
             transport: transport(failing: 9, offline),
@@ -132,7 +132,7 @@ private final class Paths: Sendable {
         try await paths.stops.values(1)
     }
 
-    @Test func `a path that is there is no help for ever`() async throws {
+    @Test func `a request with a network is retried at most retryLimit times`() async throws {
         let paths = Paths(first: Paths.path(.satisfied, [.wifi]))
         let transport = transport(failing: 99, offline)
         let session = Session(
@@ -163,7 +163,7 @@ private final class Paths: Sendable {
         #expect(try await seen.values(1) == ["x"])
     }
 
-    @Test func `other failures do not wait`() async {
+    @Test func `other failures do not wait for a network`() async {
         let paths = Paths()
         let session = Session(
             transport: transport(
@@ -174,7 +174,7 @@ private final class Paths: Sendable {
         #expect(paths.starts.load(ordering: .relaxed) == 0)
     }
 
-    @Test func `a cancel ends the wait`() async throws {
+    @Test func `a cancel ends the wait for a network`() async throws {
         let paths = Paths(first: Paths.path(.unsatisfied, []))
         let session = Session(
             transport: transport(failing: 1, offline),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OutletReachability
 
-/// Messages as the kernel writes them.
+/// Netlink messages in the format of the kernel.
 private enum Message {
     static func make(_ type: UInt16, flags: UInt16 = 2, _ payload: [UInt8]) -> [UInt8] {
         let length = UInt32(16 + payload.count)
@@ -47,7 +47,7 @@ private enum Message {
         return table.path { $0.isLoopback ? .loopback : .wiredEthernet }
     }
 
-    @Test func `a default route over a running interface is a way out`() throws {
+    @Test func `a default route over a running interface makes the path satisfied`() throws {
         let found = try path(
             Message.link(1, "lo", flags: running | 8) + Message.link(2, "eth0", flags: running),
             Message.route(Message.over(2)) + Message.route(family: 10, Message.over(2)))
@@ -59,8 +59,7 @@ private enum Message {
                     supportsIPv4: true, supportsIPv6: true))
     }
 
-    @Test func `no carrier, another destination, a refusal or the loopback are no way out`() throws
-    {
+    @Test func `routes without carrier, default destination or interface are unsatisfied`() throws {
         let link = Message.link(2, "eth0", flags: running)
         #expect(
             try path(Message.link(2, "eth0", flags: 1), Message.route(Message.over(2))).status
@@ -75,7 +74,7 @@ private enum Message {
         #expect(try path().status == .unsatisfied)
     }
 
-    @Test func `of several hops each counts`() throws {
+    @Test func `each hop of a multipath route is used`() throws {
         func hop(_ index: Int32) -> [UInt8] {
             Message.bytes(UInt16(8)) + [0, 0] + Message.bytes(index)
         }
@@ -85,7 +84,7 @@ private enum Message {
         #expect(found.interfaces.map(\.name) == ["eth0", "eth1"])
     }
 
-    @Test func `the end, an interruption and a refusal of a dump are distinguished`() throws {
+    @Test func `the end, an interruption and an error of a dump are distinguished`() throws {
         var table = RouteTable()
         #expect(try !table.take(Message.make(3, [0, 0, 0, 0]), sequence: 1, port: 9))
         for (message, code) in [
@@ -100,7 +99,7 @@ private enum Message {
         }
     }
 
-    @Test func `an answer to another request is none`() {
+    @Test func `a response to another request is an error`() {
         let link = Message.link(2, "eth0", flags: running)
         for (sequence, port) in [(2, 9), (1, 8)] as [(UInt32, UInt32)] {
             var table = RouteTable()
@@ -111,7 +110,7 @@ private enum Message {
         }
     }
 
-    @Test func `a name without an end is passed over`() throws {
+    @Test func `an interface name without a null byte is ignored`() throws {
         let name = Message.attribute(3, Array("eth0".utf8))
         var table = RouteTable()
         let message = Message.make(
@@ -120,7 +119,7 @@ private enum Message {
         #expect(table.links.map(\.name) == [""])
     }
 
-    @Test func `whatever bytes come, nothing breaks`() {
+    @Test func `invalid messages do not crash`() {
         for seed in 0..<2_000 as Range<UInt64> {
             var random = Steps(state: seed)
             var bytes =
@@ -135,7 +134,7 @@ private enum Message {
         }
     }
 
-    @Test func `the kernel's own table has the loopback, and agrees with the path`() throws {
+    @Test func `the kernel's table contains the loopback and matches the current path`() throws {
         let table = try NetlinkSocket.table()
         #expect(table.links.contains { $0.isLoopback && $0.name == "lo" })
         #expect(table.path { $0.type } == NetworkPath.current)
