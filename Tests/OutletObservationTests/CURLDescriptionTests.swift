@@ -27,7 +27,7 @@ import Testing
         return request.cURLDescription(redactingSecrets: redacting)
     }
 
-    @Test func `options come in the field's order, the request's fields before the session's`()
+    @Test func `options have the order of the fields, the request's before the session's`()
         async
     {
         var request = HTTPRequest(
@@ -52,7 +52,7 @@ import Testing
                 """)
     }
 
-    @Test func `secrets are shown only when asked for`() async {
+    @Test func `secrets are shown only if redactingSecrets is false`() async {
         let request = session.request(
             "http://u:p@example.test/?token=abc", headers: ["Authorization": "Bearer abc"])
         let hidden = await command(request)
@@ -64,7 +64,7 @@ import Testing
         #expect(shown.hasSuffix("'http://u:p@example.test/?token=abc'"))
     }
 
-    /// What a shell calls curl with: the text is run with another program in curl's place.
+    /// The arguments with which a shell calls curl; runs the text with a function named `curl`.
     private func arguments(of text: String, in shell: String = "sh") async throws -> [[UInt8]] {
         let script = "curl() { printf '%s\\0' \"$@\"; }\n" + text.dropFirst("$ ".count) + "\n"
         let result = try await Program.run(
@@ -74,7 +74,7 @@ import Testing
             .dropLast().map(Array.init)
     }
 
-    /// Words that are not what they look like, to a shell or to a terminal.
+    /// Words with characters that are special for a shell or a terminal.
     static let words = [
         "plain", "two words", "it's", "'", "''", "$(touch /tmp/x)", "`id`", #"a"b\c"#, #"\"#,
         "a\nb",
@@ -82,13 +82,13 @@ import Testing
         // A combining mark makes one `Character` of itself and the quotation mark before it.
         "'\u{301}; touch /tmp/x; '\u{301}", "\"\u{301}$(id)", "$\u{FE0F}(id)", "`\u{301}id`\u{301}",
         "\\\u{301}", "'\u{FE0F}", "\u{1FEF}id\u{1FEF}", "\u{37E}id",
-        // What a terminal acts upon.
+        // Characters that control a terminal.
         "\u{3}\u{15}\rid\r", "\u{1B}[201~id\t\u{7F}", "a\u{202E}b\u{2066}",
         "a\u{2028}b\u{85}c\u{9B}d",
     ]
 
     @Test(arguments: words, ["sh", "bash"])
-    func `a shell takes every word literally`(word: String, shell: String) async throws {
+    func `a shell reads each quoted word literally`(word: String, shell: String) async throws {
         let text =
             "$ curl \(CURLCommand.quoted(word)) \(CURLCommand.quoted(word, always: true)) end"
         let found = try await arguments(of: text, in: shell)
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: words)
-    func `a shell calls curl with the request as it is`(word: String) async throws {
+    func `a shell calls curl with the exact values of the request`(word: String) async throws {
         // A field has no control characters but HTAB.
         let line = String(
             decoding: word.utf8.filter { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }, as: UTF8.self)
@@ -124,7 +124,8 @@ import Testing
     }
 
     @Test(arguments: ["lonely", "@k=v"])
-    func `a cookie that curl would take for a file's name goes as a field`(cookie: String) async {
+    func `a cookie that curl would read as a file name is passed as a header`(cookie: String) async
+    {
         let text = await command(
             session.request("http://example.test/", headers: ["Cookie": cookie]), redacting: false)
         #expect(text.contains("-H 'Cookie: \(cookie)'") && !text.contains("-b "))
@@ -139,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `a body that begins with an at sign names no file, one that is no text is encoded`()
+    @Test func `a body with a leading at sign is passed raw, and a binary body is encoded`()
         async
     {
         func text(_ body: Data) async -> String {
@@ -156,30 +157,30 @@ import Testing
         #expect(binary.contains("--data-binary @<(echo AP8= | base64 -d)"))
     }
 
-    @Test func `a HEAD asks for no body, and brackets in an address are no pattern`() async {
+    @Test func `a HEAD request has --head, and brackets in a URL have --globoff`() async {
         let text = await command(session.request("http://[::1]/a", method: .head))
         #expect(text.contains("-X HEAD \\\n\t--head"))
         #expect(text.contains("--globoff"))
     }
 
-    @Test func `an upload shows its body`() async {
+    @Test func `the command of an upload contains the body`() async {
         let upload = session.upload(Data("abc".utf8), to: "http://example.test/post")
         #expect(await command(upload).contains("-d 'abc'"))
     }
 
-    @Test func `after a redirect the command is still the first request's`() async {
+    @Test func `after a redirect the command is that of the first request`() async {
         let session = Session(
             transport: StubTransport(answers: [.redirect(to: "/next"), .text("x")]))
         let text = await command(session.request("http://example.test/first"))
         #expect(text.hasSuffix("'http://example.test/first'"))
     }
 
-    @Test func `before there is a request there is no command`() {
+    @Test func `a request that is not created yet has no command`() {
         let request = session.request("http://example.test/", shouldAutomaticallyResume: false)
         #expect(request.cURLDescription() == "$ curl command could not be created")
     }
 
-    @Test func `a handler is called once when the request is made, the last one set alone`()
+    @Test func `only the last handler is called, once, when the request is created`()
         async throws
     {
         let seen = Recorder<String>()
@@ -199,7 +200,7 @@ import Testing
         #expect(seen.values.count == 2)
     }
 
-    @Test func `a handler hears that no request could be made`() async throws {
+    @Test func `a handler is called with the failure text if no request is created`() async throws {
         let seen = Recorder<String>()
         session.request("http://example.test/", requestModifier: { _ in throw Refused() })
             .cURLDescription { seen.record($0) }.response { _ in }
@@ -210,7 +211,7 @@ import Testing
         #expect(texts == Array(repeating: CURLCommand.failure, count: 2))
     }
 
-    @Test func `stored credentials of the host go before the request's own`() async {
+    @Test func `stored credentials of the host take precedence over the request's own`() async {
         let storage = CredentialStorage()
         storage.set(
             Credential(user: "stored", password: "1"),

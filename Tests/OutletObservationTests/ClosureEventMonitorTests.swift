@@ -11,7 +11,7 @@ import Testing
     let address = "http://example.test/get"
     let seen = Recorder<String>()
 
-    @Test func `closures are called with what the events carry, on the monitor's queue`()
+    @Test func `closures are called with the event's values on the monitor's queue`()
         async throws
     {
         let key = DispatchSpecificKey<Bool>()
@@ -41,7 +41,7 @@ import Testing
             ])
     }
 
-    @Test func `a subclass may override what it wants`() async throws {
+    @Test func `a subclass may override single events`() async throws {
         final class Named: ClosureEventMonitor, @unchecked Sendable {
             let seen = Recorder<String>()
             override func requestDidFinish(_ request: Request) { seen.record("finished") }
@@ -56,7 +56,8 @@ import Testing
         #expect(try await monitor.seen.values(2) == ["finished", "String"])
     }
 
-    @Test func `each monitor gets its events in order, whatever other monitors do`() async throws {
+    @Test func `each monitor receives its events in order while another one is slow`() async throws
+    {
         let monitors = (0..<3).map { _ in EventRecorder() }
         let slow = ClosureEventMonitor(queue: DispatchQueue(label: "slow"))
         let gate = try Gate()

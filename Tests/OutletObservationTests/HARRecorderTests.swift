@@ -16,7 +16,7 @@ import Testing
             interceptor: RetryPolicy(exponentialBackoffScale: 0), eventMonitors: [recorder])
     }
 
-    @Test func `each attempt and each redirect is an entry`() async throws {
+    @Test func `each attempt and each redirect has an entry`() async throws {
         let recorder = HARRecorder()
         let session = session(recorder, .redirect(to: "/b"), .status(503), .text("x"))
         let request = session.request(address).validate()
@@ -34,7 +34,7 @@ import Testing
         #expect(try entries.at(0).request.queryString.map(\.name) == ["token", "q"])
     }
 
-    @Test func `secrets and bodies are left out unless asked for`() async throws {
+    @Test func `secrets and bodies are left out by default`() async throws {
         let answer = StubAnswer(
             headers: ["Set-Cookie": "id=s3cret", "Content-Type": "text/plain"],
             body: Data("body".utf8))
@@ -57,7 +57,7 @@ import Testing
         #expect(shown.response.content.text == "body")
     }
 
-    @Test func `the bodies of streams are kept, those of downloads are not`() async throws {
+    @Test func `bodies of streams are recorded, and those of downloads are not`() async throws {
         let recorder = HARRecorder(limits: .bodies(upTo: 100))
         let answer = StubAnswer.text("0123456789").chunked(into: 3)
         let session = session(recorder, answer)
@@ -69,7 +69,8 @@ import Testing
         #expect(entries.map(\.response.content.size) == [10, 10])
     }
 
-    @Test func `the oldest entries make room, and the archive says so`() async throws {
+    @Test func `the oldest entries are dropped, and the archive reports their number`() async throws
+    {
         var limits = HARRecorder.Limits()
         limits.entries = 2
         let recorder = HARRecorder(limits: limits)
@@ -83,7 +84,7 @@ import Testing
         #expect(recorder.archive.log.entries.isEmpty)
     }
 
-    @Test func `an archive is written whole and read again`() async throws {
+    @Test func `a written archive can be read again`() async throws {
         let directory = try TemporaryDirectory()
         let recorder = HARRecorder(limits: .bodies(upTo: 100))
         let lost = TransferError(code: .networkConnectionLost, stage: .receiving, reason: "lost")
@@ -103,7 +104,7 @@ import Testing
         #expect(directory.names == ["a.har"])
     }
 
-    @Test func `the stages of an entry add up to its time`() {
+    @Test func `the timings of an entry add up to its total time`() {
         var result = TransferResult(response: HTTPResponse(url: nil, statusCode: 200))
         result.metrics.queued = 1000
         result.metrics.nameLookup = 2000

@@ -26,7 +26,7 @@ import Testing
             eventMonitors: [logger])
     }
 
-    @Test func `a finished request is one line of JSON without secrets`() async throws {
+    @Test func `a finished request is logged as one line of JSON without secrets`() async throws {
         let session = session(.text("abc"), level: .info)
         let request = session.request(address)
         _ = await request.serializingString().response
@@ -47,7 +47,7 @@ import Testing
         #expect(value["error"] == nil)
     }
 
-    @Test func `a failure is an error, and a retry a warning`() async throws {
+    @Test func `a failure is logged as error, and a retry as warning`() async throws {
         let lost = TransferError(
             code: .networkConnectionLost, reason: "lost http://u:secret@h/?token=x")
         let session = session(
@@ -62,7 +62,7 @@ import Testing
         #expect(try values.at(1)["attempt"] == 2)
     }
 
-    @Test func `transfers and redirects are lines at the level debug`() async throws {
+    @Test func `transfers and redirects are logged at the level debug`() async throws {
         let session = session(
             .redirect(to: "/b?password=x"), .text("y"), level: .debug, format: .logfmt,
             hiding: ["Q"])
@@ -79,7 +79,7 @@ import Testing
         #expect(seen.allSatisfy { !$0.contains("a+b") })
     }
 
-    @Test func `lines are written to a descriptor, whole`()
+    @Test func `lines are written to a file descriptor`()
         async throws
     {
         var ends: [Int32] = [0, 0]

@@ -10,7 +10,7 @@ import Testing
     let address = "http://example.test/get"
     let notifications = RequestNotifications()
 
-    @Test func `an observer hears the names it asked for, until it is let go`() async throws {
+    @Test func `an observer receives the names it observes until it is cancelled`() async throws {
         let session = Session(
             transport: StubTransport { _ in .text("x") }, eventMonitors: [notifications])
         let seen = Recorder<RequestNotifications.Notification>()
@@ -19,10 +19,10 @@ import Testing
         let other = notifications.observe { all.record($0.name) }
         let request = session.request(address)
         _ = await request.serializingString().response
-        let heard = try await seen.values(2)
-        #expect(heard.map(\.name) == [.didCompleteTask, .didFinish])
-        #expect(heard.allSatisfy { $0.request == request })
-        #expect(heard.first?.task != nil)
+        let received = try await seen.values(2)
+        #expect(received.map(\.name) == [.didCompleteTask, .didFinish])
+        #expect(received.allSatisfy { $0.request == request })
+        #expect(received.first?.task != nil)
         observation.cancel()
         _ = await session.request(address).serializingString().response
         let names = try await all.values(8)
@@ -31,7 +31,7 @@ import Testing
         other.cancel()
     }
 
-    @Test func `a stream of notifications is read as they come`() async {
+    @Test func `notifications can be read as an asynchronous sequence`() async {
         let session = Session(
             transport: StubTransport { _ in .text("x") }, eventMonitors: [notifications])
         let stream = notifications.notifications([.didFinish])
