@@ -35,7 +35,7 @@ import Testing
         Sample(field: "zstd", bytes: zstd, isMany: true),
     ]
 
-    /// Feeds the bytes in pieces of a size.
+    /// Decodes the bytes in pieces of `size` bytes.
     private func decode(
         _ decoder: ContentDecoder, _ bytes: some Collection<UInt8>, by size: Int
     ) throws -> String {
@@ -55,14 +55,16 @@ import Testing
     }
 
     @Test(arguments: samples, [1, 2, 7, 1000])
-    func `a coding is undone however its bytes come`(sample: Sample, size: Int) throws {
+    func `a coding is decoded regardless of the size of the pieces`(sample: Sample, size: Int)
+        throws
+    {
         let decoder = try #require(try ContentDecoder.make([sample.field]))
         #expect(try decode(decoder, sample.bytes, by: size) == "0123456789")
         #expect(decoder.isAtEnd)
     }
 
     @Test(arguments: samples)
-    func `a coding without its last byte is not at its end`(sample: Sample) throws {
+    func `a truncated coding is not at its end`(sample: Sample) throws {
         for count in 0..<sample.bytes.count {
             let decoder = try #require(try ContentDecoder.make([sample.field]))
             let text = try decode(decoder, sample.bytes.prefix(count), by: 1000)
@@ -72,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: samples, [1, 1000])
-    func `a second member is more of the body where the coding has members`(
+    func `a second member continues the body if the coding allows members`(
         sample: Sample, size: Int
     ) throws {
         let decoder = try #require(try ContentDecoder.make([sample.field]))
@@ -87,7 +89,7 @@ import Testing
         #expect(decoder.isAtEnd)
     }
 
-    @Test func `codings on top of each other come off in their order`() throws {
+    @Test func `several codings are decoded in reverse order`() throws {
         // gzip of the brotli sample, stored: a block of 14 bytes as they are.
         let stored: [UInt8] = [0x01, 0x0E, 0x00, 0xF1, 0xFF] + Self.brotli
         for fields in [["br, deflate"], ["br", " identity,\tDeflate "]] {
@@ -102,13 +104,13 @@ import Testing
         }
     }
 
-    @Test func `what changes nothing needs no decoder`() throws {
+    @Test func `identity and empty codings need no decoder`() throws {
         for fields in [[], [""], ["identity"], ["none, identity"]] {
             #expect(try ContentDecoder.make(fields) == nil)
         }
     }
 
-    @Test func `an unknown coding is named, and so are too many`() {
+    @Test func `an unknown coding and too many codings are errors`() {
         #expect(throws: ContentDecoder.Failure.self) { try ContentDecoder.make(["gzip, rot13"]) }
         do {
             _ = try ContentDecoder.make(["rot13"])
@@ -121,7 +123,7 @@ import Testing
     }
 
     @Test(arguments: ["gzip", "deflate", "br", "zstd"])
-    func `what is not in the coding is an error that names it`(field: String) throws {
+    func `invalid data is an error that names the coding`(field: String) throws {
         let decoder = try #require(try ContentDecoder.make([field]))
         do {
             _ = try decode(decoder, Array("\u{7}this is no coding at all".utf8), by: 1000)
@@ -131,15 +133,14 @@ import Testing
         }
     }
 
-    @Test func `a zstd frame that wants more than 8 MiB of memory is refused`() throws {
+    @Test func `a zstd frame that needs more than 8 MiB of memory is refused`() throws {
         // Window descriptor 0x70: 2^(10+14), 16 MiB.
         let frame: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x70, 0x01, 0x00, 0x00]
         let decoder = try #require(try ContentDecoder.make(["zstd"]))
         #expect(throws: ContentDecoder.Failure.self) { try decode(decoder, frame, by: 1000) }
     }
 
-    @Test func `an outer coding that is cut off is not at its end, though the inner one is`() throws
-    {
+    @Test func `a truncated outer coding is not at its end even if the inner one is`() throws {
         // gzip once more, stored as it is; its sum and length would follow.
         let count = UInt8(Self.brotli.count)
         let outer =

@@ -9,24 +9,24 @@ import Testing
         try Data(contentOf: URL(filePath: path))
     }
 
-    @Test func `a file is read whole, one with nothing in it as nothing`() throws {
+    @Test func `a file is read completely, and an empty file has no content`() throws {
         let directory = try TemporaryDirectory()
         #expect(try content(of: directory.write("text", to: "file")) == Data("text".utf8))
         #expect(try content(of: directory.write("", to: "empty")).isEmpty)
     }
 
-    @Test func `a file of the kernel's, which says that it is empty, has its content all the same`()
+    @Test func `a file in proc is read although its reported size is 0`()
         throws
     {
         #expect(try content(of: "/proc/self/status").starts(with: Data("Name:".utf8)))
     }
 
-    @Test func `what cannot be read is an error`() throws {
+    @Test func `a missing file is an error`() throws {
         let directory = try TemporaryDirectory()
         #expect(throws: CocoaError.self) { try content(of: directory.path("nowhere")) }
     }
 
-    @Test func `what is no plain file is not waited for`() throws {
+    @Test func `a file that is not a plain file is refused without waiting`() throws {
         let directory = try TemporaryDirectory()
         let pipe = directory.path("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)

@@ -3,7 +3,7 @@ import OutletHTTP
 import OutletSession
 import Testing
 
-/// What programs that link full Foundation hand over: values of its classes.
+/// Values of the classes of full Foundation, as programs that link it pass them.
 @Suite struct `Values of full Foundation` {
     private let post = HTTPRequest(url: URL(string: "http://example.test/"), method: .post)
 
@@ -49,7 +49,7 @@ import Testing
     ]
 
     @Test(arguments: numbers.indices)
-    func `a number stays the number that it is, a truth value a truth value`(index: Int) throws {
+    func `NSNumber is encoded as the number or Boolean that it contains`(index: Int) throws {
         let (number, text, pair) = Self.numbers[index]
         #expect(try json(number) == text)
         #expect(try json([number]) == "[\(text)]")
@@ -66,13 +66,13 @@ import Testing
         #"{"a":{"b":[1,null,{"c":true}]},"d":18446744073709551615}"#, "[12345678901234567890123]",
         #"[{"a":1},{"a":false},{"a":null}]"#,
     ])
-    func `what JSONSerialization reads is written as it was`(text: String) throws {
+    func `values that JSONSerialization reads are encoded unchanged`(text: String) throws {
         let value = try JSONSerialization.jsonObject(with: Data(text.utf8))
         #expect(try json(value) == text)
         #expect(try JSONValue(converting: value) == JSONValue(parsing: text))
     }
 
-    @Test func `a request's parameters may be such values`() throws {
+    @Test func `a request's parameters may be Foundation values`() throws {
         let parameters: Parameters = [
             "one": NSNumber(value: 1), "yes": NSNumber(value: true), "none": NSNull(),
             "name": "é",
@@ -87,7 +87,7 @@ import Testing
                 == "name=%C3%A9&one=1&yes=true")
     }
 
-    @Test func `null is null in JSON, and left out of a form, as nil is`() throws {
+    @Test func `NSNull is null in JSON and is left out of a form`() throws {
         #expect(try json(NSNull()) == "null")
         #expect(try json(["a": NSNull(), "b": [NSNull()]]) == #"{"a":null,"b":[null]}"#)
         #expect(form(NSNull()) == "")
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: [Double.nan, .infinity, -.infinity])
-    func `numbers that JSON has not are refused by place`(value: Double) {
+    func `a number that JSON does not support is refused with its path`(value: Double) {
         let error = #expect(throws: JSONConversionError.self) {
             try JSONValue(converting: ["a": [NSNumber(value: value)]])
         }
@@ -108,7 +108,7 @@ import Testing
         #expect(error?.found.hasPrefix("the number") == true)
     }
 
-    @Test func `other classes are refused by name`() {
+    @Test func `other classes are refused with the name of the class`() {
         for value in [NSDate(), NSData(), NSUUID(), NSObject()] {
             let error = #expect(throws: JSONConversionError.self) {
                 try JSONValue(converting: [value])
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func `property lists keep truth values and numbers apart`() throws {
+    @Test func `property lists distinguish Booleans and numbers`() throws {
         let parameters: Parameters = [
             "one": NSNumber(value: 1), "yes": NSNumber(value: true), "half": NSNumber(value: 0.5),
             "big": NSNumber(value: UInt64.max), "date": NSDate(timeIntervalSince1970: 0),

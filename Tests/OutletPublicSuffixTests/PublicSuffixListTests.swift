@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct PublicSuffixListTests {
     @Test(arguments: ["com", "co.uk", "github.io", "localhost", "xn--p1ai", "ck"])
-    func `anybody may register names under a public suffix`(domain: String) {
+    func `a public suffix has no registrable domain`(domain: String) {
         #expect(PublicSuffixList.contains(domain))
         #expect(PublicSuffixList.registrableDomain(of: domain) == nil)
     }
@@ -15,12 +15,12 @@ import Testing
         // An exception from `*.ck`.
         ("www.ck", "www.ck"), ("x.www.ck", "www.ck"),
     ])
-    func `below it somebody has registered a name`(name: String, domain: String) {
+    func `a name below a public suffix has a registrable domain`(name: String, domain: String) {
         #expect(!PublicSuffixList.contains(name))
         #expect(PublicSuffixList.registrableDomain(of: name) == domain)
     }
 
-    @Test func `a name of many labels has one owner`() {
+    @Test func `a name of many labels has a registrable domain`() {
         let name = String(repeating: "a.", count: 120) + "example.com"
         #expect(PublicSuffixList.registrableDomain(of: name) == "example.com")
     }
