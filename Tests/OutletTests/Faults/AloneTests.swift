@@ -1,7 +1,7 @@
 import Testing
 
-/// Tests that need a process of their own: they count what it holds, or change what is its own.
+/// Tests that need a separate process: they count its resources, or change its state.
 ///
-/// One after the other, because waiting for such a process takes a thread of Swift's pool, of which
-/// there are no more than processors.
+/// They are serialized, because waiting for a process blocks a thread of Swift's pool, of which
+/// there are only as many as processors.
 @Suite(.serialized) struct AloneTests {}

@@ -4,10 +4,10 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// Each kind of request cancelled at each moment of its life.
+/// Each kind of request, cancelled at each stage.
 @Suite(.timeLimit(.minutes(patience))) struct CancelMatrixTests {
     @Test(arguments: RequestKind.allCases, CancelStage.allCases)
-    func `a cancel is the request's end, told once`(
+    func `a cancel at any stage ends the request once`(
         kind: RequestKind, stage: CancelStage
     ) async throws {
         let scene = try await stage.scene(kind)
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `a cancel while the answer is validated is the end`(kind: RequestKind) async throws {
+    func `a cancel during the validation ends the request`(kind: RequestKind) async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "abc"), .again)
         let ended = ExactlyOnce<RequestKind.Outcome>()
         let session = Session.isolated()
@@ -41,7 +41,7 @@ import Testing
         #expect(ended.fault == nil && validated.count == 1 && request.isCancelled)
     }
 
-    /// Makes a value of whatever comes, and cancels its request meanwhile.
+    /// Returns the size of the data, and cancels the request meanwhile.
     private final class Canceller: ResponseSerializer, DataStreamSerializer {
         private let request = Lock<Request?>(nil)
 
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `a cancel while the answer is serialized calls each handler once`(
+    func `a cancel during the serialization calls each handler once`(
         kind: RequestKind
     ) async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "abc"), .again)
@@ -100,7 +100,9 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `a session's cancel reaches requests at every moment`(kind: RequestKind) async throws {
+    func `cancelAllRequests ends running, waiting and suspended requests`(kind: RequestKind)
+        async throws
+    {
         let server = try ScriptedServer.start(.request, .stall)
         let session = Session.isolated { $0.httpMaximumConnectionsPerHost = 3 }
         let ended = ExactlyOnce<RequestKind.Outcome>()

@@ -2,12 +2,12 @@ import FoundationEssentials
 import Outlet
 import OutletTestSupport
 
-/// A moment in a request's life at which it is cancelled.
+/// A stage at which a request is cancelled.
 enum CancelStage: String, CaseIterable, Sendable {
     case initialized, settingUp, queued, resolving, connecting, securing, sending, waiting,
         receiving, waitingToRetry, redirected, authenticating
 
-    /// Brings a request of a kind to this moment.
+    /// Brings a request of a kind to this stage.
     func scene(_ kind: RequestKind) async throws -> CancelScene {
         switch self {
         case .initialized:
@@ -47,7 +47,7 @@ enum CancelStage: String, CaseIterable, Sendable {
             let request = kind.request("http://127.0.0.1:\(port.port)/", by: session)
             let scene = CancelScene(session, request)
             try await scene.hasTask()
-            // Behind it on the same thread: once this one is answered, the other one connects.
+            // Handled after it on the same thread: when this one has ended, the other one connects.
             _ = try await kind.outcome(other.baseURL, by: session)
             scene.after = { _ = port }
             return scene
@@ -123,7 +123,7 @@ enum CancelStage: String, CaseIterable, Sendable {
         return scene
     }
 
-    /// The first answer leads to a second request, which is not answered.
+    /// The first response causes a second request, which gets no response.
     private func second(_ kind: RequestKind, _ answer: Step) async throws -> CancelScene {
         let server = try ScriptedServer.start {
             $0 == 0 ? [.request, answer, .request, .stall] : [.request, .stall]
@@ -135,11 +135,11 @@ enum CancelStage: String, CaseIterable, Sendable {
     }
 }
 
-/// A request that has been brought to some moment.
+/// A request that has reached a stage.
 final class CancelScene {
     let request: Request
     let ended = ExactlyOnce<RequestKind.Outcome>()
-    /// What remains to be done once the request is over.
+    /// Cleanup after the end of the request.
     var after: () async throws -> Void = {}
     private let session: Session
     private let server: ScriptedServer?
@@ -160,7 +160,7 @@ final class CancelScene {
         return self
     }
 
-    /// Cancels, twice and from two sides, and tells how the request ended.
+    /// Cancels twice, and again after the end, and returns how the request ended.
     func cancel() async throws -> RequestKind.Outcome {
         request.cancel()
         request.cancel()

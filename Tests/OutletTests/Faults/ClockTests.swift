@@ -4,27 +4,29 @@ import OutletTestSupport
 import Testing
 
 extension AloneTests {
-    /// The clock on the wall jumps by a year while requests are under way, in a process of its own.
+    /// The wall clock jumps by a year while requests are running, in a separate process.
     @Suite(.timeLimit(.minutes(patience))) struct ClockTests {
         private static let year = 365 * 86_400
 
         @Test(arguments: [1, -1])
-        func `no deadline is early or late when the clock jumps`(direction: Int) async {
+        func `deadlines are not affected when the wall clock jumps`(direction: Int) async {
             await #expect(processExitsWith: .success) { [direction] in
                 try await ClockTests.jump(by: direction * ClockTests.year)
             }
         }
 
-        /// What is kept for an hour is not kept for a year, and of what comes from the future nothing is
-        /// believed.
-        @Test func `cookies and stored responses go by the clock, whichever way it jumps`() async {
+        /// Data that is valid for an hour is not valid after a year, and data with a date in the
+        /// future is not used.
+        @Test func `cookies and stored responses expire when the clock jumps in either direction`()
+            async
+        {
             await #expect(processExitsWith: .success) {
                 let server = try ScriptedServer.start(
                     .request,
                     .respond(
                         headers: [
                             "Set-Cookie: a=b; Max-Age=3600",
-                            // Requests with the cookie and without.
+                            // `public`, so that requests with and without the cookie use it.
                             "Cache-Control: public, max-age=3600",
                         ], body: "x"), .again)
                 let session = Session.isolated {
@@ -48,7 +50,7 @@ extension AloneTests {
             }
         }
 
-        @Test func `a stapled response is believed for as long as it says`() async {
+        @Test func `a stapled response is valid until its nextUpdate`() async {
             await #expect(processExitsWith: .success) {
                 let authority = try await TestCA()
                 let good = try await authority.revocation().good
@@ -105,7 +107,7 @@ extension AloneTests {
             WallClock.shift(seconds: seconds)
             #expect(abs(Date().timeIntervalSince(before) - Double(seconds)) < 600)
 
-            // One whose limit begins after the jump ends while the patient ones still wait.
+            // A request whose timeout begins after the jump ends while the others still wait.
             let after = try await RequestKind.data.outcome(
                 silent.baseURL,
                 by: .isolated {

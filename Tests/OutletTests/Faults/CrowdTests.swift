@@ -4,11 +4,11 @@ import OutletTestSupport
 import Testing
 
 extension AloneTests {
-    /// More requests to one host than it may be asked at once.
+    /// More requests to one host than its connection limit.
     @Suite(.timeLimit(.minutes(2 * patience))) struct CrowdTests {
-        @Test func `10,000 requests to one host all end, and nothing is left of them`() async {
+        @Test func `10,000 requests to one host all end without leaks`() async {
             await #expect(processExitsWith: .success) {
-                // Enough to fill what is kept of the last few hundred addresses.
+                // Enough to fill the cache of the last few hundred URLs.
                 var count = 1000
                 try await LeakCheck.none {
                     try await CrowdTests.crowd(of: count)
@@ -17,7 +17,7 @@ extension AloneTests {
             }
         }
 
-        /// Requests of three priorities in turn, four under way at a time.
+        /// Requests of three priorities in turn, with four running at a time.
         private static func crowd(of count: Int) async throws {
             let gate = try Gate()
             let server = try ScriptedServer.start(
@@ -39,11 +39,11 @@ extension AloneTests {
             #expect(server.connections.count == 4 && server.requests.count == count)
             guard count > 1000 else { return }
             let order = server.requests.values.compactMap { Int($0.lastPart) }
-            // Sixteen go before each that is less urgent, so eight of nine are.
+            // Sixteen start before each one of lower priority, so eight of nine are urgent.
             let first = order.prefix(count / 3)
             #expect(first.count { $0 % 3 == 2 } > first.count * 85 / 100)
             #expect(order.suffix(count / 4).count { $0 % 3 == 0 } > count / 4 * 85 / 100)
-            // Of one priority in turn; what came on one connection is recorded as it came.
+            // Requests of one priority start in order; each connection records them in order.
             for connection in 0..<4 {
                 let came = server.requests.values.filter { $0.connection == connection }
                     .compactMap { Int($0.lastPart) }
@@ -54,7 +54,7 @@ extension AloneTests {
             }
         }
 
-        @Test func `5,000 requests that are cancelled in the queue leave nothing either`() async {
+        @Test func `5,000 requests that are cancelled in the queue end without leaks`() async {
             await #expect(processExitsWith: .success) {
                 try await LeakCheck.none { try await CrowdTests.cancelledCrowd(of: 5_000) }
             }

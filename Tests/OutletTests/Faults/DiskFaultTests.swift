@@ -7,7 +7,7 @@ import OutletTestSupport
 import Testing
 
 extension AloneTests {
-    /// Disks that are full, directories that vanish, places that nobody may write to.
+    /// Full disks, removed directories and read-only directories.
     @Suite(.timeLimit(.minutes(patience))) struct DiskFaultTests {
         private typealias Outcome = DownloadResponse<URL?, SessionError>
 
@@ -31,7 +31,7 @@ extension AloneTests {
             (outcome.error?.underlyingError as? CocoaError)?.code
         }
 
-        /// Removes what an error says is left.
+        /// Removes the file that an error names as its source.
         private static func removeSource(_ outcome: Outcome) {
             if let source = outcome.error?.sourceURL {
                 try? FileManager.default.removeItem(at: source)
@@ -44,7 +44,7 @@ extension AloneTests {
         static let mayMount =
             (try? mountDisk(kilobytes: 64)).map { descriptor in close(descriptor) == 0 } ?? false
 
-        /// A file system of this size that nobody else sees and that is gone with its descriptor.
+        /// A file system of this size that no other process sees; removed with its descriptor.
         private static func mountDisk(kilobytes: Int) throws -> Int32 {
             let place = try TemporaryDirectory()
             guard mount("tmpfs", place.path, "tmpfs", 0, "size=\(kilobytes)k") == 0 else {
@@ -59,7 +59,7 @@ extension AloneTests {
         }
 
         @Test(.enabled(if: mayMount, "this user may not mount a small disk"))
-        func `a disk that is full during a download is named, and the part goes`() async {
+        func `a full disk during a download is an error, and no partial file is left`() async {
             await #expect(processExitsWith: .success) {
                 let disk = try DiskFaultTests.smallDisk(kilobytes: 64)
                 setenv("TMPDIR", disk, 1)
@@ -71,14 +71,14 @@ extension AloneTests {
                 #expect(error?.reason.contains("No space left on device") == true)
                 #expect(error?.advice == "free some space or choose another directory")
                 #expect(access("/tmp/outlet-never-made", F_OK) != 0)
-                // What is there can be gone on with, and is not kept where that is impossible.
+                // The partial file is kept only if the download can be resumed.
                 let left = try FileManager.default.contentsOfDirectory(atPath: disk)
                 #expect(left.count == (outcome.resumeData == nil ? 0 : 1))
             }
         }
 
         @Test(.enabled(if: mayMount, "this user may not mount a small disk"))
-        func `a disk that is full keeps the cookies and the archive that are there`() async {
+        func `a full disk does not change existing cookies and archives`() async {
             await #expect(processExitsWith: .success) {
                 let disk = try DiskFaultTests.smallDisk(kilobytes: 64)
                 let file = URL(filePath: "\(disk)/cookies")
@@ -108,7 +108,7 @@ extension AloneTests {
         }
 
         @Test(.enabled(if: mayMount, "this user may not mount a small disk"))
-        func `a disk that is full where the file is wanted is named`() async {
+        func `a full disk at the destination is an error, and the downloaded file is kept`() async {
             await #expect(processExitsWith: .success) {
                 let disk = try DiskFaultTests.smallDisk(kilobytes: 64)
                 let server = try LoopbackServer.start()
@@ -119,7 +119,7 @@ extension AloneTests {
                     #expect(DiskFaultTests.cocoaCode(outcome) == .fileWriteOutOfSpace)
                     let left = try FileManager.default.contentsOfDirectory(atPath: disk)
                     #expect(left.isEmpty)
-                    // Nothing of what was downloaded is lost.
+                    // The downloaded data is not lost.
                     let source = try #require(outcome.error?.sourceURL)
                     #expect(try Data(contentsOf: source).count == 1_000_000)
                     DiskFaultTests.removeSource(outcome)
@@ -128,7 +128,7 @@ extension AloneTests {
         }
 
         @Test(.enabled(if: mayMount, "this user may not mount a small disk"))
-        func `a download goes on where the disk was full, once there is room`() async {
+        func `a download can be resumed after the disk was full`() async {
             await #expect(processExitsWith: .success) {
                 let disk = try DiskFaultTests.smallDisk(kilobytes: 256)
                 setenv("TMPDIR", disk, 1)
@@ -168,7 +168,7 @@ extension AloneTests {
             }
         }
 
-        @Test func `a file that may grow no more is named`() async {
+        @Test func `a download beyond the file size limit is an error`() async {
             await #expect(processExitsWith: .success) {
                 var limit = rlimit(rlim_cur: 64 << 10, rlim_max: rlim_t.max)
                 getrlimit(__rlimit_resource_t(1), &limit)
@@ -183,10 +183,10 @@ extension AloneTests {
             }
         }
 
-        // MARK: Places
+        // MARK: Destinations
 
         @Test(arguments: [[], DownloadRequest.Options.removePreviousFile])
-        func `a directory that vanishes meanwhile is named, and the file is kept`(
+        func `a destination removed during the download is an error, and the file is kept`(
             options: DownloadRequest.Options
         ) async throws {
             let directory = try TemporaryDirectory()
@@ -208,7 +208,7 @@ extension AloneTests {
             Self.removeSource(outcome)
         }
 
-        @Test func `a temporary directory that vanishes is named`() async {
+        @Test func `a removed temporary directory is an error`() async {
             await #expect(processExitsWith: .success) {
                 let directory = try TemporaryDirectory()
                 setenv("TMPDIR", directory.path, 1)
@@ -232,7 +232,7 @@ extension AloneTests {
             }
         }
 
-        @Test func `what nobody has gone on with for a week goes with the first download`() async {
+        @Test func `a download removes partial files that are older than a week`() async {
             await #expect(processExitsWith: .success) {
                 let directory = try TemporaryDirectory()
                 setenv("TMPDIR", directory.path, 1)
@@ -250,7 +250,8 @@ extension AloneTests {
         }
 
         @Test(arguments: [[], DownloadRequest.Options.removePreviousFile])
-        func `a place that is a directory stays one`(options: DownloadRequest.Options) async throws
+        func `a directory at the destination is not replaced`(options: DownloadRequest.Options)
+            async throws
         {
             let directory = try TemporaryDirectory()
             let kept = try directory.write("kept", to: "place/kept")
@@ -263,7 +264,7 @@ extension AloneTests {
             Self.removeSource(outcome)
         }
 
-        @Test func `a place that may not be written to is named`() async {
+        @Test func `a destination without write permission is an error`() async {
             await #expect(processExitsWith: .success) {
                 let directory = try TemporaryDirectory()
                 chmod(directory.path, 0o555)
@@ -281,7 +282,7 @@ extension AloneTests {
             }
         }
 
-        @Test func `a directory cannot be sent, and nothing is`() async throws {
+        @Test func `an upload of a directory is an error, and nothing is sent`() async throws {
             let directory = try TemporaryDirectory()
             let server = try ScriptedServer.start(.request, .respond())
             for path in [directory.path, directory.path("none")] {

@@ -5,7 +5,7 @@ import Testing
 
 /// Connections that end at each byte of a response, by closing and by a reset.
 @Suite(.timeLimit(.minutes(patience))) struct DroppedConnectionTests {
-    /// Sends so much of a response as the last part of the request's path says.
+    /// Sends as many bytes of a response as the last part of the request's path says.
     private func server(_ framing: Framing, isReset: Bool) throws -> ScriptedServer {
         let bytes = framing.bytes
         let answer = Step.answer { request in
@@ -29,12 +29,12 @@ import Testing
         }
         let outcomes = try await ended.values()
         #expect(ended.fault == nil)
-        // Nothing was asked for twice: no connection was one that had served before.
+        // No request was sent twice: no connection was reused.
         #expect(server.requests.count == cuts.count)
         return Array(zip(cuts, outcomes))
     }
 
-    /// A lost connection: named, and what came before is the body's beginning.
+    /// Expects a lost connection, and that the received bytes are the beginning of the body.
     private func expectLost(_ outcome: RequestKind.Outcome, _ framing: Framing, _ what: Comment) {
         #expect(outcome.transfer?.code == .networkConnectionLost, what)
         #expect(outcome.transfer?.reason.contains("connection") == true, what)
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases, Framing.plain + Framing.coded)
-    func `a response is never whole without its last byte`(
+    func `a response without its last byte is incomplete`(
         kind: RequestKind, framing: Framing
     ) async throws {
         let whole = framing.bytes.count - framing.slack
@@ -55,7 +55,7 @@ import Testing
             } else if framing.endsWithConnection, cut >= framing.bodyStart,
                 !framing.isCoded || cut == framing.bodyStart
             {
-                // Nothing tells that there is more to come; no body at all is taken for an empty one.
+                // The end cannot be detected; a missing body counts as an empty one.
                 #expect(outcome.error == nil)
                 #expect(framing.body.hasPrefix(outcome.text))
             } else {
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases, Framing.plain + Framing.coded)
-    func `a reset is a lost connection, whatever came before`(
+    func `a reset at any byte is a lost connection`(
         kind: RequestKind, framing: Framing
     ) async throws {
         let whole = framing.bytes.count - framing.slack

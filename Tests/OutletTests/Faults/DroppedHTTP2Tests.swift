@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Connections to nginx that break behind a relay, after so many bytes of the server's.
+/// Connections to nginx through a relay that ends them after a number of bytes.
 @Suite(.timeLimit(.minutes(patience))) struct DroppedHTTP2Tests {
     private static let text = String(repeating: "text ", count: 2000)
 
@@ -13,7 +13,7 @@ import Testing
         return try ScriptedServer.start { _ in steps }
     }
 
-    /// How requests end whose connections break after so many bytes each.
+    /// The outcomes of requests whose connections end after the given numbers of bytes.
     private func outcomes(
         _ listener: Nginx.Listener, _ kind: RequestKind, path: String = "compressed/text.txt",
         cuts: [Int], isReset: Bool, _ change: (inout SessionConfiguration) -> Void
@@ -25,7 +25,7 @@ import Testing
         }
         let scheme = listener == .tls ? "https" : "http"
         var outcomes: [RequestKind.Outcome] = []
-        // So many at a time, because each server has descriptors of its own.
+        // 60 at a time, because each server has its own descriptors.
         for start in stride(from: 0, to: cuts.count, by: 60) {
             let ended = ExactlyOnce<RequestKind.Outcome>()
             let servers = try cuts[start..<min(start + 60, cuts.count)].map {
@@ -44,10 +44,10 @@ import Testing
         return Array(zip(cuts, outcomes))
     }
 
-    /// Whole from some byte on, and lost before, under a name that says so.
+    /// Expects complete responses from some byte on, and a lost connection before it.
     ///
-    /// A reset takes along what came and was not read yet: only the last cut, which lies behind all
-    /// that the server sends, is sure to leave an answer whole.
+    /// A reset discards bytes that were not read yet: only the last cut, which is after all bytes
+    /// that the server sends, certainly results in a complete response.
     private func check(_ all: [(cut: Int, outcome: RequestKind.Outcome)], isReset: Bool = false) {
         for (cut, outcome) in all {
             if outcome.error == nil {
@@ -72,10 +72,10 @@ import Testing
 
     /// Not uploads: nginx takes no `POST` for files.
     @Test(arguments: [RequestKind.data, .download, .stream], [false, true])
-    func `an HTTP/2 answer is never whole without its last byte`(
+    func `an HTTP/2 response without its last byte is incomplete`(
         kind: RequestKind, isReset: Bool
     ) async throws {
-        // Every byte once; the kinds differ only in where the body goes.
+        // Each byte once; the kinds differ only in the destination of the body.
         let cuts = kind == .data ? Self.cuts : Self.cuts.filter { $0 % 5 == 0 }
         check(
             try await outcomes(.plainHTTP2, kind, cuts: cuts, isReset: isReset) {
@@ -86,7 +86,7 @@ import Testing
     private static let secureCuts = Array(stride(from: 0, to: 14_000, by: 113))
 
     @Test(arguments: [HTTPVersionPolicy.automatic, .http1], [false, true])
-    func `an answer over TLS is never whole without its last byte`(
+    func `a response over TLS without its last byte is incomplete`(
         version: HTTPVersionPolicy, isReset: Bool
     ) async throws {
         check(
@@ -95,8 +95,9 @@ import Testing
             }, isReset: isReset)
     }
 
-    /// Where only the end tells the end, TLS says whether it is the server's (RFC 8446 §6.1).
-    @Test func `an end without close_notify is a lost connection`() async throws {
+    /// Without a length, TLS tells whether the server has ended the connection (RFC 8446 §6.1).
+    @Test func `a TLS connection that ends without close_notify is a lost connection`() async throws
+    {
         check(
             try await outcomes(
                 .tls, .data, path: "unframed.txt", cuts: Self.secureCuts, isReset: false

@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Servers that send too much of something.
+/// Servers that send more than the limits allow.
 @Suite(.timeLimit(.minutes(patience))) struct FloodTests {
     @Test(arguments: RequestKind.allCases)
     func `100,000 header fields are refused`(kind: RequestKind) async throws {
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `interim answers without end are refused`(kind: RequestKind) async throws {
+    func `endless interim responses are refused`(kind: RequestKind) async throws {
         let flood = String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 1000)
         let server = try ScriptedServer.start { connection in
             [.request] + Array(repeating: .send(flood), count: 100) + [.respond()]
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `a few interim answers are none of the response's`(kind: RequestKind) async throws {
+    func `interim responses are not part of the final response`(kind: RequestKind) async throws {
         let interim = String(
             repeating: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", count: 20)
         let server = try ScriptedServer.start(.request, .send(interim), .respond(body: "x"))
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `redirects in a circle, and without end, are counted`(kind: RequestKind) async throws {
+    func `circular and endless redirects are limited to 20`(kind: RequestKind) async throws {
         for circle in [true, false] {
             let server = try ScriptedServer.start { _ in
                 let next: Step = .answer { request in
@@ -68,14 +68,14 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `a decompression bomb is named`(kind: RequestKind) async throws {
+    func `a decompression bomb is an error`(kind: RequestKind) async throws {
         // 16 MiB of zeros in Brotli.
         let bomb = try #require(Data(base64Encoded: "y///P/gnAOKxQCD3/o///3/wTwDEYRGA7v3f"))
         let head =
             "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: \(bomb.count)\r\n\r\n"
         let server = try ScriptedServer.start(.request, .send(Array(head.utf8) + bomb), .stall)
         let session = Session.isolated { $0.decompressionRatioExemptSize = 8 << 20 }
-        // Downloads ask for no coding, so this one is asked to.
+        // Downloads do not accept codings by default.
         let request = kind.request(server.baseURL, by: session) {
             $0.headers.update(name: "Accept-Encoding", value: "br")
         }

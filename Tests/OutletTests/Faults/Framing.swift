@@ -6,13 +6,13 @@ struct Framing: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let head: String
     let payload: [UInt8]
-    /// How many bytes of the end libcurl does not wait for.
+    /// The number of bytes at the end that libcurl does not wait for.
     var slack = 0
-    /// Whether nothing but the connection's end tells where the body ends.
+    /// Whether only the end of the connection marks the end of the body.
     var endsWithConnection = false
-    /// Whether the body's coding tells where it ends, too.
+    /// Whether the content coding marks the end of the body, too.
     var isCoded = false
-    /// What the body is once it is decoded.
+    /// The decoded body.
     let body: String
 
     var bytes: [UInt8] { Array("HTTP/1.1 200 OK\r\n\(head)\r\n".utf8) + payload }
@@ -38,7 +38,7 @@ struct Framing: Sendable, CustomTestStringConvertible {
             endsWithConnection: true, body: text),
     ]
 
-    /// What `gzip` makes of "0123456789".
+    /// "0123456789", compressed by `gzip`.
     private static let gzip: [UInt8] = [
         0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x33, 0x30,
         0x34, 0x32, 0x36, 0x31, 0x35, 0x33, 0xB7, 0xB0, 0x04, 0x00, 0xC6, 0xC7,

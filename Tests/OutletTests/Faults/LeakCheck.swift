@@ -2,25 +2,25 @@ import Glibc
 import OutletTestSupport
 import Testing
 
-/// What is left of something once it is over; for processes that run nothing else.
+/// Checks for leaked resources; for processes that run nothing else.
 enum LeakCheck {
-    /// Does it twice, because much is made once and kept, and compares after the second time.
+    /// Runs `body` twice, because some resources are created once and kept, and compares then.
     ///
-    /// - Parameter heap: So many bytes more than before are not worth a word.
+    /// - Parameter heap: The number of additional bytes that is not reported as a leak.
     static func none(
         heap: Int = 1 << 20, of body: () async throws -> Void,
         at location: SourceLocation = #_sourceLocation
     ) async throws {
         try await body()
         let pools: Set = [ProcessResources.threadName, ProcessResources.processName]
-        // The first one's remains are awaited, lest they count as having been there before.
+        // Waits until the resources of the first run are released, so that they do not count.
         let empty = try await settled()
         try await body()
         let excess = await ProcessResources.settle(to: empty, pools: pools, heap: heap)
         #expect(excess.isEmpty, "\(excess)", sourceLocation: location)
     }
 
-    /// What there is once nothing of the transport's runs any more, nor of the servers'.
+    /// The resources after the transport and the servers have ended.
     private static func settled() async throws -> ProcessResources {
         var last = ProcessResources.now()
         var quiet = 0

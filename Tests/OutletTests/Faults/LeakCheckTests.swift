@@ -4,9 +4,9 @@ import OutletTestSupport
 import Testing
 
 extension AloneTests {
-    /// Each family once more, in a process of its own: no descriptor, thread or memory is left.
+    /// The fault tests again, in a separate process: no descriptor, thread or memory leaks.
     @Suite(.timeLimit(.minutes(2 * patience))) struct LeakCheckTests {
-        @Test func `nothing is left of cancelled requests`() async {
+        @Test func `cancelled requests leak nothing`() async {
             await #expect(processExitsWith: .success) {
                 try await LeakCheck.none {
                     for stage in CancelStage.allCases {
@@ -20,35 +20,37 @@ extension AloneTests {
             }
         }
 
-        @Test func `nothing is left of broken connections`() async {
+        @Test func `lost connections leak nothing`() async {
             await #expect(processExitsWith: .success) {
                 try await LeakCheck.none {
                     let tests = DroppedConnectionTests()
                     for (framing, other) in zip(Framing.plain, Framing.coded) {
-                        try await tests.`a response is never whole without its last byte`(
+                        try await tests.`a response without its last byte is incomplete`(
                             kind: .data, framing: framing)
-                        try await tests.`a reset is a lost connection, whatever came before`(
+                        try await tests.`a reset at any byte is a lost connection`(
                             kind: .download, framing: other)
                     }
                 }
             }
         }
 
-        @Test func `nothing is left of stalls, lies and floods`() async {
+        @Test func `stalled, faulty and flooding servers leak nothing`() async {
             await #expect(processExitsWith: .success) {
                 try await LeakCheck.none {
                     let (floods, lies) = (FloodTests(), LyingServerTests())
                     for kind in [RequestKind.data, .download] {
                         let stalls = try StallTests()
                         try await stalls
-                            .`a server that falls silent anywhere in its answer times out`(
+                            .`a server that stalls at any point of its response times out`(
                                 kind: kind)
-                        try await stalls.`a name service that takes ten seconds is not waited for`(
+                        try await stalls
+                            .`a slow name lookup does not delay a timeout, a cancel or other requests`(
+                                kind: kind)
+                        try await floods.`endless interim responses are refused`(kind: kind)
+                        try await floods.`circular and endless redirects are limited to 20`(
                             kind: kind)
-                        try await floods.`interim answers without end are refused`(kind: kind)
-                        try await floods.`redirects in a circle, and without end, are counted`(
+                        try await lies.`a body shorter than its declared length is an error`(
                             kind: kind)
-                        try await lies.`more is announced than comes`(kind: kind)
                     }
                 }
             }

@@ -3,20 +3,20 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Servers that say one thing about a body's length and do another.
+/// Servers that send another length than they declare.
 @Suite(.timeLimit(.minutes(patience))) struct LyingServerTests {
     private func outcome(
         _ kind: RequestKind, _ head: String, _ body: String, stays: Bool = false,
         patience: TimeInterval = 20
     ) async throws -> RequestKind.Outcome {
-        let answer = Step.send("HTTP/1.1 200 OK\r\n\(head)\r\n\r\n\(body)")
-        let steps = [.request, answer] + (stays ? [Step.stall] : [])
+        let response = Step.send("HTTP/1.1 200 OK\r\n\(head)\r\n\r\n\(body)")
+        let steps = [.request, response] + (stays ? [Step.stall] : [])
         let server = try ScriptedServer.start { _ in steps }
         return try await kind.outcome(
             server.baseURL, by: .isolated { $0.timeoutIntervalForRequest = patience })
     }
 
-    /// Of a server that then falls silent; waited for longer when the machine was slower than it.
+    /// The outcome with a server that stalls; uses a longer timeout if the machine was too slow.
     private func silentOutcome(
         _ kind: RequestKind, _ head: String, _ body: String
     ) async throws -> RequestKind.Outcome {
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: ["Content-Length: 3\r\nContent-Length: 3", "Content-Length: 3, 3"])
-    func `a length said twice is that length`(head: String) async throws {
+    func `a repeated Content-Length with equal values is accepted`(head: String) async throws {
         for kind in RequestKind.allCases {
             let outcome = try await outcome(kind, head, "abc", stays: true)
             #expect(outcome.error == nil && outcome.text == "abc", "\(kind)")
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `more is announced than comes`(kind: RequestKind) async throws {
+    func `a body shorter than its declared length is an error`(kind: RequestKind) async throws {
         for length in ["4", "9223372036854775807"] {
             let closed = try await outcome(kind, "Content-Length: \(length)", "abc")
             #expect(closed.transfer?.code == .networkConnectionLost)
@@ -62,21 +62,21 @@ import Testing
         }
     }
 
-    /// Bytes behind a response must not be taken for the next one.
+    /// Bytes after a response must not be used as the next response.
     @Test(
         arguments: RequestKind.allCases,
         [
             "Content-Length: 3\r\n\r\nabc",
             "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
         ])
-    func `more comes than is announced, and it is nobody's answer`(
-        kind: RequestKind, answer: String
+    func `bytes after a complete response are not used as the next response`(
+        kind: RequestKind, response: String
     ) async throws {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
         let server = try ScriptedServer.start { connection in
             guard connection == 0 else { return [.request, .respond(body: "good"), .again] }
             return [
-                .request, .send("HTTP/1.1 200 OK\r\n" + answer + evil),
+                .request, .send("HTTP/1.1 200 OK\r\n" + response + evil),
                 .request, .respond(body: "good"),
             ]
         }
@@ -87,9 +87,9 @@ import Testing
         #expect(second.error == nil && second.text == "good")
     }
 
-    /// Bytes on an idle connection must not be taken for the next answer.
+    /// Bytes on an idle connection must not be used as the next response.
     @Test(arguments: RequestKind.allCases, [false, true])
-    func `an answer that comes before its request is nobody's answer`(
+    func `a response on an idle connection is not used for the next request`(
         kind: RequestKind, isPost: Bool
     ) async throws {
         let (isAnswered, isThere) = (try Gate(), try Gate())
@@ -105,7 +105,7 @@ import Testing
         #expect(first.error == nil && first.text == "abc")
         isAnswered.open()
         try await isThere.opened()
-        // With this the loop has looked at all connections since.
+        // After this request the loop has checked all connections.
         let other = try ScriptedServer.start(.request, .respond(body: "x"))
         #expect(try await kind.outcome(other.baseURL, by: session).text == "x")
         for _ in 0..<2 {
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `chunks without a size, or with one too large, are refused`(
+    func `chunks with an invalid or too large size are refused`(
         kind: RequestKind
     ) async throws {
         for size in ["x", "-3", "ffffffffffffffffff", ""] {
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `chunks go before a length, and the connection is not trusted after that`(
+    func `chunked encoding takes precedence over Content-Length`(
         kind: RequestKind
     ) async throws {
         let outcome = try await outcome(
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `a body where none may be is not read`(kind: RequestKind) async throws {
+    func `a body after a 204 response is not read`(kind: RequestKind) async throws {
         let server = try ScriptedServer.start { connection in
             (connection == 0
                 ? [.request, .send("HTTP/1.1 204 No Content\r\n\r\nabc")] : [])

@@ -3,11 +3,11 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Kept connections that close at any time, and answers that come before they are asked for.
+/// Idle connections that close at any time, and early responses.
 @Suite(.timeLimit(.minutes(patience))) struct RepeatTests {
-    /// Closes each connection after as many answers as a fixed sequence says, the request that
-    /// comes next read or unread.
-    private func fickleServer() throws -> ScriptedServer {
+    /// Closes each connection after a number of responses from a fixed sequence, with the next
+    /// request read or unread.
+    private func closingServer() throws -> ScriptedServer {
         try ScriptedServer.start { connection in
             let answers = Array(
                 repeating: [Step.request, .respond(body: "x")], count: connection * 7 % 5)
@@ -34,7 +34,7 @@ import Testing
 
     private func expectLostOrFine(_ outcomes: [RequestKind.Outcome]) {
         for outcome in outcomes where outcome.error != nil {
-            // One that is reset before anything was sent looks as if it had been refused.
+            // A connection that is reset before anything was sent looks like a refused one.
             let code = outcome.transfer?.code
             #expect(
                 code == .networkConnectionLost || code == .cannotConnectToHost,
@@ -42,8 +42,8 @@ import Testing
         }
     }
 
-    @Test func `a POST reaches the server once at most`() async throws {
-        let server = try fickleServer()
+    @Test func `a POST reaches the server at most once`() async throws {
+        let server = try closingServer()
         let outcomes = try await send(.post, 200, to: server)
         expectLostOrFine(outcomes)
         #expect(outcomes.contains { $0.error == nil } && outcomes.contains { $0.error != nil })
@@ -54,17 +54,16 @@ import Testing
         #expect(answered.allSatisfy { seen["\($0)"] == 1 && outcomes[$0].text == "x" })
     }
 
-    @Test func `a GET may reach it twice, and fails by name where that does not help`() async throws
-    {
-        let server = try fickleServer()
+    @Test func `a GET that fails after a second attempt is a lost connection`() async throws {
+        let server = try closingServer()
         let outcomes = try await send(.get, 200, to: server)
         expectLostOrFine(outcomes)
         #expect(outcomes.contains { $0.error == nil })
     }
 
-    /// The server answers and closes without having read more than the head.
+    /// The server responds and closes after it has read only the head.
     @Test(arguments: ["data", "file", "stream"])
-    func `an answer before the body is read is the answer`(body: String) async throws {
+    func `a response before the body is read is the final response`(body: String) async throws {
         let server = try ScriptedServer.start(
             .requestHead,
             .respond("413 Content Too Large", headers: ["Connection: close"], body: "no"))
@@ -87,7 +86,7 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
-    @Test func `an answer that a reset overtakes is a lost connection, not sent again`()
+    @Test func `a request whose response is followed by a reset is not sent again`()
         async throws
     {
         let server = try ScriptedServer.start(

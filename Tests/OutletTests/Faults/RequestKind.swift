@@ -5,11 +5,11 @@ import OutletFiles
 import OutletTestSupport
 import Synchronization
 
-/// The kinds of requests that every fault is tried with.
+/// The kinds of requests with which each fault is tested.
 enum RequestKind: String, CaseIterable, Sendable {
     case data, upload, download, stream
 
-    /// How a request ended: its error, and what came of the body.
+    /// The outcome of a request: its error, status code and received body.
     struct Outcome: Sendable {
         let error: SessionError?
         let statusCode: Int?
@@ -21,7 +21,7 @@ enum RequestKind: String, CaseIterable, Sendable {
         var text: String { String(decoding: bytes, as: UTF8.self) }
     }
 
-    /// Makes a request of the kind; downloads go to a file of their own in the temporary directory.
+    /// Creates a request of the kind; each download has its own file in the temporary directory.
     ///
     /// - Parameter body: Sent with `POST`; uploads send one byte without it.
     func request(
@@ -50,7 +50,7 @@ enum RequestKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// Adds a handler, which starts the request, and tells how it ended.
+    /// Adds a handler, which starts the request, and calls `completion` with the outcome.
     static func handle(_ request: Request, _ completion: @escaping @Sendable (Outcome) -> Void) {
         switch request {
         case let request as DataRequest:
@@ -83,12 +83,12 @@ enum RequestKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// Carries a request of the kind to its end, which must come once.
+    /// Performs a request of the kind; its completion must be called once.
     func outcome(_ url: String, by session: Session, body: Data? = nil) async throws -> Outcome {
         try await Self.outcome(of: request(url, by: session, body: body), by: session)
     }
 
-    /// Carries a request to its end, which must come once.
+    /// Performs a request; its completion must be called once.
     static func outcome(of request: Request, by session: Session) async throws -> Outcome {
         let ended = ExactlyOnce<Outcome>()
         handle(request, ended.completion())
@@ -107,7 +107,7 @@ extension Session {
     ) -> Session {
         var configuration = SessionConfiguration()
         configuration.proxy = .none
-        // The tests share the machine's cores: what waits for a test is not to end by itself.
+        // The tests share the machine's cores: a waiting request must not time out by itself.
         configuration.connectTimeout = 300
         change(&configuration)
         return Session(

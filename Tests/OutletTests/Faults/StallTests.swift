@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Servers, networks and name services that stop, or nearly do.
+/// Servers, networks and name services that stall or are slow.
 @Suite(.timeLimit(.minutes(patience))) struct StallTests {
     private let names: SlowNameService
 
@@ -17,7 +17,7 @@ import Testing
         #expect(outcome.transfer?.reason.hasPrefix("timed out while ") == true, what)
     }
 
-    /// Times out at this stage, if need be with more patience: a busy machine's servers are slow.
+    /// Expects a timeout at this stage; uses longer timeouts if the machine is too slow.
     private func expectTimeout(
         at stage: TransferError.Stage, _ what: Comment,
         of outcome: (_ patience: TimeInterval) async throws -> RequestKind.Outcome
@@ -29,13 +29,13 @@ import Testing
         expectTimeout(last, stage, what)
     }
 
-    /// A server that sends a beginning and then nothing.
+    /// A server that sends the beginning of a response and then stalls.
     private func stalled(_ beginning: String) throws -> ScriptedServer {
         try ScriptedServer.start(.request, .send(beginning), .stall)
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `a server that falls silent anywhere in its answer times out`(
+    func `a server that stalls at any point of its response times out`(
         kind: RequestKind
     ) async throws {
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `a host that does not answer, and one that does not speak TLS, time out`(
+    func `a host that does not accept and one that stalls the TLS handshake time out`(
         kind: RequestKind
     ) async throws {
         let port = try FullPort()
@@ -84,9 +84,9 @@ import Testing
         }
     }
 
-    /// Bytes that keep coming are progress, so only the limit on the whole ends this.
+    /// Slow bytes are progress, so only the resource timeout ends the request.
     @Test(arguments: RequestKind.allCases)
-    func `a server that trickles is ended by the limit on the whole`(
+    func `the resource timeout ends a request to a slow server`(
         kind: RequestKind
     ) async throws {
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `a trickle that ends is a whole answer`(kind: RequestKind) async throws {
+    func `a slow response that ends in time is complete`(kind: RequestKind) async throws {
         let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789".utf8)
         let server = try ScriptedServer.start(
             .request, .trickle(answer, size: 1, interval: .milliseconds(1)))
@@ -114,7 +114,7 @@ import Testing
     // MARK: The name service
 
     @Test(arguments: RequestKind.allCases)
-    func `a name service that takes ten seconds is not waited for`(
+    func `a slow name lookup does not delay a timeout, a cancel or other requests`(
         kind: RequestKind
     ) async throws {
         defer { names.answer() }
@@ -127,7 +127,7 @@ import Testing
         let limited = kind.request(url, by: session) { $0.timeoutInterval = 0.1 }
         RequestKind.handle(limited, ended.completion())
         try await names.lookups.values(2)
-        // Others of the same session go on, before, meanwhile and after.
+        // Other requests of the session succeed before, during and after.
         for _ in 0..<20 {
             #expect(try await kind.outcome(quick.baseURL, by: session).text == "quick")
         }
@@ -140,10 +140,12 @@ import Testing
         #expect(ended.fault == nil)
     }
 
-    /// The limits that a name service can run into: on connecting, on the whole, a task's cancel, and
+    /// Ends during a name lookup: connect timeout, resource timeout, the cancel of a task, and
     /// the end of the session.
     @Test(arguments: RequestKind.allCases)
-    func `no way to end a request waits for the name service`(kind: RequestKind) async throws {
+    func `timeouts, cancels and the session's end do not wait for the name lookup`(
+        kind: RequestKind
+    ) async throws {
         defer { names.answer() }
         let url = "http://\(names.hostName)/"
         for change in [
@@ -171,7 +173,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `a name that turns out not to exist is named, as late as it is`(
+    func `a slow lookup of a missing name is an error that names the host`(
         kind: RequestKind
     ) async throws {
         let ended = ExactlyOnce<RequestKind.Outcome>()
