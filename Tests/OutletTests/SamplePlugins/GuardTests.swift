@@ -11,7 +11,7 @@ import Testing
         try ScriptedServer.start(.request, .respond(body: "hello"))
     }
 
-    /// What becomes of a request.
+    /// Sends a request, and returns its value and the plugin's error.
     private func ask(
         _ address: String, _ host: PluginHost, headers: HTTPHeaders? = nil
     ) async -> (value: String?, error: PluginError?) {
@@ -53,7 +53,7 @@ import Testing
         (example, "", false), (example, "https:api.example.com", false),
         ("{}", "https://api.example.com/", false), (#"{"allow": []}"#, "https://a.test/", false),
         (#"{"deny": ["b.test"]}"#, "https://a.test/", false),
-        // Addresses have one form.
+        // IP addresses are compared in canonical form.
         (#"{"allow": ["127.0.0.1"]}"#, "http://127.1/", true),
         (#"{"allow": ["127.0.0.1"]}"#, "http://2130706433/", true),
         (#"{"allow": ["127.0.0.1"]}"#, "http://0x7f.0.0.01/", true),
@@ -80,7 +80,7 @@ import Testing
         (#"{"allow": ["https://a.test"]}"#, "wss://a.test/", true),
         (#"{"allow": ["https://a.test"]}"#, "http://a.test/", false),
         (#"{"allow": ["HTTP://A.test:"]}"#, "http://a.test:99/", true),
-        // Deny wins.
+        // "deny" takes precedence over "allow".
         (#"{"allow": ["*"], "deny": ["*.evil.test"]}"#, "http://a.test/", true),
         (#"{"allow": ["*:443"]}"#, "http://a.test/", false),
         (#"{"allow": ["*:443"]}"#, "https://[::1]/", true),
@@ -88,7 +88,9 @@ import Testing
         (#"{"allow": ["*"], "deny": ["127.0.0.1", "[::1]"]}"#, "http://0177.1/", false),
         (#"{"allow": ["*"], "deny": ["127.0.0.1"]}"#, "http://[::ffff:127.0.0.1]/", false),
     ])
-    func `hosts are compared in one form`(configuration: String, address: String, isAllowed: Bool)
+    func `hosts are compared in canonical form`(
+        configuration: String, address: String, isAllowed: Bool
+    )
         throws
     {
         let host = try plugin.host(configuration)
@@ -113,7 +115,7 @@ import Testing
         ("GET", "/v1/a;b/c", false), ("GET", "/v1/secret;a=b", false),
         ("GET", "/v1/secret%3Ba", false),
     ])
-    func `paths and methods restrict rules, and doubt counts against a request`(
+    func `rules match paths and methods, and ambiguous paths are denied`(
         method: String, path: String, isAllowed: Bool
     ) throws {
         let host = try plugin.host(Self.paths)
@@ -125,14 +127,14 @@ import Testing
 
     // MARK: On the wire
 
-    @Test func `an allowed request goes out`() async throws {
+    @Test func `an allowed request is sent`() async throws {
         let server = try answering()
         let host = try plugin.host(#"{"allow": ["GET http://127.0.0.1:\#(server.port)"]}"#)
         #expect(await ask(server.baseURL, host).value == "hello")
     }
 
     @Test(arguments: ["{}", #"{"allow": ["localhost", "127.0.0.1:1"]}"#])
-    func `what no rule allows does not reach the server`(configuration: String) async throws {
+    func `a request that no rule allows is not sent`(configuration: String) async throws {
         let server = try answering()
         let host = try plugin.host(configuration)
         let error = await ask("\(server.baseURL)/path?token=secret", host).error
@@ -150,7 +152,7 @@ import Testing
         "http://[::ffff:127.0.0.1]:PORT/", "http://LOCALHOST:PORT/", "http://localhost.:PORT/",
         "http://localhos%74:PORT/", "http://ｌocalhost:PORT/",
     ])
-    func `no spelling of a denied host reaches it`(address: String) async throws {
+    func `a denied host is denied in each spelling`(address: String) async throws {
         let server = try answering()
         let host = try plugin.host(#"{"allow": ["*"], "deny": ["127.0.0.1", "localhost"]}"#)
         let (value, error) = await ask(
@@ -173,7 +175,7 @@ import Testing
         #expect(server.requests.count == 1 && other.connections.count == 0)
     }
 
-    @Test func `it refuses where plugins that fail are passed over, too`() async throws {
+    @Test func `the plugin refuses requests even if failsOpen is set`() async throws {
         let other = try answering()
         let server = try ScriptedServer.start(
             .request,
@@ -185,7 +187,7 @@ import Testing
         #expect(other.connections.count == 0)
     }
 
-    @Test func `a redirect within what is allowed is followed`() async throws {
+    @Test func `a redirect to an allowed host is followed`() async throws {
         let other = try answering()
         let server = try ScriptedServer.start(
             .request,
@@ -194,7 +196,8 @@ import Testing
         #expect(await ask(server.baseURL, host).value == "hello")
     }
 
-    @Test func `a hop that a plugin behind it moves elsewhere is not sent`() async throws {
+    @Test func `a redirect that a later plugin changes to a denied host is not sent`() async throws
+    {
         let other = try answering()
         let server = try ScriptedServer.start(
             .request, .respond("302 Found", headers: ["Location: /next"]))
@@ -210,7 +213,7 @@ import Testing
     }
 
     @Test(arguments: ["evil.test", "127.0.0.1", "127.0.0.1:1", "localhost:PORT"])
-    func `a field Host that names another server is refused`(name: String) async throws {
+    func `a Host field with another server is refused`(name: String) async throws {
         let server = try answering()
         let host = try plugin.host(#"{"allow": ["127.0.0.1:\#(server.port)"]}"#)
         let session = PluginSession(host)
@@ -222,7 +225,7 @@ import Testing
         #expect(server.connections.count == 0)
     }
 
-    @Test func `the handshake of a WebSocket is judged`() async throws {
+    @Test func `the handshake of a WebSocket is checked`() async throws {
         let server = try answering()
         let session = try plugin.session(#"{"allow": ["https://127.0.0.1"]}"#)
         let ended = Recorder<SessionError?>()
@@ -259,7 +262,7 @@ import Testing
         (#"{"deny": ["a.test/x/../y"]}"#, "\"deny\": rule 1: its path can be read"),
         (#"{"deny": ["a.test/x?y"]}"#, "\"deny\": rule 1: a path ends before a query"),
     ])
-    func `a wrong configuration is refused by the setting's name`(
+    func `the error of an invalid configuration names the setting`(
         configuration: String, words: String
     ) {
         let refusal = plugin.refusal(of: configuration)

@@ -13,8 +13,8 @@ import Testing
         try ScriptedServer.start(.request, .respond(body: "hello"))
     }
 
-    /// A request as a server sees it, and what it makes of the signature, with `openssl` and the rules
-    /// of RFC 9421 alone.
+    /// Verifies the signature of a received request, only with `openssl` and the rules
+    /// of RFC 9421.
     private struct Verifier {
         let request: ScriptedServer.Request
         var scheme = "http"
@@ -44,7 +44,7 @@ import Testing
             }
         }
 
-        /// What is signed, in order, and the whole of what is.
+        /// The signed components in order, and the complete signature base.
         func base(label: String) throws -> (components: [String], text: String) {
             let input = try #require(values("signature-input").last { $0.hasPrefix("\(label)=(") })
             let parameters = String(input.dropFirst(label.count + 1))
@@ -56,7 +56,7 @@ import Testing
             return (components, text)
         }
 
-        /// The components that are signed; fails unless the signature, and the digest, are right.
+        /// The signed components; fails unless the signature and the digest are correct.
         func components(
             secret: String = "a shared secret", label: String = "sig1"
         ) async throws -> [String] {
@@ -81,7 +81,7 @@ import Testing
 
     // MARK: RFC 9421
 
-    @Test func `the signature of RFC 9421 B.2.5 is made`() async throws {
+    @Test func `the signature equals the example in RFC 9421 B.2.5`() async throws {
         let output = try await SamplePlugin.run(
             """
             #include "signature_base.h"
@@ -130,7 +130,9 @@ import Testing
     private static let bytes = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 * 7) })
 
     @Test(arguments: ["none", "data", "file", "stream"])
-    func `a request is signed with its body, wherever that comes from`(kind: String) async throws {
+    func `a request is signed with its body from memory, a file or a stream`(kind: String)
+        async throws
+    {
         let server = try answering()
         let session = try plugin.session("{\(settings)}")
         let directory = try TemporaryDirectory()
@@ -164,7 +166,7 @@ import Testing
         "/...",
         "?x", "?", "/a?b?c=/../d", "/a#f", "/a?b#f?g",
     ])
-    func `what is signed of an address is what is sent`(path: String) async throws {
+    func `the signed URL components equal the sent URL`(path: String) async throws {
         let server = try answering()
         let session = try plugin.session(
             #"{\#(settings), "components": ["@target-uri", "@path", "@query", "@authority", "@scheme"]}"#
@@ -175,7 +177,7 @@ import Testing
         #expect(try await verifier.components().count == 5, "\(verifier.lines[0])")
     }
 
-    @Test func `fields are signed as they are sent, and those that are missing left out`()
+    @Test func `fields are signed as they are sent, and missing fields are left out`()
         async throws
     {
         let server = try answering()
@@ -200,7 +202,7 @@ import Testing
         #expect(verifier.values("content-digest") == [])
     }
 
-    @Test func `each hop of a redirect is signed for itself, hosts elsewhere not at all`()
+    @Test func `each hop of a redirect is signed separately, and other hosts are not signed`()
         async throws
     {
         let other = try answering()
@@ -222,7 +224,7 @@ import Testing
         #expect(unsigned.values("content-digest") == [])
     }
 
-    @Test func `what plugins before it set is signed`() async throws {
+    @Test func `fields from earlier plugins are signed`() async throws {
         let server = try answering()
         let host = try plugin.host(
             #"{\#(settings), "components": ["x-signature", "x-request-id"]}"#,
@@ -275,7 +277,7 @@ import Testing
         #expect(refusal?.contains("classified") != true)
     }
 
-    @Test func `a key that is no file, or too long, is refused`() throws {
+    @Test func `a key file that is not a regular file, too long or empty is refused`() throws {
         let directory = try TemporaryDirectory()
         func refusal(_ path: String) -> String {
             plugin.refusal(of: #"{"key_id": "k", "secret_file": "\#(path)"}"#) ?? "it started"
@@ -338,7 +340,7 @@ import Testing
             "'keyid'"
         ),
     ])
-    func `a wrong configuration is refused by the setting's name`(
+    func `the error of an invalid configuration names the setting`(
         configuration: String, words: String
     ) {
         let refusal = plugin.refusal(of: configuration)

@@ -14,7 +14,7 @@ import Testing
                 .utf8)
     }
 
-    /// A server that gives `token-1`, `token-2` and so on.
+    /// A server that issues `token-1`, `token-2` and so on.
     private func tokenServer(
         _ more: String = #", "expires_in": 3600"#, after gate: Gate? = nil
     ) throws -> ScriptedServer {
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// A server that answers 401 to all tokens but some.
+    /// A server that responds 401 to all tokens except `tokens`.
     private func server(accepting tokens: Set<String>? = nil) throws -> ScriptedServer {
         try ScriptedServer.start { _ in
             [
@@ -79,7 +79,7 @@ import Testing
                 == "grant_type=client_credentials&scope=a+b%2Fc")
     }
 
-    @Test func `the client's password may go in the body, and come from a file`() async throws {
+    @Test func `the client secret can be sent in the body and read from a file`() async throws {
         let (tokens, server) = (try tokenServer(), try server())
         let directory = try TemporaryDirectory()
         let file = try directory.write("p+ss\n", to: "secret")
@@ -97,7 +97,7 @@ import Testing
                 == "grant_type=client_credentials&client_id=me&client_secret=p%2Bss")
     }
 
-    @Test func `a token that has ended is replaced, by the refresh token that came with it`()
+    @Test func `an expired token is replaced with its refresh token`()
         async throws
     {
         let tokens = try tokenServer(#", "expires_in": 0, "refresh_token": "second""#)
@@ -116,14 +116,14 @@ import Testing
             ])
     }
 
-    @Test func `a token without an end is kept`() async throws {
+    @Test func `a token without an expiry is kept`() async throws {
         let (tokens, server) = (try tokenServer(""), try server())
         let session = try plugin.session(settings(tokens, server))
         for _ in 0..<2 { #expect(await session.response(to: server.baseURL).value == "token-1") }
         #expect(tokens.requests.count == 1)
     }
 
-    @Test func `requests at once share one fetch`() async throws {
+    @Test func `simultaneous requests share one token request`() async throws {
         let gate = try Gate()
         let (tokens, server) = (try tokenServer(after: gate), try server())
         let session = try plugin.session(settings(tokens, server))
@@ -139,7 +139,7 @@ import Testing
         #expect(tokens.requests.count == 1)
     }
 
-    @Test func `a request that is cancelled leaves the fetch to the other requests`() async throws {
+    @Test func `a cancelled request does not cancel the token request for others`() async throws {
         let gate = try Gate()
         let (tokens, server) = (try tokenServer(after: gate), try server())
         let session = try plugin.session(settings(tokens, server))
@@ -156,7 +156,7 @@ import Testing
 
     // MARK: 401
 
-    @Test func `a request is sent again with another token, once`() async throws {
+    @Test func `after a 401 a request is sent again once with another token`() async throws {
         let (tokens, server) = (try tokenServer(), try server(accepting: ["token-2"]))
         let session = try plugin.session(settings(tokens, server))
         var request = HTTPRequest(url: URL(string: server.baseURL), method: .post)
@@ -168,7 +168,7 @@ import Testing
         #expect(tokens.requests.count == 2)
     }
 
-    @Test func `a token that is refused again is not kept`() async throws {
+    @Test func `a second token that is refused is not kept`() async throws {
         let (tokens, server) = (try tokenServer(), try server(accepting: ["token-3"]))
         let session = try plugin.session(settings(tokens, server))
         #expect(await session.response(to: server.baseURL).response?.statusCode == 401)
@@ -177,7 +177,7 @@ import Testing
         #expect(server.requests.count == 3 && tokens.requests.count == 3)
     }
 
-    @Test func `requests that are refused at once share the next token`() async throws {
+    @Test func `simultaneous requests with a refused token share the next token`() async throws {
         let (tokens, server) = (try tokenServer(), try server(accepting: ["token-2"]))
         let session = try plugin.session(settings(tokens, server))
         let values = await withTaskGroup(of: String?.self) { group in
@@ -190,9 +190,9 @@ import Testing
         #expect(tokens.requests.count == 2)
     }
 
-    // MARK: Where tokens go
+    // MARK: Origins
 
-    @Test func `no token goes to other servers, nor with a redirect to them`() async throws {
+    @Test func `no token is sent to other servers, also after a redirect`() async throws {
         let (tokens, other) = (try tokenServer(), try server())
         let server = try ScriptedServer.start(
             .request, .respond("302 Found", headers: ["Location: \(other.baseURL)/"]))
@@ -206,7 +206,7 @@ import Testing
     @Test(arguments: [
         "http://localhost:PORT/", "http://127.1:PORT/", "http://%3127.0.0.1:PORT/",
     ])
-    func `a server under another name gets no token`(address: String) async throws {
+    func `no token is sent to another spelling of the server`(address: String) async throws {
         let (tokens, server) = (try tokenServer(), try server())
         let session = try plugin.session(settings(tokens, server))
         let response = await session.response(
@@ -215,7 +215,7 @@ import Testing
         #expect(tokens.connections.count == 0)
     }
 
-    @Test func `a field of the request's own stays, and one for another host gets no token`()
+    @Test func `an own Authorization field is kept, and another Host gets no token`()
         async throws
     {
         let (tokens, server) = (try tokenServer(), try server())
@@ -250,7 +250,7 @@ import Testing
             "the token server's answer has no bearer token"
         ),
     ])
-    func `a token that does not come fails the request`(
+    func `a failed token request fails the request`(
         status: String, body: String, code: String, message: String
     ) async throws {
         let tokens = try ScriptedServer.start(.answer { _ in Self.reply(status, body) })
@@ -262,7 +262,7 @@ import Testing
         #expect(server.connections.count == 0)
     }
 
-    @Test func `a token is not waited for longer than timeout_s`() async throws {
+    @Test func `a token request times out after timeout_s`() async throws {
         let tokens = try ScriptedServer.start(.request, .stall)
         let server = try server()
         let session = try plugin.session(settings(tokens, server, #", "timeout_s": 1"#))
@@ -353,7 +353,7 @@ import Testing
             ),
             (#"{\#(least), "secret": "hidden"}"#, "'secret'"),
         ] as [(String, String?)])
-    func `a wrong configuration is refused by the setting's name`(
+    func `the error of an invalid configuration names the setting`(
         configuration: String, words: String?
     ) {
         let refusal = plugin.refusal(of: configuration)
@@ -366,7 +366,7 @@ import Testing
         #expect(refusal?.contains("hidden") != true)
     }
 
-    @Test func `a secret that others can read is refused`() throws {
+    @Test func `a secret file that other users can read is refused`() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("classified", to: "secret")
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)

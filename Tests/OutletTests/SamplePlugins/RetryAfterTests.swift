@@ -7,10 +7,10 @@ import Testing
 /// The sample `RetryAfter`.
 @Suite(.timeLimit(.minutes(2 * patience))) struct RetryAfterTests {
     private let plugin = SamplePlugin(name: "retry-after")
-    /// Without a wait that a server asks for, a retry would come too late for any test.
+    /// The default wait is an hour: a test ends only if the server's Retry-After is used.
     private let patient = #"{"default_wait_ms": 3600000, "max_wait_ms": 3600000}"#
 
-    /// A server that refuses with header lines until it has done so often enough.
+    /// A server that responds with `status` and `headers` the first `times` times.
     private func server(
         _ headers: [String], status: String = "503 Service Unavailable", times: Int = 1
     ) throws -> ScriptedServer {
@@ -30,7 +30,7 @@ import Testing
     @Test(arguments: [
         ("503 Service Unavailable", ["Retry-After: 0"]),
         ("429 Too Many Requests", ["Retry-After: 0"]),
-        // A date that has come, by the server's clock or by this machine's.
+        // A date in the past, by the server's clock or by this machine's.
         (
             "503 Busy",
             [
@@ -41,7 +41,7 @@ import Testing
         ("503 Busy", ["Retry-After: Sunday, 06-Nov-94 08:49:37 GMT"]),
         ("503 Busy", ["Date: no date", "Retry-After: Sun Nov  6 08:49:37 1994"]),
     ])
-    func `a request is sent again when the server says`(
+    func `a request is sent again after the time in Retry-After`(
         status: String, headers: [String]
     ) async throws {
         let server = try server(headers, status: status, times: 2)
@@ -55,7 +55,9 @@ import Testing
         "Retry-After: 2", "Retry-After: 99999999999999999999999999",
         "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT",
     ])
-    func `a longer wait than max_wait_ms is not waited for`(header: String) async throws {
+    func `a request is not sent again if Retry-After exceeds max_wait_ms`(header: String)
+        async throws
+    {
         let server = try server([header])
         let host = try plugin.host(#"{"max_wait_ms": 1000, "default_wait_ms": 0}"#)
         let session = PluginSession(host)
@@ -66,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: ["-1", "1.5", "soon", "Sun, 32 Nov 1994 08:49:37 GMT", "0 0", "99 Nov"])
-    func `a Retry-After that cannot be read leaves the default wait`(value: String) async throws {
+    func `the default wait is used for an invalid Retry-After`(value: String) async throws {
         let server = try server(["Retry-After: \(value)"])
         let session = try plugin.session(#"{"default_wait_ms": 0}"#)
         let response = await session.response(to: server.baseURL)
@@ -86,7 +88,9 @@ import Testing
         )
     }
 
-    @Test func `all_methods sends them again, with their bodies`() async throws {
+    @Test func `all_methods retries methods that are not idempotent, with their bodies`()
+        async throws
+    {
         let server = try server(["Retry-After: 0"])
         let session = try plugin.session(#"{"all_methods": true}"#)
         var request = HTTPRequest(url: URL(string: server.baseURL), method: .post)
@@ -98,7 +102,9 @@ import Testing
     }
 
     @Test(arguments: [("{}", 1), (#"{"statuses": [500, 418]}"#, 2), (#"{"statuses": []}"#, 1)])
-    func `statuses says what is retried`(configuration: String, count: Int) async throws {
+    func `statuses sets the status codes that are retried`(configuration: String, count: Int)
+        async throws
+    {
         let server = try server(["Retry-After: 0"], status: "500 Oops")
         let session = try plugin.session(configuration)
         _ = await session.response(to: server.baseURL)
@@ -123,13 +129,13 @@ import Testing
         #expect(response.response?.statusCode == 503)
         #expect(server.requests.count == 1)
         let state = try budget(host)
-        // A session asks again when it has serialized the failure.
+        // A session calls the plugin again after it has serialized the failure.
         #expect(state["available"] == 0 && state["retries"] == 0)
         #expect((1...2).contains(state["refused"]?.intValue ?? 0))
         #expect(state["window_seconds"] == 10)
     }
 
-    @Test func `requests at once share one budget, and each is counted once`() async throws {
+    @Test func `simultaneous requests share one budget, and each is counted once`() async throws {
         let server = try LoopbackServer.start()
         let host = try plugin.host(
             """
@@ -151,14 +157,14 @@ import Testing
         let state = try budget(host)
         let granted = try #require(state["retries"]?.intValue)
         #expect(granted == Int64(retries))
-        // Ten in ten seconds, and each failed once before it could be retried.
+        // Ten retries in ten seconds, and each request has failed once before a retry.
         #expect(granted >= 10)
         #expect((state["refused"]?.intValue ?? 0) >= 40 - granted)
     }
 
-    // MARK: In C, with a clock of the test's own
+    // MARK: In C, with a test clock
 
-    @Test func `the budget follows its window`() async throws {
+    @Test func `the budget counts requests and retries within its window`() async throws {
         let output = try await SamplePlugin.run(
             """
             #include "retry_after.c"
@@ -183,7 +189,7 @@ import Testing
         #expect(output == "2 110 1 0 1 0 30 1")
     }
 
-    @Test func `dates are read in all three forms`() async throws {
+    @Test func `dates are read in all three HTTP formats`() async throws {
         let output = try await SamplePlugin.run(
             """
             #include "retry_after.c"
@@ -228,7 +234,7 @@ import Testing
         (#"{"statuses": [[503]]}"#, "/statuses/0: "), (#"{"statuses": [5.03e2]}"#, "\"statuses\""),
         (#"{"maxAttempts": 3}"#, "'maxAttempts'"),
     ])
-    func `a wrong configuration is refused by the setting's name`(
+    func `the error of an invalid configuration names the setting`(
         configuration: String, words: String
     ) {
         let refusal = plugin.refusal(of: configuration)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Outlet
 import OutletTestSupport
 
-/// One of the plugins of `SamplePlugins`, as the build made it.
+/// A built plugin of `SamplePlugins`.
 struct SamplePlugin {
     /// The last part of its id and of its file's name.
     let name: String
@@ -13,9 +13,9 @@ struct SamplePlugin {
     /// The plugin's id.
     var id: String { "dev.outlet.\(name)" }
 
-    /// Loads it, behind other files.
+    /// Loads the plugin after other files.
     ///
-    /// - Parameter failsOpen: Whether requests go on that it fails, refusals excepted.
+    /// - Parameter failsOpen: Whether requests continue if the plugin fails, except for refusals.
     func host(
         _ configuration: String = "{}", failsOpen: Bool = false, others: [String] = [],
         othersConfiguration: [String: String] = [:]
@@ -31,12 +31,12 @@ struct SamplePlugin {
             options: options)
     }
 
-    /// A session that it takes part in.
+    /// A session with the plugin.
     func session(_ configuration: String = "{}") throws -> PluginSession {
         PluginSession(try host(configuration))
     }
 
-    /// Why it does not start with a configuration; `nil` when it does.
+    /// The error of the plugin's start with a configuration; `nil` if it starts.
     func refusal(of configuration: String) -> String? {
         do {
             _ = try host(configuration)
@@ -46,7 +46,7 @@ struct SamplePlugin {
         }
     }
 
-    /// Compiles a program in C with a sample's sources in reach, runs it, and gives what it prints.
+    /// Compiles a C program with a sample's sources as includes, and returns its output.
     static func run(
         _ code: String, including directory: String, flags: [String] = []
     ) async throws -> String {
@@ -63,7 +63,7 @@ struct SamplePlugin {
     }
 }
 
-/// A session and the host of the plugins that take part in it; a test holds both.
+/// A session and the host of its plugins; a test retains both.
 struct PluginSession: Sendable {
     let session: Session
     let host: PluginHost
@@ -75,14 +75,14 @@ struct PluginSession: Sendable {
         self.host = host
     }
 
-    /// What comes of a request, its status being one of success.
+    /// Sends and validates a request, and returns its response.
     func response(to address: String, headers: HTTPHeaders? = nil) async -> DataResponse<
         String, SessionError
     > {
         await response(to: HTTPRequest(url: URL(string: address)), headers: headers)
     }
 
-    /// What comes of a request, its status being one of success.
+    /// Sends and validates a request, and returns its response.
     func response(
         to request: HTTPRequest, headers: HTTPHeaders? = nil
     ) async -> DataResponse<String, SessionError> {
@@ -95,7 +95,7 @@ struct PluginSession: Sendable {
 }
 
 extension SessionError {
-    /// The plugin's error inside of it.
+    /// The underlying error of the plugin.
     var pluginError: PluginError? {
         underlyingError as? PluginError
             ?? (underlyingError as? SessionError)?.pluginError
