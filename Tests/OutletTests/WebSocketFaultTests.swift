@@ -5,7 +5,7 @@ import OutletTestSupport
 import Synchronization
 import Testing
 
-/// What may happen to a WebSocket's connection, at any moment.
+/// Faults of a WebSocket's connection, at each moment.
 @Suite(.timeLimit(.minutes(patience))) final class WebSocketFaultTests: Sendable {
     private let session = Session(
         configuration: {
@@ -15,7 +15,7 @@ import Testing
             return configuration
         }())
 
-    /// Plays bytes up to a position, then closes, or resets, the connection.
+    /// Sends bytes up to a position, then closes or resets the connection.
     private func server(
         dropping position: Int, _ frames: [WebSocketFrame], isReset: Bool
     ) throws -> ScriptedServer {
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a connection that ends at any byte is one error, told once`(isReset: Bool) async throws {
+    func `a connection that ends at any byte is reported as one error`(isReset: Bool) async throws {
         let frames: [WebSocketFrame] = [
             WebSocketFrame(opcode: .ping, payload: [1]), .text("one"), .text("two"),
         ]
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `an error names the WebSocket's own address`() async throws {
+    @Test func `an error contains the WebSocket's URL`() async throws {
         let faulty = try ScriptedServer.start(
             .upgrade(), .send(WebSocketFrame(opcode: .close, payload: [3])), .stall)
         let refusing = try ScriptedServer.start(.request, .respond())
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `bytes that come one by one are put together`() async throws {
+    @Test func `messages are read from single bytes`() async throws {
         let text = String(repeating: "ab€", count: 100)
         let frames = [
             WebSocketFrame.text(text),
@@ -80,7 +80,7 @@ import Testing
         #expect(names == ["connected", text, "disconnected 1000 it is late", "completed"])
     }
 
-    @Test func `a head without an end has a limit`() async throws {
+    @Test func `the size of the handshake's head is limited`() async throws {
         let line = "HTTP/1.1 101 " + String(repeating: "x", count: 100_000)
         let server = try ScriptedServer.start(.requestHead, .send(line), .stall)
         var configuration = SessionConfiguration()
@@ -95,7 +95,7 @@ import Testing
 
     // MARK: Cancelling
 
-    /// Where a server stands still.
+    /// The moment at which a server stops.
     enum Standstill: CaseIterable {
         case accepting, answering, insideHead, open, insideMessage, closing
 
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(arguments: Standstill.allCases)
-    func `cancelling ends it wherever it is`(standstill: Standstill) async throws {
+    func `a WebSocket can be cancelled at each moment`(standstill: Standstill) async throws {
         let server = try ScriptedServer.start { _ in standstill.steps }
         let request = session.webSocketRequest(to: server.webSocketURL)
         let names = Recorder<String>()
@@ -143,11 +143,11 @@ import Testing
         _ = try await sent.value()
         #expect(sent.callCount == 1)
         #expect(request.error?.isExplicitlyCancelledError == true)
-        // The connection is gone, too.
+        // The connection is closed, too.
         try await server.endings.values(1)
     }
 
-    @Test func `cancelling at random ends everything once`() async throws {
+    @Test func `a cancel at a random time ends socket, messages and pings once`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .send(.text("hello")), .echo)
         try await withThrowingTaskGroup { group in
             for _ in 0..<100 {
@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    @Test func `a session that goes away ends its sockets`() async throws {
+    @Test func `a released session ends its WebSockets`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .echo)
         let ended = Once<SessionError?>()
         do {
@@ -200,7 +200,7 @@ import Testing
 
     // MARK: Flow
 
-    @Test func `a handler that does not keep up makes the server wait`() async throws {
+    @Test func `a slow handler stops reading from the server`() async throws {
         let message = WebSocketFrame(opcode: .binary, payload: Array(repeating: 7, count: 16 << 10))
         let count = 2000
         let all = Array(repeating: message.bytes, count: count).flatMap { $0 }
@@ -218,14 +218,14 @@ import Testing
             }
             if case .completed(let completion) = event.kind { ended.set(completion.error) }
         }
-        // Far more than all buffers of both ends hold: the server cannot be done.
+        // More than all buffers of both ends hold: the server cannot have sent everything.
         #expect(try await offPool { !flushed.isOpen(within: .milliseconds(300)) })
         gate.open()
         #expect(try await ended.value() == nil)
         #expect(taken.count == count)
     }
 
-    @Test func `a suspended socket neither reads nor writes`() async throws {
+    @Test func `a suspended WebSocket does not read or write`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(
             .upgrade(), .wait(gate), .send(.text("one")), .echo)
@@ -236,11 +236,11 @@ import Testing
         request.suspend()
         let sent = Once<Bool>()
         request.send(.string("two")) { sent.set((try? $0.get()) != nil) }
-        // The loop does one thing after the other: what it was asked for before another socket's
-        // whole life is done after it.
-        try await passAnotherLife()
+        // The loop handles messages in order: calls made before another WebSocket was opened and
+        // closed have been handled after that.
+        try await openAndCloseAnother()
         gate.open()
-        try await passAnotherLife()
+        try await openAndCloseAnother()
         #expect(names.count == 1)
         #expect(sent.callCount == 0)
         request.resume()
@@ -249,12 +249,12 @@ import Testing
         request.cancel()
     }
 
-    private func passAnotherLife() async throws {
+    private func openAndCloseAnother() async throws {
         let other = try ScriptedServer.start(.upgrade(), .send(.close(1000)), .frame)
         _ = try await session.webSocketRequest(to: other.webSocketURL).names()
     }
 
-    @Test func `both ends may send at once without end`() async throws {
+    @Test func `both ends can send large messages at the same time`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .echo)
         let request = session.webSocketRequest(to: server.webSocketURL)
         let received = Recorder<Int>()

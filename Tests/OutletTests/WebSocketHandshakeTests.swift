@@ -4,7 +4,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// What leads to a WebSocket before it is open: redirects, and servers that ask who is there.
+/// The handshake of a WebSocket: redirects and authentication.
 @Suite(.timeLimit(.minutes(patience))) struct WebSocketHandshakeTests {
     private let session: Session
 
@@ -39,7 +39,7 @@ import Testing
 
     // MARK: Credentials
 
-    @Test func `a credential answers the challenge, and does not go along before`() async throws {
+    @Test func `a credential is sent after the challenge, not before`() async throws {
         let server = try server("Basic realm=\"x\"")
         let request = session.webSocketRequest(to: server.webSocketURL)
             .authenticate(username: "me", password: "secret")
@@ -49,7 +49,7 @@ import Testing
         #expect(request.response?.statusCode == 101)
     }
 
-    @Test func `digest goes before basic, and the password is not on the wire`() async throws {
+    @Test func `Digest takes precedence over Basic, and the password is not sent`() async throws {
         let server = try server(
             "Basic realm=\"x\"", "Digest realm=\"x\", nonce=\"n1\", qop=\"auth\", algorithm=SHA-256"
         )
@@ -66,7 +66,7 @@ import Testing
         (Credential(user: "me", password: "secret", scheme: .basic), "Basic bWU6c2VjcmV0"),
         (Credential(bearerToken: "t0"), "Bearer t0"),
     ])
-    func `a credential of one scheme goes along at once`(
+    func `a Basic or Bearer credential is sent with the first request`(
         credential: Credential, field: String
     ) async throws {
         let server = try ScriptedServer.start(.upgrade(), .send(.close(1000)), .frame)
@@ -95,7 +95,7 @@ import Testing
         #expect(server.requests.values.count == (scheme == .basic ? 1 : 2))
     }
 
-    @Test func `a nonce that was too old is replaced`() async throws {
+    @Test func `a stale nonce is replaced`() async throws {
         let server = try ScriptedServer.start { connection in
             guard connection < 2 else { return [.upgrade(), .send(.close(1000)), .frame] }
             let stale = connection == 0 ? "" : ", stale=TRUE"
@@ -114,7 +114,7 @@ import Testing
         #expect(try authorizations(server).at(2)?.contains("nonce=\"n1\"") == true)
     }
 
-    @Test func `a stored credential answers, and goes along the next time`() async throws {
+    @Test func `a stored credential answers a challenge and is sent at once later`() async throws {
         let server = try server("Basic realm=\"x\"")
         var configuration = SessionConfiguration()
         configuration.proxy = .none
@@ -145,7 +145,7 @@ import Testing
             .authenticate(with: Credential(user: "me", password: "secret", scheme: .basic))
         #expect(try await request.names() == opened)
         #expect(try await server.requests.values(1)[0].head.hasPrefix("GET /there "))
-        // Another origin is not told who is there.
+        // The credential is not sent to another origin.
         #expect(authorizations(first) == ["Basic bWU6c2VjcmV0"])
         #expect(authorizations(server) == [nil])
     }
@@ -171,7 +171,7 @@ import Testing
 
     // MARK: Messages that wait for the handshake
 
-    @Test func `a refused handshake reaches send and the messages with its status`() async throws {
+    @Test func `a refused handshake fails send and messages with its status`() async throws {
         let server = try ScriptedServer.start(.request, .respond("403 Forbidden", body: "no"))
         let task = session.webSocketRequest(to: server.webSocketURL).webSocketTask()
         let error = await #expect(throws: SessionError.self) { try await task.send(.string("x")) }
@@ -184,7 +184,7 @@ import Testing
         #expect(refusal?.responseCode == 403)
     }
 
-    @Test func `a message goes out behind the handshake that was accepted`() async throws {
+    @Test func `a message is sent after the accepted handshake`() async throws {
         let server = try ScriptedServer.start { connection in
             connection == 0
                 ? [

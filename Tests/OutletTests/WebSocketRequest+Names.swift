@@ -7,7 +7,7 @@ extension ScriptedServer {
 }
 
 extension Request {
-    /// How the last transfer failed.
+    /// The error of the last transfer.
     var transferError: TransferError? {
         guard case .sessionTaskFailed(let error) = error else { return nil }
         return error as? TransferError
@@ -15,7 +15,7 @@ extension Request {
 }
 
 extension WebSocketRequest {
-    /// What happens to the end, in words; `body` is called with each event as well.
+    /// Waits for the end and returns the names of all events; calls `body` with each event.
     func names(
         _ body: @escaping @Sendable (Event<WebSocketMessage, Never>) -> Void = { _ in }
     ) async throws -> [String] {

@@ -6,7 +6,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-/// WebSockets over libcurl, against a server made by hand.
+/// WebSockets over libcurl, with a scripted server.
 @Suite(.timeLimit(.minutes(patience))) final class WebSocketTests: Sendable {
     /// Requests end with their session, so it must last as long as the test.
     private let sessions = Lock<[Session]>([])
@@ -28,7 +28,7 @@ import Testing
         return session
     }
 
-    @Test func `events come in order`() async throws {
+    @Test func `events are delivered in order`() async throws {
         let server = try ScriptedServer.start(
             .upgrade(), .send(.text("one")), .send(.text("two")), .send(.close(1000, "bye")),
             .frame)
@@ -38,7 +38,7 @@ import Testing
         #expect(try await server.frames.values(1)[0].closeCode == 1000)
     }
 
-    @Test func `the handshake is as RFC 6455 wants it`() async throws {
+    @Test func `the handshake conforms to RFC 6455`() async throws {
         let server = try ScriptedServer.start(
             .upgrade(["Sec-WebSocket-Protocol: chat"]), .send(.close(1000)), .frame)
         let request = session().webSocketRequest(
@@ -64,8 +64,7 @@ import Testing
     }
 
     @Test(arguments: ["Upgrade", "Connection"])
-    func `fields that are the handshake's own are refused, with a reason`(name: String) async throws
-    {
+    func `the handshake's own fields are refused with a reason`(name: String) async throws {
         let server = try ScriptedServer.start(.upgrade(), .frame)
         let events = try await session().webSocketRequest(
             to: server.webSocketURL, headers: [name: "h2c"]
@@ -76,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 125, 126, 65_535, 65_536, 1_000_000])
-    func `messages of all sizes come back as they went`(size: Int) async throws {
+    func `messages of all sizes are echoed unchanged`(size: Int) async throws {
         let server = try ScriptedServer.start(.upgrade(), .echo)
         let bytes = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         let text = String(repeating: "ä", count: size / 2)
@@ -110,7 +109,7 @@ import Testing
                 == WebSocketFrame(opcode: .pong, payload: [7], isMasked: true))
     }
 
-    @Test func `a message glued behind the answer is not lost`() async throws {
+    @Test func `a message directly after the handshake response is not lost`() async throws {
         let server = try ScriptedServer.start(
             .upgrade(glued: [.text("glued"), .close(1000)]), .frame)
         let events = try await session().webSocketRequest(to: server.webSocketURL).names()
@@ -119,7 +118,7 @@ import Testing
 
     // MARK: Closing
 
-    @Test func `closing tells the code and completes without an error`() async throws {
+    @Test func `close reports its code and completes without an error`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .echo)
         let request = session().webSocketRequest(to: server.webSocketURL)
         let events = try await request.names { event in
@@ -135,7 +134,7 @@ import Testing
         #expect(frame.isMasked)
     }
 
-    @Test func `messages sent before a close go out before it`() async throws {
+    @Test func `messages sent before close are transmitted first`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .echo)
         let request = session().webSocketRequest(to: server.webSocketURL)
         let sent = Recorder<Bool>()
@@ -153,7 +152,7 @@ import Testing
         #expect(try frames.at(50).closeCode == 1000)
     }
 
-    @Test func `messages sent before a cancel go out before it`() async throws {
+    @Test func `messages sent before cancel are transmitted first`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .frame, .frame)
         let request = inlineSession().webSocketRequest(to: server.webSocketURL)
         let events = try await request.names { event in
@@ -166,7 +165,7 @@ import Testing
         #expect(payloads == [Array("one".utf8), Array("two".utf8)])
     }
 
-    @Test func `a socket that always sends does not keep other requests waiting`() async throws {
+    @Test func `a WebSocket that sends continuously does not block other requests`() async throws {
         let sink = try ScriptedServer.start(.upgrade(), .stall)
         let server = try ScriptedServer.start(.request, .respond(body: "there"))
         let session = inlineSession()
@@ -197,7 +196,7 @@ import Testing
         #expect(bodies.values == ["there"])
     }
 
-    @Test func `cancelling tells of no disconnection`() async throws {
+    @Test func `cancel does not report a disconnection`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .echo)
         let request = session().webSocketRequest(to: server.webSocketURL)
         let events = try await request.names { event in
@@ -207,14 +206,15 @@ import Testing
     }
 
     @Test(arguments: [nil, 1001, 1011, 3000, 4999])
-    func `the server's code is kept`(code: Int?) async throws {
+    func `the close code of the server is reported and returned`(code: Int?) async throws {
         let server = try ScriptedServer.start(.upgrade(), .send(.close(code)), .frame)
         let events = try await session().webSocketRequest(to: server.webSocketURL).names()
         #expect(events == ["connected", "disconnected \(code ?? 1005)", "completed"])
         #expect(try await server.frames.values(1)[0].closeCode == code)
     }
 
-    @Test func `a server that does not answer a close is not waited for`() async throws {
+    @Test func `a server that does not answer a close does not block the completion`() async throws
+    {
         let server = try ScriptedServer.start(.upgrade(), .stall)
         let session = self.session { $0.timeoutIntervalForRequest = 1 }
         let request = session.webSocketRequest(to: server.webSocketURL)
@@ -224,7 +224,7 @@ import Testing
         #expect(events == ["connected", "disconnected 1000", "completed"])
     }
 
-    @Test func `a connection closed without a close frame is a named error`() async throws {
+    @Test func `a connection closed without a close frame is an error`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .send(.text("one")))
         let request = session().webSocketRequest(to: server.webSocketURL)
         let events = try await request.names()
@@ -232,7 +232,7 @@ import Testing
         #expect(request.transferError?.reason.contains("without a close frame") == true)
     }
 
-    @Test func `a reset is a named error`() async throws {
+    @Test func `a reset connection is an error`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .frame, .reset)
         let request = session().webSocketRequest(to: server.webSocketURL)
         let events = try await request.names { event in
@@ -241,7 +241,7 @@ import Testing
         #expect(events == ["connected", "completed networkConnectionLost"])
     }
 
-    // MARK: What a server may do wrong
+    // MARK: Protocol errors of the server
 
     @Test func `a message above the limit closes with 1009`() async throws {
         let server = try ScriptedServer.start(
@@ -275,7 +275,9 @@ import Testing
         (WebSocketFrame(opcode: .ping, payload: Array(repeating: 0, count: 126)), 1002),
         (WebSocketFrame.close(999), 1002), (WebSocketFrame.close(1005), 1002),
     ])
-    func `a broken rule closes with its code`(frame: WebSocketFrame, code: Int) async throws {
+    func `a protocol error closes with the right code`(frame: WebSocketFrame, code: Int)
+        async throws
+    {
         let server = try ScriptedServer.start(.upgrade(), .send(frame), .frame)
         let request = session().webSocketRequest(to: server.webSocketURL)
         #expect(try await request.names() == ["connected", "completed badServerResponse"])
@@ -286,7 +288,7 @@ import Testing
         "Upgrade: h2c", "Connection: close", "Sec-WebSocket-Accept: AAAA",
         "Sec-WebSocket-Protocol: other", "Sec-WebSocket-Extensions: permessage-deflate",
     ])
-    func `a wrong answer to the handshake is a named error`(line: String) async throws {
+    func `the error of an invalid handshake response names the field`(line: String) async throws {
         let server = try ScriptedServer.start(.upgrade([line]), .stall)
         let request = session().webSocketRequest(
             to: server.webSocketURL, configuration: .protocol("chat"))
@@ -295,7 +297,7 @@ import Testing
         #expect(request.transferError?.reason.contains(name) == true)
     }
 
-    @Test func `another status is an error that names it`() async throws {
+    @Test func `the error of a handshake with another status contains the status`() async throws {
         let server = try ScriptedServer.start(.request, .respond("403 Forbidden", body: "no"))
         let request = session().webSocketRequest(to: server.webSocketURL)
         #expect(try await request.names() == ["completed badServerResponse"])
@@ -341,9 +343,9 @@ import Testing
         #expect(try await request.names().last == "completed")
     }
 
-    // MARK: Other ways
+    // MARK: TLS and proxies
 
-    @Test func `TLS is checked and spoken`() async throws {
+    @Test func `a WebSocket can use TLS`() async throws {
         let nginx = try await Nginx.shared()
         let server = try ScriptedServer.start(.upgrade(), .echo)
         let session = self.session {
@@ -363,14 +365,14 @@ import Testing
         #expect(request.metrics?.tls.hasPrefix("TLSv1.") == true)
     }
 
-    @Test func `a certificate of nobody's is refused`() async throws {
+    @Test func `a self-signed certificate is refused`() async throws {
         let nginx = try await Nginx.shared()
         let request = session().webSocketRequest(
             to: "wss://localhost:\(nginx.port(.selfSigned))/")
         #expect(try await request.names() == ["completed serverCertificateUntrusted"])
     }
 
-    @Test func `a reverse proxy in between is no matter`() async throws {
+    @Test func `a WebSocket works through a reverse proxy`() async throws {
         let nginx = try await Nginx.shared()
         let server = try ScriptedServer.start(
             .upgrade(), .send(.text("hello")), .send(.close(1000)), .frame)
@@ -380,7 +382,7 @@ import Testing
         #expect(events == ["connected", "hello", "disconnected 1000", "completed"])
     }
 
-    @Test func `a proxy is asked for a tunnel`() async throws {
+    @Test func `a WebSocket through a proxy uses a tunnel`() async throws {
         let proxy = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 Connected\r\n\r\n"), .upgrade(), .send(.close(1000)),
             .frame)
@@ -392,7 +394,7 @@ import Testing
         #expect(try requests.at(1).head.hasPrefix("GET /x HTTP/1.1\r\n"))
     }
 
-    @Test func `open sockets leave room for other requests to the host`() async throws {
+    @Test func `open WebSockets do not count towards the connection limit`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .echo)
         let session = self.session { $0.httpMaximumConnectionsPerHost = 1 }
         let requests = (0..<3).map { _ in session.webSocketRequest(to: server.webSocketURL) }
