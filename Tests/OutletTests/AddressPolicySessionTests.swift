@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// What a session's address policy holds for: each hop, each kind of request, whatever the transport.
+/// The address policy of a session, for each hop and each kind of request.
 @Suite struct AddressPolicySessionTests {
     private func session(
         _ policy: AddressPolicy, over transport: CurlTransport? = nil
@@ -16,7 +16,7 @@ import Testing
         return Session(transport: transport, configuration: configuration)
     }
 
-    @Test func `no redirect leads to a refused address`() async throws {
+    @Test func `a redirect to a refused address is an error`() async throws {
         let inner = try ScriptedServer.start(at: .everywhere(port: 0), .request, .respond())
         let name = ListedName("127.0.0.2")
         for host in ["127.0.0.2", "127.2", "0x7f000002", "[::ffff:127.0.0.2]", name.hostName] {
@@ -34,7 +34,8 @@ import Testing
         #expect(inner.connections.count == 0)
     }
 
-    @Test func `sessions with a policy use no connection of those without one`() async throws {
+    @Test func `a session with a policy does not reuse a connection that it refuses`() async throws
+    {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         let transport = CurlTransport()
         let open = session(.any, over: transport)
@@ -45,7 +46,7 @@ import Testing
         #expect(server.requests.count == 1 && response.data == nil)
     }
 
-    @Test func `downloads, streams, uploads and WebSockets are judged as well`() async throws {
+    @Test func `the policy applies to downloads, streams, uploads and WebSockets`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let session = session(.publicOnly)
         let url = server.baseURL

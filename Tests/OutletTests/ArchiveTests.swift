@@ -6,7 +6,7 @@ import OutletTestSupport
 import OutletTesting
 import Testing
 
-/// Archives of what really went over a network.
+/// Archives of transfers over a real network connection.
 @Suite struct ArchiveTests {
     private enum Users: TargetType {
         case user(URL)
@@ -22,7 +22,7 @@ import Testing
         var headers: [String: String]? { nil }
     }
 
-    @Test func `what a server has answered is replayed when the server is gone`() async throws {
+    @Test func `recorded responses are replayed after the server has stopped`() async throws {
         let server = try LoopbackServer.start()
         let base = try #require(URL(string: server.baseURL))
         let directory = try TemporaryDirectory()
@@ -48,7 +48,7 @@ import Testing
         #expect(replay.unused.isEmpty && replay.unmatched.isEmpty)
     }
 
-    @Test func `an archive has the stages of each transfer, and what connections were re-used`()
+    @Test func `an archive contains the timings of each transfer and reused connections`()
         async throws
     {
         let server = try LoopbackServer.start()

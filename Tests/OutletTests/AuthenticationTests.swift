@@ -4,7 +4,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Credentials before real servers.
+/// Credentials for real servers.
 @Suite struct AuthenticationTests {
     private func session(
         storage: CredentialStorage? = nil, monitors: [any EventMonitor] = []
@@ -24,7 +24,7 @@ import Testing
     // MARK: A request's own credential
 
     @Test(arguments: ["basic-auth", "digest-auth/auth"])
-    func `a name and a password are answered with`(path: String) async throws {
+    func `user name and password answer a challenge`(path: String) async throws {
         let httpbin = try await Httpbin.shared()
         let session = session()
         let request = session.request("\(httpbin.baseURL)/\(path)/ada/secret")
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: ["basic-auth", "digest-auth/auth"])
-    func `a wrong password brings the second 401, without an error`(path: String) async throws {
+    func `a wrong password results in the second 401 without an error`(path: String) async throws {
         let httpbin = try await Httpbin.shared()
         let session = session()
         let response = await session.request("\(httpbin.baseURL)/\(path)/ada/secret")
@@ -46,7 +46,7 @@ import Testing
         #expect(response.data?.isEmpty != false)
     }
 
-    @Test func `a challenge is reported from its head, the refusal of its answer too`()
+    @Test func `each challenge is reported with its number of previous failures`()
         async throws
     {
         let httpbin = try await Httpbin.shared()
@@ -69,7 +69,7 @@ import Testing
         #expect(counts.values == ["basic 0", "basic 0", "basic 1"])
     }
 
-    @Test func `one scheme can be asked for`() async throws {
+    @Test func `a credential can require one scheme`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .respond(
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `a challenge that libcurl answers is refused once, not for ever`() async throws {
+    @Test func `an unsupported challenge does not repeat the request forever`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .respond(
@@ -102,18 +102,18 @@ import Testing
         let request = session.request(server.baseURL)
             .authenticate(username: "ada", password: "secret")
         let heads = server.requests
-        let guardian = Task {
+        let watchdog = Task {
             _ = try await heads.values(8)
             request.cancel()
         }
-        defer { guardian.cancel() }
+        defer { watchdog.cancel() }
         let response = await request.serializingData(emptyResponseCodes: [401]).response
         #expect(response.response?.statusCode == 401)
         #expect(response.error == nil)
         #expect(server.requests.count <= 4)
     }
 
-    @Test func `a token answers a server that wants one`() async throws {
+    @Test func `a bearer token answers a challenge`() async throws {
         let httpbin = try await Httpbin.shared()
         let session = session()
         let response = await session.request("\(httpbin.baseURL)/bearer")
@@ -125,7 +125,7 @@ import Testing
         #expect(header.value?.contains("t0ken") == true)
     }
 
-    @Test func `NTLM makes three steps on one connection`() async throws {
+    @Test func `NTLM sends three requests on one connection`() async throws {
         // A type 2 message without a target: signature, type, flags, challenge.
         let type2: [UInt8] =
             Array("NTLMSSP\0".utf8) + [2, 0, 0, 0] + [0, 0, 0, 0, 40, 0, 0, 0]
@@ -151,7 +151,7 @@ import Testing
         #expect(try heads.at(2).head.contains("Authorization: NTLM TlRMTVNTUAADAAAA"))
     }
 
-    @Test func `a server that asks for a ticket where there is none is an error`() async throws {
+    @Test func `Negotiate without a Kerberos ticket is an error`() async throws {
         let server = try ScriptedServer.start(
             .request, .respond("401 No", headers: ["WWW-Authenticate: Negotiate"]), .again)
         defer { server.stop() }
@@ -164,7 +164,7 @@ import Testing
         #expect(response.error?.transferError?.advice.contains("kinit") == true)
     }
 
-    @Test func `a server that offers Negotiate and Basic gets the password`() async throws {
+    @Test func `a challenge with Negotiate and Basic is answered with the password`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .respond(
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func `a redirect to another origin takes no credential along`() async throws {
+    @Test func `a redirect to another origin does not send the credential`() async throws {
         let other = try ScriptedServer.start(
             .request,
             .respond("401 No", headers: ["WWW-Authenticate: Basic realm=x"]), .again)
@@ -235,7 +235,7 @@ import Testing
         #expect(other.requests.count == 2)
     }
 
-    @Test func `a challenge in HTTP 2 is answered, by either kind of credential`() async throws {
+    @Test func `a challenge over HTTP/2 is answered with own or stored credentials`() async throws {
         let nginx = try await Nginx.shared()
         let storage = CredentialStorage()
         storage.set(
@@ -264,7 +264,7 @@ import Testing
     // MARK: Stored credentials
 
     @Test(arguments: ["basic", "digest"])
-    func `a stored credential answers its realm, and goes along from then on`(scheme: String)
+    func `a stored credential answers a challenge of its realm in each request`(scheme: String)
         async throws
     {
         let httpbin = try await Httpbin.shared()
@@ -284,7 +284,8 @@ import Testing
         }
     }
 
-    @Test func `a known space is sent its credential without being asked`() async throws {
+    @Test func `a known protection space receives its credential without a challenge`() async throws
+    {
         let server = try ScriptedServer.start(
             .request, .respond("401 No", headers: ["WWW-Authenticate: Basic realm=x"]),
             .request, .respond(body: "1"),
@@ -308,7 +309,7 @@ import Testing
         #expect(credentials == [false, true, true, false])
     }
 
-    @Test func `a stored password that is refused is reported once`() async throws {
+    @Test func `a stored password that is refused is sent once`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .respond(
@@ -328,7 +329,7 @@ import Testing
         #expect(heads.filter { $0.contains("Authorization") }.count == 1, "\(heads)")
     }
 
-    @Test func `a server that calls each answer too late gets four, and its 401 is the response`()
+    @Test func `a server with stale nonces gets four requests, then its 401 is the response`()
         async throws
     {
         let challenge = #"WWW-Authenticate: Digest realm="x", nonce="n", qop="auth", stale=true"#
@@ -343,7 +344,7 @@ import Testing
         #expect(server.requests.values.count == 4)
     }
 
-    @Test func `each answer to one nonce has a number of its own`() async throws {
+    @Test func `each use of a Digest nonce has its own nonce count`() async throws {
         let challenge = #"WWW-Authenticate: Digest realm="x", nonce="n", qop="auth""#
         let server = try ScriptedServer.start(
             .request, .respond("401 No", headers: [challenge]), .request,
@@ -362,7 +363,7 @@ import Testing
     @Test(arguments: [
         ("NTLM", 401), ("NTLM", 407), (#"Digest realm="x", nonce="n", stale=true"#, 407),
     ])
-    func `a server that asks for ever is given up`(challenge: String, status: Int) async throws {
+    func `endless challenges end with an error`(challenge: String, status: Int) async throws {
         let field = status == 401 ? "WWW-Authenticate" : "Proxy-Authenticate"
         let server = try ScriptedServer.start { _ in
             let fields = ["\(field): \(challenge)", "Connection: close"]
@@ -385,7 +386,7 @@ import Testing
         #expect(server.requests.values.count == (status == 401 ? 10 : 9))
     }
 
-    @Test func `a stored credential that is wrong brings the second 401`() async throws {
+    @Test func `a wrong stored credential results in the second 401`() async throws {
         let httpbin = try await Httpbin.shared()
         let storage = CredentialStorage()
         storage.set(
@@ -400,7 +401,8 @@ import Testing
         #expect(response.error == nil)
     }
 
-    @Test func `another realm, another origin and another method get nothing`() async throws {
+    @Test func `a stored credential is not sent for another realm, origin or method`() async throws
+    {
         let server = try ScriptedServer.start(
             .request, .respond("401 No", headers: ["WWW-Authenticate: Basic realm=x"]), .again)
         defer { server.stop() }
@@ -420,7 +422,9 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
-    @Test func `a credential is kept for the session if so wished`() async throws {
+    @Test func `a credential is stored for the session if its persistence is forSession`()
+        async throws
+    {
         let httpbin = try await Httpbin.shared()
         let url = "\(httpbin.baseURL)/basic-auth/ada/secret"
         for persistence in [Credential.Persistence.none, .forSession] {
@@ -436,7 +440,7 @@ import Testing
         }
     }
 
-    @Test func `a wrong credential is not kept`() async throws {
+    @Test func `a wrong credential is not stored`() async throws {
         let httpbin = try await Httpbin.shared()
         let storage = CredentialStorage()
         let session = session(storage: storage)
@@ -449,7 +453,7 @@ import Testing
         #expect(storage.allCredentials.isEmpty)
     }
 
-    @Test func `streams and downloads see the answer alone`() async throws {
+    @Test func `streams and downloads receive only the final response`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .respond(

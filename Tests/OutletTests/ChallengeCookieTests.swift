@@ -3,11 +3,13 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Cookies that come with a challenge, on the wire.
+/// Cookies of a challenge, as a server receives them.
 @Suite struct ChallengeCookieTests {
     private static let challenge = "WWW-Authenticate: Basic realm=\"x\""
 
-    @Test func `count for the next round, and go to no other host`() async throws {
+    @Test func `cookies of a challenge are sent with the answer, and to no other host`()
+        async throws
+    {
         let other = try ScriptedServer.start(.request, .respond(body: "there"))
         let server = try ScriptedServer.start(
             .request, .respond(headers: ["Set-Cookie: a=1"], body: "x"), .request,
@@ -40,7 +42,7 @@ import Testing
         ("Basic realm=\"x\"", AuthenticationScheme.basic),
         ("Digest realm=\"x\", nonce=\"n\", qop=\"auth\"", .digest), ("Bearer", .bearer),
     ])
-    func `go along with the request's own answer`(
+    func `cookies of a challenge are sent with the request's own credential`(
         challenge: String, scheme: AuthenticationScheme?
     ) async throws {
         let server = try ScriptedServer.start(

@@ -5,16 +5,16 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// Downloads over libcurl: from nginx, and from a server that breaks off at a given byte.
+/// Downloads over libcurl: from nginx, and from a server that closes at a given byte.
 @Suite struct DownloadTests {
     let directory: TemporaryDirectory
-    let place: DownloadRequest.Destination
+    let destination: DownloadRequest.Destination
 
     init() throws {
         let directory = try TemporaryDirectory()
         self.directory = directory
         let url = URL(filePath: directory.path("file"))
-        place = { _, _ in (url, .removePreviousFile) }
+        destination = { _, _ in (url, .removePreviousFile) }
     }
 
     private var file: Data? { try? Data(contentOf: URL(filePath: directory.path("file"))) }
@@ -28,11 +28,11 @@ import Testing
         }
     }
 
-    @Test func `a large file arrives whole, with progress to its end`() async throws {
+    @Test func `a large file is downloaded completely, with progress up to 1`() async throws {
         let nginx = try await Nginx.shared()
         let session = Session()
         let progress = Recorder<TransferProgress>()
-        let request = session.download("\(nginx.baseURL())/large.bin", to: place)
+        let request = session.download("\(nginx.baseURL())/large.bin", to: destination)
             .downloadProgress { progress.record($0) }
         let response = await request.validate().serializingDownloadedFileURL().response
         #expect(response.error == nil)
@@ -45,12 +45,12 @@ import Testing
     }
 
     @Test(arguments: [Nginx.Listener.plain, .tls])
-    func `a cancelled download goes on where it was`(listener: Nginx.Listener) async throws {
+    func `a cancelled download continues at its last byte`(listener: Nginx.Listener) async throws {
         let nginx = try await Nginx.shared()
         var configuration = SessionConfiguration()
         configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
         let session = Session(configuration: configuration)
-        let first = session.download("\(nginx.baseURL(listener))/large.bin", to: place)
+        let first = session.download("\(nginx.baseURL(listener))/large.bin", to: destination)
         first.downloadProgress { [weak first] progress in
             if progress.completedUnitCount > 1 << 20 { first?.cancel(producingResumeData: true) }
         }
@@ -60,7 +60,7 @@ import Testing
         #expect(file == nil)
 
         let progress = Recorder<TransferProgress>()
-        let second = session.download(resumingWith: data, to: place)
+        let second = session.download(resumingWith: data, to: destination)
             .downloadProgress { progress.record($0) }
         let response = await second.validate().serializingDownloadedFileURL().response
         #expect(response.error == nil)
@@ -71,11 +71,11 @@ import Testing
         #expect(values.allSatisfy { $0.totalUnitCount == Int64(nginx.largeFileSize) })
     }
 
-    @Test func `a suspended download stands still, and goes on`() async throws {
+    @Test func `a suspended download continues after resume`() async throws {
         let nginx = try await Nginx.shared()
         let session = Session()
         let progress = Recorder<Int64>()
-        let request = session.download("\(nginx.baseURL())/large.bin", to: place)
+        let request = session.download("\(nginx.baseURL())/large.bin", to: destination)
         request.downloadProgress { [weak request] value in
             if progress.count == 0 { request?.suspend() }
             progress.record(value.completedUnitCount)
@@ -92,7 +92,7 @@ import Testing
 
     private let content = "0123456789"
 
-    /// Breaks off after so many bytes, then sends the rest if it is asked for.
+    /// A server that closes after `count` bytes, then sends the rest on a Range request.
     private func server(breaksAfter count: Int) throws -> ScriptedServer {
         let content = content
         return try ScriptedServer.start { connection in
@@ -113,12 +113,12 @@ import Testing
     }
 
     @Test(arguments: 1..<10)
-    func `a connection lost at any byte costs only what is missing`(count: Int) async throws {
+    func `after a lost connection only the missing bytes are requested`(count: Int) async throws {
         let server = try server(breaksAfter: count)
         defer { server.stop() }
         let session = Session(
             interceptor: Retrier { _, _, _, completion in completion(.retry) })
-        let response = await session.download("\(server.baseURL)/file", to: place)
+        let response = await session.download("\(server.baseURL)/file", to: destination)
             .serializingDownloadedFileURL().response
         #expect(response.error == nil)
         #expect(text == content)
@@ -129,21 +129,21 @@ import Testing
         #expect(try requests.at(1).head.contains("If-Range: \"v1\"\r\n"))
     }
 
-    @Test func `a connection lost without a retrier leaves resume data`() async throws {
+    @Test func `a lost connection without a retrier produces resume data`() async throws {
         let server = try server(breaksAfter: 4)
         defer { server.stop() }
         let session = Session()
-        let failed = await session.download("\(server.baseURL)/file", to: place)
+        let failed = await session.download("\(server.baseURL)/file", to: destination)
             .serializingDownloadedFileURL().response
         #expect(failed.error?.transferError?.code == .networkConnectionLost)
         let response = await session.download(
-            resumingWith: try #require(failed.error?.downloadResumeData), to: place
+            resumingWith: try #require(failed.error?.downloadResumeData), to: destination
         ).serializingDownloadedFileURL().response
         #expect(response.error == nil)
         #expect(text == content)
     }
 
-    @Test func `a redirect's body does not reach the file`() async throws {
+    @Test func `the body of a redirect is not written to the file`() async throws {
         let server = try ScriptedServer.start { connection in
             connection == 0
                 ? [
@@ -155,12 +155,12 @@ import Testing
         }
         defer { server.stop() }
         let session = Session()
-        _ = try await session.download("\(server.baseURL)/file", to: place)
+        _ = try await session.download("\(server.baseURL)/file", to: destination)
             .serializingDownloadedFileURL().value
         #expect(text == "here")
     }
 
-    @Test func `a directory that cannot be written to is a named error`() async throws {
+    @Test func `a directory that cannot be written to is an error`() async throws {
         let server = try LoopbackServer.start()
         defer { server.stop() }
         let session = Session()
@@ -172,11 +172,11 @@ import Testing
         if let source = response.error?.sourceURL { try FileManager.default.removeItem(at: source) }
     }
 
-    @Test func `an empty body is an empty file`() async throws {
+    @Test func `an empty body creates an empty file`() async throws {
         let server = try LoopbackServer.start()
         defer { server.stop() }
         let session = Session()
-        _ = try await session.download("\(server.baseURL)/bytes/0", to: place)
+        _ = try await session.download("\(server.baseURL)/bytes/0", to: destination)
             .serializingDownloadedFileURL().value
         #expect(file == Data())
     }

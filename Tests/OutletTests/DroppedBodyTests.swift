@@ -3,11 +3,11 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Bodies that nobody gets, and that do not end.
+/// Endless bodies of responses that are not delivered.
 @Suite(.timeLimit(.minutes(1))) struct DroppedBodyTests {
     private let endless = [UInt8](repeating: 0x2E, count: 2 << 20)
 
-    @Test func `a challenge is answered however long its body is`() async throws {
+    @Test func `a challenge with an endless body is answered`() async throws {
         let server = try ScriptedServer.start { connection in
             connection == 0
                 ? [
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases, [false, true])
-    func `a redirect is followed however long its body is`(
+    func `a redirect with an endless body is followed`(
         kind: RequestKind, isWatched: Bool
     ) async throws {
         let server = try ScriptedServer.start { connection in
@@ -50,7 +50,9 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases)
-    func `the body of a redirect that is not followed is whole`(kind: RequestKind) async throws {
+    func `the body of a redirect that is not followed is delivered completely`(kind: RequestKind)
+        async throws
+    {
         let server = try ScriptedServer.start { _ in
             [.request, .send("HTTP/1.1 307 Elsewhere\r\nLocation: /there\r\n\r\n"), .send(endless)]
         }
@@ -64,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `a request cancelled beside an endless redirect stays cancelled`() async throws {
+    @Test func `a request that is cancelled during a redirect is not sent again`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 307 Elsewhere\r\nLocation: /there\r\n\r\n"), .stall)
         defer { server.stop() }
@@ -79,7 +81,7 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
-    @Test func `a stored response stands in for a failure however long its body is`() async throws {
+    @Test func `a stored response replaces a 503 with an endless body`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .respond(headers: ["Cache-Control: max-age=0, stale-if-error=3600"], body: "stored"),

@@ -4,7 +4,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// Parameters and forms as a server reads them.
+/// Parameters and forms as a server receives them.
 @Suite struct EncodingTests {
     let server: LoopbackServer
     let scratch: TemporaryDirectory
@@ -23,7 +23,7 @@ import Testing
         let json: JSONValue?
     }
 
-    @Test func `parameters arrive in query, form and JSON`() async throws {
+    @Test func `parameters are sent in query, form and JSON`() async throws {
         let parameters: Parameters = ["a b": "c&d=é", "n": 1, "yes": true]
         let query = try await session.request("\(server.baseURL)/get?x=1", parameters: parameters)
             .serializingDecodable(Echo.self).value
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: [nil, "zstd, br, gzip"])
-    func `zstd is decoded where a request asks for it, and not asked for by default`(
+    func `zstd is decoded if the request accepts it, and is not accepted by default`(
         wish: String?
     ) async throws {
         let coded = try #require(Framing.coded.first { $0.head.contains("zstd") })
@@ -62,7 +62,8 @@ import Testing
     }
 
     @Test(arguments: [UInt64.max, 0])
-    func `a form of parts arrives whole, with its exact length`(threshold: UInt64) async throws {
+    func `a multipart form is sent completely with its exact length`(threshold: UInt64) async throws
+    {
         let large = String(repeating: "0123456789abcdef", count: 20_000)
         let file = URL(filePath: try scratch.write(large, to: "f.txt"))
         let form = MultipartFormData()
@@ -79,7 +80,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a file that shrinks under way fails the upload by name`() async throws {
+    @Test func `a file that shrinks before it is sent fails the upload`() async throws {
         let file = URL(filePath: try scratch.write("0123456789", to: "f.txt"))
         let form = MultipartFormData()
         form.append(file, withName: "file")

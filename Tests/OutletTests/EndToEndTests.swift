@@ -4,7 +4,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// Requests that walk through all rooms: provider, session, libcurl, a server.
+/// Requests through all modules: provider, session, libcurl, a server.
 @Suite(.timeLimit(.minutes(patience))) struct EndToEndTests {
     let server: LoopbackServer
 
@@ -48,7 +48,7 @@ import Testing
         var validationType: ValidationType { .successCodes }
     }
 
-    @Test func `a value is fetched and decoded`() async throws {
+    @Test func `a response is decoded to a value`() async throws {
         let session = Session()
         let echo = try await session.request("\(server.baseURL)/get?a=1")
             .validate().serializingDecodable(Echo.self).value
@@ -57,7 +57,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a target is posted and its answer mapped`() async throws {
+    @Test func `a target is posted and its response mapped`() async throws {
         let base = try #require(URL(string: server.baseURL))
         let provider = Provider<API>(session: Session())
         let response = try await provider.request(.post(base, count: 3))
@@ -66,7 +66,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a provider without a session starts its requests by itself`() async throws {
+    @Test func `a provider without a session starts its requests itself`() async throws {
         let base = try #require(URL(string: server.baseURL))
         let provider = Provider<API>(trackInflights: true)
         #expect(!provider.session.startRequestsImmediately)
@@ -97,14 +97,14 @@ import Testing
         server.stop()
     }
 
-    @Test func `a compressed body arrives decoded`() async throws {
+    @Test func `a compressed body is decoded`() async throws {
         let session = Session()
         let text = try await session.request("\(server.baseURL)/gzip").serializingString().value
         #expect(text.contains("gzip"))
         server.stop()
     }
 
-    @Test func `a timeout shorter than the server's delay is named`() async throws {
+    @Test func `a timeout shorter than the server's delay is a timedOut error`() async throws {
         var configuration = SessionConfiguration()
         configuration.timeoutIntervalForRequest = 0.05
         let session = Session(configuration: configuration)
@@ -114,7 +114,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a request in flight is cancelled at once`() async throws {
+    @Test func `a running request can be cancelled`() async throws {
         let session = Session()
         let request = session.request("\(server.baseURL)/delay/30")
         async let response = request.serializingData().response
@@ -124,7 +124,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a session dropped in flight ends its requests`() async throws {
+    @Test func `a released session ends its running requests`() async throws {
         var session: Session? = Session()
         let task = session?.request("\(server.baseURL)/delay/30").serializingData()
         session = nil
@@ -132,7 +132,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `hundreds of requests at once all come back`() async throws {
+    @Test func `300 simultaneous requests all succeed`() async throws {
         let session = Session()
         let base = server.baseURL
         let codes = await withTaskGroup(of: Int?.self) { group in

@@ -1,9 +1,9 @@
 import OutletTestSupport
 import Testing
 
-/// The tests link full Foundation, which changes what FoundationEssentials gives.
+/// The tests link full Foundation, which changes the behaviour of FoundationEssentials.
 @Suite struct `A program that links FoundationEssentials alone` {
-    @Test func `does not link full Foundation`() async throws {
+    @Test func `the program does not link full Foundation`() async throws {
         let result = try await Program.run(
             "/usr/bin/ldd", [Products.path("OutletEssentials")])
         #expect(result.exitCode == 0)
@@ -11,7 +11,7 @@ import Testing
         #expect(!result.output.contains("libFoundation.so"))
     }
 
-    @Test func `sends every kind of request and body`() async throws {
+    @Test func `the program sends every kind of request and body`() async throws {
         let directory = try TemporaryDirectory()
         let result = try await Program.run(
             Products.path("OutletEssentials"), [directory.path], deadline: .seconds(60))

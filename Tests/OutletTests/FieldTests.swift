@@ -3,9 +3,9 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// What servers say besides the head and the body, and tasks on the transport's thread.
+/// Interim responses and trailers, and tasks on the transport's thread.
 @Suite struct FieldTests {
-    @Test func `interim heads and trailers of a response can be had`() async throws {
+    @Test func `a request provides interim responses and trailers`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .send(
@@ -26,7 +26,7 @@ import Testing
         #expect(request.trailers?["X-Sum"] == "195")
     }
 
-    @Test func `interim heads and trailers can be had over HTTP/2 as well`() async throws {
+    @Test func `a request provides interim responses and trailers over HTTP/2`() async throws {
         let server = try Node()
         var configuration = SessionConfiguration()
         configuration.transport.httpVersion = .http2PriorKnowledge
@@ -47,7 +47,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a plain response has neither interim heads nor trailers`() async throws {
+    @Test func `a plain response has no interim responses and no trailers`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"))
         defer { server.stop() }

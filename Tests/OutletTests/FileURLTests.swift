@@ -5,7 +5,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// Requests for files of this machine.
+/// Requests for local files.
 @Suite(.timeLimit(.minutes(patience))) struct FileURLTests {
     let directory: TemporaryDirectory
     let url: URL
@@ -23,7 +23,7 @@ import Testing
         url = URL(filePath: directory.path("a file"))
     }
 
-    @Test func `a file is got without a response`() async {
+    @Test func `a file request returns the content without a response`() async {
         let session = session
         let response = await session.request(url).validate().serializingString(encoding: .utf8)
             .response
@@ -32,7 +32,7 @@ import Testing
         #expect(response.metrics != nil)
     }
 
-    @Test func `no file is got unless the configuration allows it`() async throws {
+    @Test func `a file request is an error unless the configuration allows it`() async throws {
         let session = Session()
         let got = await session.request(url).serializingData().response
         let saved = await session.download(url).serializingDownloadedFileURL().response
@@ -44,7 +44,7 @@ import Testing
         #expect(got.data == nil && saved.fileURL == nil)
     }
 
-    @Test func `a file is downloaded, to the temporary directory`() async throws {
+    @Test func `a file is downloaded to the temporary directory`() async throws {
         let session = session
         let copy = try await session.download(url, to: { _, _ in (URL(filePath: "/none"), []) })
             .serializingDownloadedFileURL().value
@@ -73,14 +73,16 @@ import Testing
         ("/nowhere/file", TransferError.Code.fileDoesNotExist), ("/proc", .fileIsDirectory),
         ("/dev/zero", .cannotOpenFile),
     ])
-    func `what is no file is a named error`(path: String, code: TransferError.Code) async {
+    func `a missing file, a directory and a device are errors`(
+        path: String, code: TransferError.Code
+    ) async {
         let session = session
         let response = await session.request(URL(filePath: path)).serializingData().response
         #expect(response.error?.transferError?.code == code)
         #expect("\(response.error.map { "\($0)" } ?? "")".contains(path))
     }
 
-    @Test func `what is a pipe is not waited for`() async throws {
+    @Test func `a named pipe is an error without waiting for its writer`() async throws {
         let pipe = directory.path("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)
         let session = session
@@ -88,10 +90,10 @@ import Testing
         #expect(response.error?.transferError?.code == .cannotOpenFile)
     }
 
-    /// A page table of this process, of some hundred GiB.
+    /// The page map of this process, with a size of several hundred GiB.
     private static let endless = URL(filePath: "/proc/self/pagemap")
 
-    @Test func `a file that does not end is read as long as the time limit allows`() async throws {
+    @Test func `reading an endless file ends with the resource timeout`() async throws {
         var configuration = SessionConfiguration()
         configuration.allowsFileURLs = true
         configuration.timeoutIntervalForResource = 0.2
@@ -107,7 +109,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `reading a file that does not end is cancelled`() async throws {
+    @Test func `reading an endless file can be cancelled`() async throws {
         let session = session
         let ended = ExactlyOnce<SessionError?>()
         let completion = ended.completion()
@@ -120,7 +122,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a file is not written, nor got from another host`() async throws {
+    @Test func `an upload to a file and a file URL with a host are errors`() async throws {
         let session = session
         let sent = await session.upload(Data("x".utf8), to: url).serializingData().response
         #expect(sent.error?.transferError?.code == .badRequest)
@@ -128,7 +130,7 @@ import Testing
         #expect(far.error?.transferError?.code == .badURL)
     }
 
-    @Test func `no redirect leads to a file`() async throws {
+    @Test func `a redirect to a file is an error`() async throws {
         let server = try LoopbackServer.start()
         defer { server.stop() }
         let session = session

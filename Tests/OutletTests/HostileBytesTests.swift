@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Fields of a server whose bytes say something else than their characters, over libcurl.
+/// Response fields whose bytes differ from their characters, over libcurl.
 @Suite struct HostileBytesTests {
     private func percentEncoded(_ text: String) -> String {
         text.utf8.map { "%" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -15,7 +15,9 @@ import Testing
         "/\u{2028}../outside", "\u{0}/../outside", "..%2F..%2Foutside", ".\u{200B}./outside", "..",
         "../\u{FE0F}../\u{FE0F}outside/\u{FE0F}", "/etc/\u{301}passwd", ".\u{FE0F}/outside",
     ])
-    func `no name of a server's leads out of the download's directory`(name: String) async throws {
+    func `a file name from a server does not leave the download directory`(name: String)
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let folder = directory.path("one/two/three")
         try FileManager.default.createDirectory(
@@ -49,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: ["\u{2028}", "\u{85}", "\u{2029}", "\u{B}", "\u{C}", "\t", "\u{301}"])
-    func `no cookie of a server's becomes one of another domain in a file`(
+    func `a cookie with special characters is not saved for another domain`(
         character: String
     ) async throws {
         let directory = try TemporaryDirectory()

@@ -5,8 +5,8 @@ import OutletTestSupport
 import Testing
 
 extension AloneTests {
-    /// Kerberos tickets before a real KDC and a real web server, in processes of their own: where the
-    /// tickets are says the environment.
+    /// Kerberos tickets with a real KDC and a real web server, in separate processes: the
+    /// environment contains the path of the tickets.
     @Suite(.timeLimit(.minutes(2))) struct NegotiateTests {
         private static let ticket = Credential(user: "", password: "", scheme: .negotiate)
 
@@ -17,7 +17,7 @@ extension AloneTests {
             return Session(configuration: configuration)
         }
 
-        /// Makes a realm, and the process one of its user's.
+        /// Starts a realm, and sets its tickets in the environment.
         private static func realm(hasTicket: Bool = true) async throws -> Kerberos {
             let kerberos = try await Kerberos.start()
             setenv("KRB5_CONFIG", kerberos.configurationPath, 1)
@@ -26,7 +26,7 @@ extension AloneTests {
         }
 
         @Test(.enabled(if: Kerberos.isInstalled, "no KDC here: make setup installs one"))
-        func `a ticket lets a request in, its own or a stored one`() async {
+        func `a Kerberos ticket authenticates a request with an own or stored credential`() async {
             await #expect(processExitsWith: .success) {
                 let kerberos = try await NegotiateTests.realm()
                 let own = NegotiateTests.session()
@@ -55,7 +55,7 @@ extension AloneTests {
         }
 
         @Test(.enabled(if: Kerberos.isInstalled, "no KDC here: make setup installs one"))
-        func `without a ticket the error says so, and what to do`() async {
+        func `the error without a Kerberos ticket contains the reason and the advice`() async {
             await #expect(processExitsWith: .success) {
                 let kerberos = try await NegotiateTests.realm(hasTicket: false)
                 let session = NegotiateTests.session()
@@ -71,13 +71,13 @@ extension AloneTests {
         }
 
         @Test(.enabled(if: Kerberos.isInstalled, "no KDC here: make setup installs one"))
-        func `a KDC that is gone is the reason that is given`() async {
+        func `the error for an unreachable KDC contains the reason`() async {
             await #expect(processExitsWith: .success) {
                 let kerberos = try await NegotiateTests.realm()
                 let server = try ScriptedServer.start(
                     .request, .respond("401 No", headers: ["WWW-Authenticate: Negotiate"]), .again)
                 await kerberos.stop()
-                // The user's ticket is there, but nobody is who makes one of it for this server.
+                // The user's ticket exists, but no KDC issues a service ticket for this server.
                 let session = NegotiateTests.session()
                 let response = await session.request("http://localhost:\(server.port)/")
                     .authenticate(with: NegotiateTests.ticket).serializingString().response

@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Evaluators before certificates at hand, without a server.
+/// Evaluators with certificates from files, without a server.
 @Suite struct OfflineTrustTests {
     private func certificates(_ path: String) throws -> [Certificate] { try Certificate.load(path) }
 
@@ -11,7 +11,7 @@ import Testing
         (try? evaluator.evaluate(trust, forHost: "localhost")) != nil
     }
 
-    @Test func `certificates are judged by the authorities that are given`() async throws {
+    @Test func `certificates are verified with the given authorities`() async throws {
         let authority = try await TestCA.shared()
         let anchors = try certificates(authority.certificatePath)
         let sent = try certificates(try await authority.server().certificatePath)
@@ -20,19 +20,21 @@ import Testing
         #expect(isTrusted(.pinnedCertificates(certificates: anchors), good))
         #expect(isTrusted(.publicKeys(keys: sent.publicKeys), good))
         #expect(isTrusted(DefaultTrustEvaluator(), good))
-        // The system does not know the authority of tests.
+        // The system does not trust the test authority.
         let unknown = ServerTrust(host: "localhost", sentCertificates: sent)
         #expect(!isTrusted(DefaultTrustEvaluator(), unknown))
         #expect(
             isTrusted(
                 .pinnedCertificates(certificates: sent, acceptSelfSignedCertificates: true),
                 unknown))
-        let nobody = ServerTrust(host: "localhost", sentCertificates: sent, anchors: [])
-        #expect(nobody.chainFault != nil)
+        let untrusted = ServerTrust(host: "localhost", sentCertificates: sent, anchors: [])
+        #expect(untrusted.chainFault != nil)
     }
 
     @Test(arguments: [TestCA.Fault.expired, .wrongHost])
-    func `what is wrong with certificates is found`(fault: TestCA.Fault) async throws {
+    func `an expired certificate and a wrong host name are refused`(fault: TestCA.Fault)
+        async throws
+    {
         let authority = try await TestCA.shared()
         let trust = ServerTrust(
             host: "localhost",
@@ -43,7 +45,7 @@ import Testing
             isTrusted(DefaultTrustEvaluator(validateHost: false), trust) == (fault == .wrongHost))
     }
 
-    /// What a server shows, as one authority's client sees it.
+    /// The trust of a server's certificates, with one authority as anchor.
     private func trust(
         _ authority: TestCA, _ path: String, staple: String? = nil
     ) throws -> ServerTrust {
@@ -58,7 +60,7 @@ import Testing
         ("DNS:*.a.test", "www.a.test", true), ("DNS:w*.a.test", "www.a.test", false),
         ("DNS:*.a.test", "www.b.a.test", false),
     ])
-    func `a name in a certificate is for no address, and has whole labels`(
+    func `a DNS name does not match an IP address, and a wildcard matches one label`(
         names: String, host: String, isFor: Bool
     ) async throws {
         let authority = try await TestCA.shared()
@@ -67,13 +69,13 @@ import Testing
         #expect((shown.hostFault(for: host) == nil) == isFor)
     }
 
-    @Test func `a client's certificate is none of a server`() async throws {
+    @Test func `a client certificate is refused as a server certificate`() async throws {
         let authority = try await TestCA.shared()
         let shown = try trust(authority, try await authority.client().certificatePath)
         #expect(shown.chainFault?.reason.contains("purpose") == true)
     }
 
-    @Test func `a list that takes back the authority in between counts`() async throws {
+    @Test func `a revocation list for the intermediate authority is checked`() async throws {
         let authority = try await TestCA()
         let chain = try await authority.chain()
         let list = try await authority.revocationList(of: chain.intermediate)
@@ -84,7 +86,9 @@ import Testing
         withExtendedLifetime(authority) {}
     }
 
-    @Test func `lists and stapled responses count where the options name them`() async throws {
+    @Test func `revocation lists and stapled responses are used according to the options`()
+        async throws
+    {
         let authority = try await TestCA()
         let revocation = try await authority.revocation()
         func isTrusted(
@@ -102,7 +106,7 @@ import Testing
         #expect(try isTrusted(revoked, revocation.listPath, .ocsp))
         #expect(try !isTrusted(revoked, revocation.formerListPath, staple: staple, .ocsp))
         #expect(try isTrusted(revoked, revocation.formerListPath, staple: staple, .crl))
-        // A list that knows the issuer is a positive response, another's is none.
+        // A list of the issuer is a positive response, and a list of another authority is not.
         #expect(try isTrusted(good, revocation.listPath, [.any, .requirePositiveResponse]))
         let other = try await authority.revocationList(by: authority.chain().intermediate)
         #expect(try !isTrusted(good, other, [.any, .requirePositiveResponse]))
@@ -110,7 +114,7 @@ import Testing
         withExtendedLifetime(authority) {}
     }
 
-    @Test func `a stapled response that somebody else has signed is refused`() async throws {
+    @Test func `a stapled response with a foreign signature is refused`() async throws {
         let authority = try await TestCA()
         let good = try await authority.revocation().good
         let evaluator = RevocationTrustEvaluator(options: .ocsp)
@@ -121,7 +125,7 @@ import Testing
         withExtendedLifetime(authority) {}
     }
 
-    /// Why an evaluator that goes by stapled responses refuses a server.
+    /// The error of an evaluator that checks stapled responses; `nil` if it trusts the server.
     private func refusal(_ trust: ServerTrust) -> String? {
         do {
             try RevocationTrustEvaluator(options: .ocsp).evaluate(trust, forHost: "localhost")
@@ -131,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `a stapled response that says it is none is refused, whatever it holds`()
+    @Test func `a stapled response with an error status is refused`()
         async throws
     {
         let authority = try await TestCA()
@@ -148,7 +152,7 @@ import Testing
         withExtendedLifetime(authority) {}
     }
 
-    @Test func `a stapled response that does not know the certificate is refused`() async throws {
+    @Test func `a stapled response for an unknown certificate is refused`() async throws {
         let authority = try await TestCA()
         // Issued without an entry in the authority's records.
         let server = try await authority.server()
@@ -160,7 +164,7 @@ import Testing
         withExtendedLifetime(authority) {}
     }
 
-    @Test func `pins verify the host or the server's own certificate`() async throws {
+    @Test func `a pin verifies the host name or the server's own certificate`() async throws {
         let authority = try await TestCA.shared()
         let anchors = try certificates(authority.certificatePath)
         let right = try trust(authority, try await authority.server().certificatePath)

@@ -3,15 +3,15 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// However an address spells its host, all policies see the same server.
+/// All policies treat each spelling of a host as the same server.
 @Suite struct OneOriginTests {
-    private struct RefusesEverybody: ServerTrustEvaluating {
+    private struct RefusingEvaluator: ServerTrustEvaluating {
         struct Refusal: Error {}
 
         func evaluate(_ trust: ServerTrust, forHost host: String) throws { throw Refusal() }
     }
 
-    /// The ways to write `localhost`.
+    /// Spellings of `localhost`.
     private static let spellings = [
         "localhost", "loc%61lhost", "LOCALHOST", "ｌocalhost", "localhost.",
     ]
@@ -28,10 +28,10 @@ import Testing
     }
 
     @Test(arguments: spellings)
-    func `no spelling gets past an evaluator that refuses everybody`(host: String) async throws {
+    func `a refusing evaluator applies to each spelling of its host`(host: String) async throws {
         let session = Session(
             configuration: try await configuration(),
-            serverTrustManager: ServerTrustManager(evaluators: ["localhost": RefusesEverybody()]))
+            serverTrustManager: ServerTrustManager(evaluators: ["localhost": RefusingEvaluator()]))
         let response = await session.request(try await url(host, scheme: "https"))
             .serializingData().response
         #expect(response.response == nil)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: spellings)
-    func `no spelling gets past an evaluator that is refused its host`(host: String) async throws {
+    func `a missing evaluator is an error for each spelling of a host`(host: String) async throws {
         let session = Session(
             configuration: try await configuration(),
             serverTrustManager: ServerTrustManager(evaluators: [:]))
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: spellings)
-    func `no spelling goes in clear to a host that wants it encrypted`(host: String) async throws {
+    func `HSTS applies to each spelling of a host`(host: String) async throws {
         var configuration = try await configuration()
         let hsts = HSTSStorage.memory
         hsts.setPolicy(.init(host: "localhost", expiresDate: .distantFuture))
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: spellings)
-    func `a cookie comes back under each spelling`(host: String) async throws {
+    func `a cookie is sent for each spelling of its host`(host: String) async throws {
         let server = try ScriptedServer.start(
             .request, .respond(headers: ["Set-Cookie: a=1"], body: "x"), .request,
             .respond(body: "x"))
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: spellings)
-    func `a redirect within a server keeps its credential under each spelling`(
+    func `a redirect to another spelling of the host keeps the credential`(
         host: String
     ) async throws {
         let target = try ScriptedServer.start { _ in

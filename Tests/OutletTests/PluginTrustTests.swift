@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Plugins judge servers inside of the handshake, behind the session's own checks.
+/// Plugins evaluate servers during the TLS handshake, after the session's own checks.
 @Suite(.timeLimit(.minutes(patience))) struct PluginTrustTests {
     private func host(refusing name: String) throws -> PluginHost {
         var options = PluginHost.Options()
@@ -24,7 +24,7 @@ import Testing
         return (Session(configuration: configuration, plugins: host), host)
     }
 
-    @Test func `a server that a plugin accepts is asked about once for its connection`()
+    @Test func `a plugin evaluates a server once per connection`()
         async throws
     {
         let nginx = try await Nginx.shared()
@@ -37,7 +37,7 @@ import Testing
         #expect(try host.call("faulty.judging.asked") == 1)
     }
 
-    @Test func `a server that a plugin refuses is sent nothing`() async throws {
+    @Test func `a request to a server that a plugin refuses is not sent`() async throws {
         let nginx = try await Nginx.shared()
         let (session, host) = try await session(refusing: "localhost")
         let response = await session.request("\(nginx.baseURL(.tls))/small.txt")
@@ -50,7 +50,7 @@ import Testing
         #expect(try host.call("faulty.judging.asked") == 1)
     }
 
-    @Test func `a plugin makes no server trusted that the session would refuse`() async throws {
+    @Test func `a plugin is not called for a server that the session refuses`() async throws {
         let nginx = try await Nginx.shared()
         let (session, host) = try await session(refusing: "")
         for port in [Nginx.Listener.expired, .wrongHost] {
@@ -61,7 +61,7 @@ import Testing
         #expect(try host.call("faulty.judging.asked") == 0)
     }
 
-    @Test func `a plugin is asked where certificates are not verified, too`() async throws {
+    @Test func `a plugin is called even if certificates are not verified`() async throws {
         let nginx = try await Nginx.shared()
         let url = "\(nginx.baseURL(.expired))/small.txt"
         let (session, host) = try await session(refusing: "") { $0.verifiesCertificates = false }

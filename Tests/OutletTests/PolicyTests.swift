@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Cache, cookies and HSTS against servers that nobody here wrote.
+/// Cache, cookies and HSTS with third-party servers.
 @Suite struct PolicyTests {
     private func cachingSession() -> Session {
         var configuration = SessionConfiguration()
@@ -11,7 +11,7 @@ import Testing
         return Session(configuration: configuration)
     }
 
-    @Test func `nginx's validators save the body a second time`() async throws {
+    @Test func `a validated response from nginx does not transfer the body again`() async throws {
         let nginx = try await Nginx.shared()
         let session = cachingSession()
         let address = "\(nginx.baseURL())/small.txt"
@@ -23,21 +23,21 @@ import Testing
         #expect(second.metrics?.responseBodyBytes == 0)
     }
 
-    @Test func `a downloaded file is stored, and validated with nginx`() async throws {
+    @Test func `a downloaded file is cached and validated with nginx`() async throws {
         let nginx = try await Nginx.shared()
         let directory = try TemporaryDirectory()
         let session = cachingSession()
-        let place = URL(filePath: directory.path("file"))
+        let file = URL(filePath: directory.path("file"))
         for expected in [TransferMetrics.ResourceFetchType.networkLoad, .validatedCache] {
             let response = await session.download(
-                "\(nginx.baseURL())/small.txt", to: { _, _ in (place, .removePreviousFile) }
+                "\(nginx.baseURL())/small.txt", to: { _, _ in (file, .removePreviousFile) }
             ).validate().serializingString().response
             #expect(response.metrics?.resourceFetchType == expected)
             #expect(response.value == "small\n")
         }
     }
 
-    @Test func `httpbin's cache is answered from memory`() async throws {
+    @Test func `a cacheable response of httpbin is returned from memory`() async throws {
         let httpbin = try await Httpbin.shared()
         let session = cachingSession()
         let address = "\(httpbin.baseURL)/cache/60"
@@ -50,7 +50,7 @@ import Testing
         #expect(reload.response?.statusCode == 200)
     }
 
-    @Test func `httpbin's cookies come back over its redirects`() async throws {
+    @Test func `cookies of httpbin are sent after its redirect`() async throws {
         struct Answer: Decodable, Sendable {
             let cookies: [String: String]
         }
@@ -63,14 +63,14 @@ import Testing
         #expect(cookies == ["a", "b"])
     }
 
-    @Test func `after an answer of nginx over TLS nothing goes to it in clear`() async throws {
+    @Test func `after an HSTS response from nginx, http requests use https`() async throws {
         let nginx = try await Nginx.shared()
         var configuration = SessionConfiguration()
         configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
         let session = Session(configuration: configuration)
         let secure = nginx.baseURL(.tls).replacing("127.0.0.1", with: "localhost")
         let plain = secure.replacing("https:", with: "http:")
-        // Its TLS port refuses what is not encrypted.
+        // The TLS port refuses requests without encryption.
         let before = await session.request("\(plain)/small.txt").serializingString().response
         #expect(before.response?.statusCode == 400)
         _ = await session.request("\(secure)/hsts").serializingUnserialized().response

@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Proxies that want to know who is there.
+/// Proxies that require authentication.
 @Suite(.timeLimit(.minutes(3))) struct ProxyAuthenticationTests {
     private static let challenges = [
         "basic": "Basic realm=p", "digest": "Digest realm=p, nonce=n, qop=\"auth\"",
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy is given its own credential, by the scheme it asks for`() async throws {
+    @Test func `the proxy credential is sent with the scheme of the challenge`() async throws {
         let proxy = try ScriptedServer.start(
             .request,
             .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]),
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases, ["basic", "digest"])
-    func `what is stored for a proxy answers it, and goes along from then on`(
+    func `a stored proxy credential answers each challenge, and Basic is sent at once later`(
         kind: RequestKind, method: String
     ) async throws {
         let challenge = try #require(Self.challenges[method])
@@ -80,7 +80,7 @@ import Testing
         }
         let heads = proxy.requests.values.map(\.head)
         let known = heads.map { $0.lowercased().contains("\r\nproxy-authorization: \(method) ") }
-        // Digest needs the proxy's word each time.
+        // Digest needs a new challenge each time.
         #expect(
             known
                 == (method == "basic"
@@ -88,7 +88,7 @@ import Testing
         #expect(heads.allSatisfy { !$0.contains("\r\nAuthorization") })
     }
 
-    @Test func `a tunnel is made with what is stored`() async throws {
+    @Test func `a tunnel is opened with the stored proxy credential`() async throws {
         let nginx = try await Nginx.shared()
         for method in ["basic", "digest"] {
             let challenge = try #require(Self.challenges[method])
@@ -119,7 +119,9 @@ import Testing
         }
     }
 
-    @Test func `a wrong one is shown once, and the refusal is the answer`() async throws {
+    @Test func `a wrong stored proxy credential is sent once, and the 407 is the response`()
+        async throws
+    {
         let proxy = try ScriptedServer.start(
             .request, .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]), .again)
         let session = session(proxy, storage(proxy, "basic", password: "wrong"))
@@ -138,7 +140,9 @@ import Testing
         #expect(proxy.requests.count == 6)
     }
 
-    @Test func `another realm, another method and a server get nothing`() async throws {
+    @Test func `a stored proxy credential is not sent for another realm, method or a server`()
+        async throws
+    {
         let proxy = try ScriptedServer.start(
             .request, .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]), .again)
         let server = CredentialStorage()
@@ -161,7 +165,7 @@ import Testing
         #expect(proxy.requests.values.allSatisfy { !$0.head.contains("uthorization") })
     }
 
-    @Test func `a proxy that changes its realm for ever is given up`() async throws {
+    @Test func `a proxy that always changes its realm gets four requests`() async throws {
         let proxy = try ScriptedServer.start { _ in
             [
                 .answer { request in
@@ -187,7 +191,7 @@ import Testing
         #expect(proxy.requests.count == 4)
     }
 
-    @Test func `a tunnel that has to be made anew tells nobody its head`() async throws {
+    @Test func `the head of a reopened tunnel is not part of a response`() async throws {
         let nginx = try await Nginx.shared()
         let proxy = try ScriptedServer.start { _ in
             [
@@ -202,7 +206,7 @@ import Testing
         for _ in 0..<20 {
             let response = await session.request("\(nginx.baseURL(.tls))/info")
                 .serializingString().response
-            // Some end in the middle of what the proxy passes on; none has the tunnel's head.
+            // Some responses are cut by the proxy; none contains the tunnel's head.
             if response.error == nil {
                 #expect(response.response?.statusCode == 200)
                 #expect(response.value?.contains("\"protocol\"") == true)
@@ -213,7 +217,7 @@ import Testing
     }
 }
 
-/// Servers that speak as if they were a proxy.
+/// Servers that respond as if they were a proxy.
 @Suite(.timeLimit(.minutes(3))) struct FalseProxyTests {
     private func storage(_ proxy: ScriptedServer) -> CredentialStorage {
         let storage = CredentialStorage()
@@ -227,18 +231,18 @@ import Testing
         return storage
     }
 
-    /// A server that calls itself a proxy, once on each connection.
-    private func pretender() throws -> ScriptedServer {
+    /// A server that sends a 407 once on each connection.
+    private func falseProxy() throws -> ScriptedServer {
         try ScriptedServer.start(
             .request, .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]),
             .request, .respond(body: "in"), .again)
     }
 
-    @Test func `a server behind a tunnel does not make the proxy's password go out in clear`()
+    @Test func `a 407 from a server in a tunnel does not reveal the proxy's password`()
         async throws
     {
         let nginx = try await Nginx.shared()
-        let server = try pretender()
+        let server = try falseProxy()
         defer { server.stop() }
         let proxy = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 Connection established\r\n\r\n"),
@@ -260,15 +264,14 @@ import Testing
         #expect(proxy.requests.values.allSatisfy { !$0.head.contains("Proxy-Authorization") })
     }
 
-    @Test func `a proxy that refuses what was sent to it is not sent the same again`() async throws
-    {
+    @Test func `a proxy credential that was refused is not sent again`() async throws {
         let refusal =
             "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=p\r\nContent-Length: 0\r\n\r\n"
         let known = Recorder<Bool>()
         let proxy = try ScriptedServer.start { _ in
             [
                 .answer { request in
-                    // It lets in once only.
+                    // It accepts the credential only once.
                     guard request.head.contains("\r\nProxy-Authorization: ") else {
                         return Array(refusal.utf8)
                     }
@@ -292,8 +295,10 @@ import Testing
         #expect(known.values.count == 2)
     }
 
-    @Test func `a server that is reached without the proxy tells nothing about it`() async throws {
-        let server = try pretender()
+    @Test func `a 407 from a server without a proxy does not affect the proxy's credential`()
+        async throws
+    {
+        let server = try falseProxy()
         defer { server.stop() }
         let proxy = try ScriptedServer.start(.request, .respond(body: "in"), .again)
         defer { proxy.stop() }
@@ -310,7 +315,8 @@ import Testing
         #expect(proxy.requests.values.allSatisfy { !$0.head.contains("Proxy-Authorization") })
     }
 
-    @Test func `a tunnel is made with what is stored where there is a cache, too`() async throws {
+    @Test func `a tunnel is opened with the stored credential when a cache is in use`() async throws
+    {
         let nginx = try await Nginx.shared()
         let proxy = try ScriptedServer.start { connection in
             connection == 0

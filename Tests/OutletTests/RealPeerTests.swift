@@ -3,9 +3,9 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Requests to servers that nobody here wrote: nginx, and httpbin under gunicorn.
+/// Requests to third-party servers: nginx, and httpbin under gunicorn.
 @Suite struct RealPeerTests {
-    @Test func `nginx answers over plain HTTP, and the connection is used again`() async throws {
+    @Test func `plain HTTP requests to nginx reuse the connection`() async throws {
         let nginx = try await Nginx.shared()
         let session = Session()
         for attempt in 0..<3 {
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `nginx answers over TLS in HTTP/2, many requests on one connection`() async throws {
+    @Test func `40 simultaneous HTTP/2 requests to nginx share one connection`() async throws {
         let nginx = try await Nginx.shared()
         var configuration = SessionConfiguration()
         configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
@@ -37,7 +37,7 @@ import Testing
         #expect(reused == 40)
     }
 
-    @Test func `a certificate of an authority that nobody trusts is refused`() async throws {
+    @Test func `a certificate of an untrusted authority is refused`() async throws {
         let nginx = try await Nginx.shared()
         let session = Session()
         let response = await session.request("\(nginx.baseURL(.tls))/small.txt")
@@ -46,7 +46,7 @@ import Testing
         #expect(response.response == nil)
     }
 
-    @Test func `a large file arrives whole`() async throws {
+    @Test func `a large file is received completely`() async throws {
         let nginx = try await Nginx.shared()
         let session = Session()
         let data = try await session.request("\(nginx.baseURL())/large.bin")
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `httpbin echoes what was sent`() async throws {
+    @Test func `httpbin returns the sent parameters and fields`() async throws {
         struct Echo: Decodable, Sendable {
             let json: [String: String]
             let headers: [String: String]
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `httpbin's errors and delays are what they are`() async throws {
+    @Test func `a delay of httpbin times out, and an error status fails validation`() async throws {
         let httpbin = try await Httpbin.shared()
         var configuration = SessionConfiguration()
         configuration.timeoutIntervalForRequest = 0.2

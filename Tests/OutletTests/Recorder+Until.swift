@@ -1,7 +1,7 @@
 import OutletTestSupport
 
 extension Recorder {
-    /// Waits until a value is as wished; returns all up to then.
+    /// Waits until `isLast` accepts a value; returns all values up to it.
     @discardableResult
     func values(until isLast: (Value) -> Bool) async throws -> [Value] {
         var seen: [Value] = []

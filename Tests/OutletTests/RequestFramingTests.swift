@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Fields that come to a request after the user made it are looked at as well.
+/// Fields that are added to a request after its creation are checked as well.
 @Suite struct RequestFramingTests {
     private func server() throws -> ScriptedServer {
         try ScriptedServer.start(.request, .respond(body: "ok"), .again)
@@ -21,7 +21,7 @@ import Testing
         ("Transfer-Encoding", "chunked"), ("Content-Length", "5"), ("Connection", "close"),
         ("Host", "a/b"),
     ])
-    func `default fields that would split or reframe requests send nothing`(
+    func `invalid default fields are an error before anything is sent`(
         name: String, value: String
     ) async throws {
         let server = try server()
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: ["Transfer-Encoding", "Connection", "Content-Length"])
-    func `an adapter's fields are looked at, at every attempt`(name: String) async throws {
+    func `fields from an adapter are checked`(name: String) async throws {
         let server = try server()
         let session = Session(configuration: configuration([]))
         let adapter = Adapter { request, _, completion in
@@ -49,7 +49,7 @@ import Testing
         #expect(server.connections.count == 0)
     }
 
-    @Test func `a redirect handler's fields are looked at`() async throws {
+    @Test func `fields from a redirect handler are checked`() async throws {
         let server = try ScriptedServer.start(
             .request, .respond("302 Found", headers: ["Location: /next"]), .again)
         let session = Session(configuration: configuration([]))
@@ -65,7 +65,7 @@ import Testing
         #expect(server.requests.values.count == 1)
     }
 
-    @Test func `a body that is compressed goes out under its own length`() async throws {
+    @Test func `a compressed body is sent with its compressed length`() async throws {
         let server = try server()
         let session = Session(configuration: configuration([]))
         let text = String(repeating: "hello ", count: 100)
@@ -81,7 +81,7 @@ import Testing
         #expect(sent.head.contains("\r\nContent-Length: \(sent.body.count)\r\n"))
     }
 
-    @Test func `a multipart body has the length that its request says, or is not sent`()
+    @Test func `a multipart body with a wrong Content-Length is not sent`()
         async throws
     {
         let server = try server()
@@ -94,16 +94,16 @@ import Testing
         #expect(server.connections.count == 0)
     }
 
-    @Test func `a Host of the user's decides neither cookies nor where a redirect leads`()
+    @Test func `a custom Host field does not change cookies or redirects`()
         async throws
     {
         let server = try ScriptedServer.start(
             .request,
             .respond("302 Found", headers: ["Location: /next", "Set-Cookie: a=1; Path=/"]),
             .request, .respond(body: "ok"), .again)
-        let jar = CookieStorage()
+        let storage = CookieStorage()
         var configuration = configuration([])
-        configuration.httpCookieStorage = jar
+        configuration.httpCookieStorage = storage
         let session = Session(configuration: configuration)
         let response = await session.request(server.baseURL, headers: ["Host": "other.example"])
             .serializingString().response
@@ -111,6 +111,6 @@ import Testing
         let heads = try await server.requests.values(2).map(\.head)
         #expect(heads[1].hasPrefix("GET /next HTTP/1.1\r\nHost: other.example\r\n"))
         #expect(heads[1].contains("\r\nCookie: a=1\r\n"))
-        #expect(jar.cookies.map(\.domain) == ["127.0.0.1"])
+        #expect(storage.cookies.map(\.domain) == ["127.0.0.1"])
     }
 }

@@ -3,12 +3,12 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Requests that are suspended and resumed, and then have a server that says nothing.
+/// Requests that are suspended and resumed, to a server that does not respond.
 @Suite struct ResumedRequestTests {
     private let session = Session.isolated { $0.timeoutIntervalForRequest = 0.5 }
 
     @Test(arguments: RequestKind.allCases)
-    func `a resumed request still has its time limit`(kind: RequestKind) async throws {
+    func `a resumed request still times out`(kind: RequestKind) async throws {
         let server = try ScriptedServer.start(.requestHead, .stall)
         let request = kind.request(server.baseURL, by: session)
         let ended = ExactlyOnce<RequestKind.Outcome>()
@@ -20,7 +20,7 @@ import Testing
         #expect(outcome.transfer?.code == .timedOut)
     }
 
-    @Test func `a resumed WebSocket still has the time limit of its handshake`() async throws {
+    @Test func `a resumed WebSocket handshake still times out`() async throws {
         let server = try ScriptedServer.start(.requestHead, .stall)
         let request = session.webSocketRequest(to: "ws://127.0.0.1:\(server.port)/")
         let ended = Once<SessionError?>()
@@ -33,14 +33,14 @@ import Testing
         #expect(try await ended.value()?.transferError?.code == .timedOut)
     }
 
-    @Test func `a WebSocket's handshake has one time limit, however slowly the answer comes`()
+    @Test func `the timeout of a WebSocket handshake covers a slow response`()
         async throws
     {
-        let answer = Array(
+        let response = Array(
             ("HTTP/1.1 101 Switching Protocols\r\n" + String(repeating: "A: b\r\n", count: 50)).utf8
         )
         let server = try ScriptedServer.start(
-            .requestHead, .trickle(answer, size: 4, interval: .milliseconds(50)))
+            .requestHead, .trickle(response, size: 4, interval: .milliseconds(50)))
         let request = session.webSocketRequest(to: "ws://127.0.0.1:\(server.port)/")
         let ended = Once<SessionError?>()
         request.streamMessageEvents { event in

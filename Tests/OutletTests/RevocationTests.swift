@@ -4,7 +4,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// What is known about certificates being taken back, before real servers.
+/// Revocation checks of certificates, with real servers.
 @Suite struct RevocationTests {
     private func session(
         _ evaluator: RevocationTrustEvaluator,
@@ -31,7 +31,9 @@ import Testing
         await session.request(url).serializingData().response.response?.statusCode
     }
 
-    @Test func `a certificate on a revocation list is refused, another is not`() async throws {
+    @Test func `a certificate on a revocation list is refused, and others are accepted`()
+        async throws
+    {
         let server = try await TrustServer.shared()
         let lists = [try RevocationList(path: server.revocation.listPath)]
         let evaluator = RevocationTrustEvaluator(options: .crl, revocationLists: lists)
@@ -44,7 +46,7 @@ import Testing
         #expect(output.fault.reason.contains("revoked"))
     }
 
-    @Test func `a revocation list that takes the place of another counts at once`() async throws {
+    @Test func `a replaced revocation list is used at once`() async throws {
         let server = try await TrustServer.shared()
         let directory = try TemporaryDirectory()
         let path = directory.path("list.pem")
@@ -52,7 +54,7 @@ import Testing
         try former.write(to: URL(filePath: path))
         let evaluator = RevocationTrustEvaluator(
             options: .crl, revocationLists: [try RevocationList(path: path)])
-        // Each session has connections of its own, so the server is judged anew.
+        // Each session has its own connections, so the server is evaluated again.
         #expect(await status(try await session(evaluator), server.url(.revoked)) == 200)
         try directory.write("not all of it yet", to: "next.pem")
         #expect(rename(directory.path("next.pem"), path) == 0)
@@ -71,12 +73,12 @@ import Testing
             return
         }
         #expect(output.fault.reason.contains("revoked"))
-        // A list that is gone is not forgotten.
+        // A list remains in effect after its file was removed.
         #expect(unlink(path) == 0)
         #expect(await refusal(try await session(evaluator), server.url(.revoked)) != nil)
     }
 
-    @Test func `a stapled response is believed`() async throws {
+    @Test func `a stapled response decides whether the server is trusted`() async throws {
         let server = try await TrustServer.shared()
         let strict = RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
         #expect(await status(try await session(strict), server.url(.stapled)) == 200)
@@ -96,7 +98,9 @@ import Testing
         }
     }
 
-    @Test func `a resumed session keeps what was stapled before`() async throws {
+    @Test func `a resumed TLS session uses the stapled response of the first handshake`()
+        async throws
+    {
         let server = try await TrustServer.shared()
         let session = try await session(
             RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
@@ -108,25 +112,25 @@ import Testing
         }
     }
 
-    @Test func `silence about revocation is no refusal unless so wished`() async throws {
+    @Test func `a server without revocation information is accepted by default`() async throws {
         let server = try await TrustServer.shared()
         #expect(await status(try await session(.revocationChecking), server.url(.chain)) == 200)
     }
 
     @Test(arguments: [JudgedServer.Listener.unstapled12, .unstapled])
-    func `a response that was stapled elsewhere does not count in a handshake without one`(
+    func `a stapled response of another server is not used without an own one`(
         listener: JudgedServer.Listener
     ) async throws {
         let server = try await JudgedServer.shared()
         let session = try await session(
             RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
         ) { $0.httpVersion = .http1 }
-        // Both show the same certificate.
+        // Both servers have the same certificate.
         #expect(await status(session, server.url(.stapled12)) == 200)
         #expect(await refusal(session, server.url(listener)) != nil)
     }
 
-    @Test func `in TLS 1.2 a stapled response counts as well, also of a resumed session`()
+    @Test func `stapled responses are used in TLS 1.2, also in resumed sessions`()
         async throws
     {
         let server = try await JudgedServer.shared()
@@ -148,7 +152,7 @@ import Testing
     }
 
     @Test(arguments: [JudgedServer.Listener.stapled12, .unstapled])
-    func `a resumed session is judged anew, by what lists say now`(
+    func `a resumed TLS session is checked with the current revocation list`(
         listener: JudgedServer.Listener
     ) async throws {
         let judged = try await JudgedServer.shared()
@@ -166,7 +170,7 @@ import Testing
                 .serializingString().value
             #expect(text.contains(#""resumed":"\#(resumed)""#))
         }
-        // A list that cannot be read trusts nobody.
+        // With an unreadable list no server is trusted.
         try directory.write("no list", to: "next.pem")
         #expect(rename(directory.path("next.pem"), path) == 0)
         let response = await session.request(judged.closingURL(listener))
@@ -176,7 +180,7 @@ import Testing
     }
 
     @Test
-    func `a list that says nothing ill does not replace the stapled response unless preferred`()
+    func `a clean revocation list overrides a stapled response only with preferCRL`()
         async throws
     {
         let server = try await TrustServer.shared()

@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Proxies that are talked to over TLS.
+/// Proxies with TLS.
 @Suite struct SecureProxyTests {
     private func session(
         _ proxy: HandshakePeer, _ evaluators: [String: any ServerTrustEvaluating]? = nil,
@@ -26,7 +26,7 @@ import Testing
         await session.request(url).serializingString().response
     }
 
-    @Test func `the session's authorities are the proxy's as well`() async throws {
+    @Test func `the session's authorities apply to the proxy as well`() async throws {
         let proxy = try await HandshakePeer.start()
         let nginx = try await Nginx.shared()
         let session = try await session(proxy)
@@ -44,10 +44,10 @@ import Testing
         await proxy.stop()
     }
 
-    @Test func `proxy and server are each judged under their own name, once`() async throws {
+    @Test func `proxy and server are each evaluated once under their own name`() async throws {
         let proxy = try await HandshakePeer.start()
         let nginx = try await Nginx.shared()
-        let (ofProxy, ofServer) = (NotingEvaluator(), NotingEvaluator())
+        let (ofProxy, ofServer) = (PortRecorder(), PortRecorder())
         let session = try await session(
             proxy,
             [
@@ -59,7 +59,7 @@ import Testing
         }
         #expect(ofProxy.ports.values == [Int(proxy.port(.tls13))])
         #expect(ofServer.ports.values == [Int(nginx.port(.tls))])
-        // Without TLS to the server there is the proxy alone to be judged.
+        // Without TLS to the server only the proxy is evaluated.
         #expect(await get(session, "http://far.test/x").value == "served")
         #expect(ofProxy.ports.values.count == 2)
         #expect(ofServer.ports.values.count == 1)
@@ -67,13 +67,15 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `what may be agreed on holds for the proxy as well`(isJudged: Bool) async throws {
+    func `TLS version and cipher settings apply to the proxy as well`(hasEvaluator: Bool)
+        async throws
+    {
         let proxy = try await HandshakePeer.start()
         let evaluators: [String: any ServerTrustEvaluating]? =
-            isJudged ? ["localhost": DisabledTrustEvaluator()] : nil
+            hasEvaluator ? ["localhost": DisabledTrustEvaluator()] : nil
         let settings: [(HandshakePeer.Listener, (inout SessionConfiguration) -> Void, Bool)] = [
             (.tls12, { _ in }, true), (.tls12, { $0.minimumTLSVersion = .tls13 }, false),
-            // One for another kind of key, and one that servers leave out as they are set up.
+            // A cipher for another kind of key, and one that servers do not offer by default.
             (.tls12, { $0.tlsCipherList = "ECDHE-RSA-AES128-GCM-SHA256" }, false),
             (.tls13, { $0.tls13CipherSuites = "TLS_AES_128_CCM_8_SHA256" }, false),
         ]
@@ -89,7 +91,7 @@ import Testing
         await proxy.stop()
     }
 
-    @Test func `a proxy that is refused learns nothing of the request`() async throws {
+    @Test func `a refused proxy receives nothing of the request`() async throws {
         let proxy = try await HandshakePeer.start()
         let nginx = try await Nginx.shared()
         let pin = PublicKey(der: Data(), sha256: Data(repeating: 7, count: 32))
@@ -106,7 +108,7 @@ import Testing
         await proxy.stop()
     }
 
-    @Test func `a kept tunnel is for those only who accept its proxy`() async throws {
+    @Test func `an idle tunnel is reused only by sessions that trust its proxy`() async throws {
         let proxy = try await HandshakePeer.start()
         let nginx = try await Nginx.shared()
         var configuration = SessionConfiguration()
@@ -134,7 +136,7 @@ import Testing
         await proxy.stop()
     }
 
-    @Test func `a manager that wants all hosts evaluated wants the proxy, too`() async throws {
+    @Test func `allHostsMustBeEvaluated applies to the proxy, too`() async throws {
         let proxy = try await HandshakePeer.start()
         let session = try await session(proxy, [:], allHosts: true)
         guard
@@ -148,8 +150,8 @@ import Testing
     }
 }
 
-/// Trusts everybody, and keeps where.
-private struct NotingEvaluator: ServerTrustEvaluating {
+/// Trusts every server, and records its port.
+private struct PortRecorder: ServerTrustEvaluating {
     let ports = Recorder<Int>()
 
     func evaluate(_ trust: ServerTrust, forHost host: String) throws { ports.record(trust.port) }

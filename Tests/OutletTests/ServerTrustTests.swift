@@ -4,9 +4,9 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Evaluators before real servers.
+/// Evaluators with real servers.
 @Suite struct ServerTrustTests {
-    /// A session that decides by itself about `localhost`.
+    /// A session with an evaluator for `localhost`.
     private func session(
         _ evaluator: any ServerTrustEvaluating, monitors: [any EventMonitor] = [],
         _ change: (inout SessionConfiguration) -> Void = { _ in }
@@ -36,7 +36,8 @@ import Testing
 
     // MARK: Default
 
-    @Test func `a good server is trusted, in HTTP/2 and in HTTP/1`() async throws {
+    @Test func `a server with a valid certificate is trusted over HTTP/2 and HTTP/1`() async throws
+    {
         let nginx = try await Nginx.shared()
         for version in [HTTPVersionPolicy.automatic, .http1] {
             let session = try await session(DefaultTrustEvaluator()) { $0.httpVersion = version }
@@ -87,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `an authority in between is followed when it is sent`() async throws {
+    @Test func `an intermediate certificate is used if the server sends it`() async throws {
         let server = try await TrustServer.shared()
         #expect(await status(try await session(DefaultTrustEvaluator()), server.url(.chain)) == 200)
         let reason = await refusal(
@@ -100,7 +101,9 @@ import Testing
 
     // MARK: Managers
 
-    @Test func `a host without an evaluator is refused, or checked as usual`() async throws {
+    @Test func `a host without an evaluator is refused, or verified by default if allowed`()
+        async throws
+    {
         let nginx = try await Nginx.shared()
         var configuration = SessionConfiguration()
         configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
@@ -137,7 +140,7 @@ import Testing
         #expect(await refusal(session, "\(nginx.baseURL(.expired))/small.txt") != nil)
     }
 
-    @Test func `the server is judged once for each connection`() async throws {
+    @Test func `a server is evaluated once per connection`() async throws {
         let nginx = try await Nginx.shared()
         for version in [HTTPVersionPolicy.automatic, .http1] {
             let counter = CountingEvaluator()
@@ -154,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func `a resumed session is judged as well`() async throws {
+    @Test func `a resumed TLS session is evaluated as well`() async throws {
         let server = try await TrustServer.shared()
         let counter = CountingEvaluator()
         let session = try await session(counter) { $0.httpVersion = .http1 }
@@ -169,7 +172,7 @@ import Testing
         #expect(counter.chains.values == [3, 3])
     }
 
-    @Test func `nothing is sent to a server that is refused, on no connection`() async throws {
+    @Test func `no request is sent to a refused server`() async throws {
         let nginx = try await Nginx.shared()
         for version in [HTTPVersionPolicy.automatic, .http1] {
             let session = try await session(RefusingEvaluator()) { $0.httpVersion = version }
@@ -189,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func `a refusal is reported before the end, and hides the cancellation`() async throws {
+    @Test func `a refusal is reported before the completion as the request's error`() async throws {
         let nginx = try await Nginx.shared()
         let names = Recorder<String>()
         let monitor = ClosureEventMonitor()
@@ -209,7 +212,7 @@ import Testing
 
     // MARK: Pins
 
-    @Test func `a pinned certificate is the server's, one in between or the authority's`()
+    @Test func `a pin may be the server's, an intermediate or the authority's certificate`()
         async throws
     {
         let server = try await TrustServer.shared()
@@ -238,7 +241,7 @@ import Testing
         #expect(shown.first?.subject == "CN=good,O=Outlet")
     }
 
-    @Test func `a certificate signed by itself is trusted when it is pinned and accepted`()
+    @Test func `a pinned self-signed certificate is trusted if these are accepted`()
         async throws
     {
         let nginx = try await Nginx.shared()
@@ -254,7 +257,7 @@ import Testing
             Issue.record("\(String(describing: reason))")
             return
         }
-        // The pins are the only authorities then: the test authority counts no more.
+        // The pins are the only authorities then: the test authority is not trusted.
         let other = await refusal(accepting, "\(nginx.baseURL(.tls))/small.txt")
         guard case .defaultEvaluationFailed = other else {
             Issue.record("\(String(describing: other))")
@@ -262,13 +265,14 @@ import Testing
         }
     }
 
-    @Test func `a certificate that only lies beside the chain is no pin`() async throws {
+    @Test func `a certificate that is sent but not in the chain does not match a pin`() async throws
+    {
         let nginx = try await Nginx.shared()
         let server = try await TrustServer.shared()
-        // The server's own certificate, with one behind it that has not signed it.
-        let stranger = try Certificate.load(server.chain.intermediate.certificatePath)
+        // The server's own certificate, and one after it that has not signed it.
+        let unrelated = try Certificate.load(server.chain.intermediate.certificatePath)
         let evaluator = BesideEvaluator(
-            stranger: stranger, inner: .pinnedCertificates(certificates: stranger))
+            unrelated: unrelated, inner: .pinnedCertificates(certificates: unrelated))
         let reason = await refusal(
             try await session(evaluator), "\(nginx.baseURL(.tls))/small.txt")
         guard case .certificatePinningFailed = reason else {
@@ -277,7 +281,7 @@ import Testing
         }
     }
 
-    @Test func `a pinned key or its hash may be of any certificate of the chain`() async throws {
+    @Test func `a key pin matches any certificate of the chain`() async throws {
         let server = try await TrustServer.shared()
         let intermediate = try Certificate.load(server.chain.intermediate.certificatePath)
         let keys = try await session(.publicKeys(keys: intermediate.publicKeys))
@@ -296,7 +300,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `beside pins the host is checked, if so wished`(validatesHost: Bool) async throws {
+    func `pinning validates the host if validateHost is set`(validatesHost: Bool) async throws {
         let nginx = try await Nginx.shared()
         let pins = try Certificate.load(
             try await nginx.authority.server(.wrongHost).certificatePath)
@@ -321,7 +325,7 @@ import Testing
     // MARK: The rules of OpenSSL
 
     @Test(arguments: [JudgedServer.Listener.weakSignature, .weakKey])
-    func `what OpenSSL's security level refuses is refused with a manager, too`(
+    func `OpenSSL's security level applies with a trust manager, too`(
         listener: JudgedServer.Listener
     ) async throws {
         let server = try await JudgedServer.shared()
@@ -350,7 +354,7 @@ import Testing
             }
             #expect(output.fault.reason.contains(words))
         }
-        // What a weak signature or key stands behind proves no pin.
+        // A weak signature or key does not prove a pin.
         let unproved = await refusal(
             try await session(
                 .publicKeys(keys: [middle.publicKey], performDefaultValidation: false)), url)
@@ -363,7 +367,7 @@ import Testing
 
     // MARK: Others
 
-    @Test func `a server behind a tunnel is judged as well, and the proxy gets its credential`()
+    @Test func `a server in a tunnel is evaluated, and the proxy receives its credential`()
         async throws
     {
         let nginx = try await Nginx.shared()
@@ -403,7 +407,7 @@ import Testing
         #expect(counter.hosts.values.count == 1)
     }
 
-    @Test func `a disabled evaluator lets everybody pass`() async throws {
+    @Test func `a disabled evaluator trusts every server`() async throws {
         let nginx = try await Nginx.shared()
         let session = try await session(DisabledTrustEvaluator())
         for listener in [Nginx.Listener.expired, .wrongHost, .selfSigned] {
@@ -426,7 +430,7 @@ import Testing
     }
 }
 
-/// Trusts everybody, and keeps whom.
+/// Trusts every server, and records host and chain length.
 private struct CountingEvaluator: ServerTrustEvaluating {
     let hosts = Recorder<String>()
     let chains = Recorder<Int>()
@@ -443,12 +447,12 @@ private struct RefusingEvaluator: ServerTrustEvaluating {
     func evaluate(_ trust: ServerTrust, forHost host: String) throws { throw Refused() }
 }
 
-/// Puts another certificate behind those of the server.
+/// Adds another certificate after those of the server.
 private struct BesideEvaluator: ServerTrustEvaluating {
-    let stranger: [Certificate]
+    let unrelated: [Certificate]
     let inner: PinnedCertificatesTrustEvaluator
 
     func evaluate(_ trust: ServerTrust, forHost host: String) throws {
-        try inner.evaluate(trust.adding(stranger), forHost: host)
+        try inner.evaluate(trust.adding(unrelated), forHost: host)
     }
 }

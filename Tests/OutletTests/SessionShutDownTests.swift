@@ -3,8 +3,8 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(patience))) struct `A session that is shut down in good time` {
-    /// Waits until a session takes no more requests, and tells what such a request fails with.
+@Suite(.timeLimit(.minutes(patience))) struct `The shutdown of a session with a deadline` {
+    /// Waits until a session refuses requests, and returns the error of the refused one.
     private func refusal(of session: Session, _ url: String) async -> SessionError {
         while true {
             if let error = await session.request(url).serializingData().response.error {
@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test func `lets requests end with their redirects and retries, and takes no more`()
+    @Test func `running requests finish with redirects and retries, and new ones are refused`()
         async throws
     {
         let gate = try Gate()
@@ -34,10 +34,10 @@ import Testing
             "\(refusal)"
                 == "Session was invalidated: the session is shut down: it takes no more requests")
         gate.open()
-        // The last of those to the other server may have been under way.
+        // The last request to the other server may have been running.
         let ended = await report
         #expect(ended.finished >= 1 && ended.cut == 0)
-        // The completion has run by then.
+        // The completion handler has already run.
         #expect(completed.callCount == 1)
         let response = try await completed.value()
         #expect(response.value.map { String(decoding: $0, as: UTF8.self) } == "the end")
@@ -46,7 +46,9 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `ends what is left at the deadline, with an error that says so`() async throws {
+    @Test func `requests that have not ended at the deadline fail with an error that names it`()
+        async throws
+    {
         let server = try ScriptedServer.start(.request, .stall)
         let session = Session.isolated()
         let completed = Recorder<SessionError?>()
@@ -66,7 +68,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `ends at once when it is invalidated meanwhile`() async throws {
+    @Test func `invalidate ends a shutdown at once`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
         let other = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         let session = Session.isolated()
@@ -81,13 +83,13 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `has nothing to wait for without requests`() async throws {
+    @Test func `a session without requests shuts down at once`() async throws {
         let session = Session.isolated()
         #expect(await session.shutDown(deadline: .seconds(60)) == ShutdownReport())
         withExtendedLifetime(session) {}
     }
 
-    @Test func `tells its transport's figures, and hands certificates read anew to it`()
+    @Test func `statistics and reloadCertificates are forwarded to the transport`()
         async throws
     {
         let server = try ScriptedServer.start(.request, .respond(), .stall)

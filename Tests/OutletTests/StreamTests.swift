@@ -7,7 +7,7 @@ import Testing
 
 /// Streams over libcurl.
 @Suite struct StreamTests {
-    @Test func `lines arrive as they are sent`() async throws {
+    @Test func `all lines of a stream are received`() async throws {
         let server = try LoopbackServer.start()
         defer { server.stop() }
         let session = Session()
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [Nginx.Listener.plain, .tls])
-    func `a handler that does not keep up makes the server wait`(
+    func `a slow handler stops reading from the server`(
         listener: Nginx.Listener
     ) async throws {
         let nginx = try await Nginx.shared()
@@ -45,7 +45,7 @@ import Testing
             if let value = stream.value { taken.record(value.count) }
             if let completion = stream.completion { ended.set(completion.error) }
         }
-        // Bytes come until the buffer is full, and one piece beyond at most.
+        // Bytes are read until the buffer is full, and at most one more piece.
         try await passed.values { $0 >= 48 << 10 }
         #expect((passed.values.last ?? 0) <= (64 << 10) + (512 << 10))
         gate.open()
@@ -53,7 +53,7 @@ import Testing
         #expect(taken.values.reduce(0, +) == nginx.largeFileSize)
     }
 
-    @Test func `leaving a loop ends the transfer`() async throws {
+    @Test func `leaving the loop over a stream cancels the request`() async throws {
         let nginx = try await Nginx.shared()
         let session = Session()
         let request = session.streamRequest("\(nginx.baseURL())/limited/large.bin")
@@ -65,7 +65,7 @@ import Testing
         #expect(request.isCancelled)
     }
 
-    @Test func `events are read from a server that trickles them`() async throws {
+    @Test func `server-sent events are read from small pieces`() async throws {
         let body = "retry: 10\nid: 1\ndata: one\n\nevent: é\r\ndata: two\r\ndata: three\r\n\r\n"
         let server = try ScriptedServer.start(
             .request,
@@ -88,7 +88,7 @@ import Testing
             ])
     }
 
-    @Test func `a challenge before an event stream need not be one`() async throws {
+    @Test func `a challenge before an event stream may have another content type`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .respond(
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(arguments: ["404 Not Found", "200 OK"])
-    func `a page in place of an event stream ends at its head`(status: String) async throws {
+    func `a response that is not an event stream fails at its head`(status: String) async throws {
         let server = try ScriptedServer.start(
             .request,
             .send("HTTP/1.1 \(status)\r\nContent-Type: text/html\r\n\r\ndata: no\r\n\r\n"),
@@ -129,7 +129,7 @@ import Testing
         #expect(request.response?.statusCode == Int(status.prefix(3)))
     }
 
-    @Test func `a body that is not wanted is not read`() async throws {
+    @Test func `a request that is cancelled at its head does not read the body`() async throws {
         let nginx = try await Nginx.shared()
         let session = Session()
         let request = session.request("\(nginx.baseURL())/large.bin")
@@ -140,7 +140,7 @@ import Testing
         #expect((response.metrics?.responseBodyBytes ?? 0) < 1 << 20)
     }
 
-    @Test func `a body waits until somebody says that it is wanted`() async throws {
+    @Test func `the body is read after the completion handler allows it`() async throws {
         let server = try LoopbackServer.start()
         defer { server.stop() }
         let session = Session()
@@ -155,7 +155,7 @@ import Testing
         #expect(await task.response.data?.count == 100_000)
     }
 
-    @Test func `progress observed after the head is reported from then on`() async throws {
+    @Test func `a progress handler that is added after the head is called`() async throws {
         let server = try LoopbackServer.start()
         defer { server.stop() }
         let session = Session()

@@ -4,7 +4,7 @@ import OutletTestServer
 import Synchronization
 import Testing
 
-/// What is easy to miss, over libcurl.
+/// Details of requests that are easy to miss, over libcurl.
 @Suite struct SubtleSemanticsTests {
     let server: LoopbackServer
     let session = Session()
@@ -12,7 +12,7 @@ import Testing
     init() throws { server = try LoopbackServer.start() }
 
     @Test(arguments: ["invalid", "no-scheme.test/path", "gopher://example.test/"])
-    func `an address without a usable scheme is a request, a task and a measured failure`(
+    func `a URL without a supported scheme fails with request, task and metrics`(
         address: String
     ) async {
         let request = session.request(address)
@@ -23,7 +23,7 @@ import Testing
         #expect(response.metrics != nil && response.data == nil && request.task != nil)
     }
 
-    @Test func `a host that does not exist is a measured failure`() async {
+    @Test func `a host that does not exist fails with request and metrics`() async {
         let response = await session.request("http://does-not-exist.invalid/a")
             .serializingData().response
         #expect(response.error?.transferError?.code == .cannotFindHost)
@@ -45,14 +45,14 @@ import Testing
         #expect(right.response?.statusCode == 200 && right.error == nil)
     }
 
-    @Test func `a redirect that is not followed is the response, without data`() async {
+    @Test func `a redirect that is not followed is the response`() async {
         let response = await session.request("\(server.baseURL)/redirect/1")
             .redirect(using: .doNotFollow).serializingUnserialized().response
         #expect(response.response?.statusCode == 302 && response.error == nil)
         #expect(response.response?.url?.path == "/redirect/1")
     }
 
-    @Test func `a timeout of a few milliseconds ends each kind, and may be retried`() async {
+    @Test func `a timeout ends each kind of request and can be retried`() async {
         let asked = Atomic(0)
         let policy = RetryPolicy(
             retryLimit: 1, exponentialBackoffScale: 0, retryableHTTPMethods: [.get, .post])
@@ -82,11 +82,11 @@ import Testing
         let errors = [data.error, upload.error, download.error, completion?.error]
         #expect(errors.map { $0?.transferError?.code } == Array(repeating: .timedOut, count: 4))
         #expect(modified.load(ordering: .relaxed) == 8)
-        // The file's serializer fails too, and asks once more.
+        // The serializer of the download fails, too, and calls the retrier once more.
         #expect(asked.load(ordering: .relaxed) == 9)
     }
 
-    @Test func `the program, the system and the library name themselves`() async throws {
+    @Test func `User-Agent contains the program, the system and the library`() async throws {
         struct Echo: Decodable, Sendable { let headers: [String: String] }
         let echo = try await session.request("\(server.baseURL)/get")
             .serializingDecodable(Echo.self).value
@@ -98,7 +98,7 @@ import Testing
         #expect(echo.headers["Accept-Language"]?.contains(";q=1.0") == true)
     }
 
-    @Test func `a handler that comes late causes no second transfer`() async {
+    @Test func `a handler added after the end does not start a second transfer`() async {
         let request = session.request("\(server.baseURL)/get")
         let first = await request.serializingData().response
         let second = await request.serializingString().response

@@ -5,7 +5,7 @@ import OutletTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(patience))) struct TaskStateTests {
-    @Test func `a transfer tells what it is doing`() async throws {
+    @Test func `a task reports the state of its transfer`() async throws {
         let server = try LoopbackServer.start()
         let session = Session()
         let request = session.request("\(server.baseURL)/delay/3600")
@@ -23,7 +23,7 @@ import Testing
         #expect(task.state == .completed)
     }
 
-    @Test func `an eager request waits for its resume, and is sent once`() async throws {
+    @Test func `an eager request is sent once after resume`() async throws {
         let server = try LoopbackServer.start()
         let session = Session(startRequestsImmediately: false, requestSetup: .eager)
         let request = session.request("\(server.baseURL)/get")

@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// Sessions of several policies on one transport.
+/// Sessions with several trust policies on one transport.
 @Suite struct TrustPolicyTests {
     private func transport(
         _ change: (inout SessionConfiguration) -> Void = { _ in }
@@ -26,7 +26,7 @@ import Testing
         return session
     }
 
-    /// A session that is released ends the transport.
+    /// Retained sessions: releasing a session ends the transport.
     private let kept = Recorder<Session>()
 
     private static var otherPin: PublicKey {
@@ -40,7 +40,8 @@ import Testing
     }
 
     @Test(arguments: [HTTPVersionPolicy.automatic, .http1])
-    func `a kept connection is used by equal policies only`(version: HTTPVersionPolicy) async throws
+    func `an idle connection is reused only with an equal trust policy`(version: HTTPVersionPolicy)
+        async throws
     {
         let nginx = try await Nginx.shared()
         let transport = try await transport { $0.httpVersion = version }
@@ -60,7 +61,7 @@ import Testing
         #expect(usual.metrics?.isReusedConnection == false)
     }
 
-    @Test func `without a manager no connection is used that an evaluator has accepted`()
+    @Test func `a session without a manager does not reuse a connection of an evaluator`()
         async throws
     {
         let nginx = try await Nginx.shared()
@@ -72,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [JudgedServer.Listener.unstapled, .unstapled12])
-    func `a TLS session is resumed by equal policies only`(
+    func `a TLS session is resumed only with an equal trust policy`(
         listener: JudgedServer.Listener
     ) async throws {
         let server = try await JudgedServer.shared()
@@ -91,11 +92,11 @@ import Testing
         #expect(await isResumed(DefaultTrustEvaluator()) == true)
     }
 
-    @Test func `streams that wait for a connection get no other policy's`() async throws {
+    @Test func `waiting HTTP/2 streams do not use a connection of another policy`() async throws {
         let nginx = try await Nginx.shared()
         let transport = try await transport()
         let url = "\(nginx.baseURL(.tls))/small.txt"
-        // Known to speak HTTP/2, so that requests wait for streams.
+        // The origin is known to use HTTP/2, so requests wait for streams.
         let lax = session(transport, DisabledTrustEvaluator())
         #expect(await get(lax, url).response?.httpVersion == "HTTP/2")
         let pinned = session(transport, .publicKeys(keys: [Self.otherPin]))
@@ -113,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: [HandshakePeer.Listener.tls12, .tls13])
-    func `no client certificate goes to a server that is refused`(
+    func `no client certificate is sent to a refused server`(
         listener: HandshakePeer.Listener
     ) async throws {
         let server = try await HandshakePeer.start()
@@ -132,7 +133,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `what OpenSSL may use for TLS stays as it is`() async throws {
+    @Test func `an evaluator does not change TLS version and cipher`() async throws {
         let server = try await JudgedServer.shared()
         let transport = try await transport { $0.httpVersion = .http1 }
         for listener in [JudgedServer.Listener.stapled12, .unstapled] {

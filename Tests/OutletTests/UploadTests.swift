@@ -6,7 +6,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-/// Bytes made while they are sent.
+/// A body that is generated while it is sent.
 private final class Letters: BodyStream {
     private let count: Int
     private let position = Lock(0)
@@ -47,7 +47,7 @@ private final class Letters: BodyStream {
 
     init() throws { server = try LoopbackServer.start() }
 
-    @Test func `bytes and a file are sent`() async throws {
+    @Test func `data and a file are uploaded`() async throws {
         defer { server.stop() }
         let session = Session()
         let directory = try TemporaryDirectory()
@@ -68,7 +68,7 @@ private final class Letters: BodyStream {
     }
 
     @Test(arguments: [true, false], [200, 307, 308])
-    func `a stream is sent, and sent again where a redirect leads`(
+    func `a stream is sent, and sent again after a redirect`(
         announced: Bool, code: Int
     ) async throws {
         defer { server.stop() }
@@ -83,7 +83,7 @@ private final class Letters: BodyStream {
         #expect((echo.headers["Content-Length"] != nil) == announced)
     }
 
-    @Test func `the progress of an upload ends at the whole`() async throws {
+    @Test func `the progress of an upload ends with the total size`() async throws {
         defer { server.stop() }
         let session = Session()
         let progress = Recorder<TransferProgress>()
@@ -99,7 +99,8 @@ private final class Letters: BodyStream {
                 .allSatisfy { $0.completedUnitCount <= $1.completedUnitCount })
     }
 
-    @Test func `an upload's progress is reported while it is sent, with its total`() async throws {
+    @Test func `upload progress is reported before the response, with the total size`() async throws
+    {
         server.stop()
         let gate = try Gate()
         let waiting = try ScriptedServer.start(.request, .wait(gate), .respond(body: "ok"))
@@ -109,7 +110,7 @@ private final class Letters: BodyStream {
         let task = session.upload(Data(count: 3_000_000), to: waiting.baseURL)
             .uploadProgress { progress.record($0) }.serializingString()
         async let response = task.response
-        // Before there is an answer that could tell.
+        // Before the server responds.
         let first = try await progress.values(1)[0]
         gate.open()
         #expect(await response.value == "ok")
@@ -141,7 +142,7 @@ private final class Letters: BodyStream {
         #expect(bodies == [letters.text, letters.text])
     }
 
-    @Test func `a file that is not there is a named error`() async throws {
+    @Test func `the error of a missing file contains its path`() async throws {
         defer { server.stop() }
         let session = Session()
         let response = await session.upload(

@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// What is kept of the answers of servers, by whether these were verified.
+/// Cache, cookies and HSTS depending on the verification of the server.
 @Suite struct VerifiedServerTests {
     /// Sessions that share cache, cookies and HSTS.
     private struct Stores {
@@ -29,7 +29,9 @@ import Testing
         await session.request(url).serializingString().response.value
     }
 
-    @Test func `of a server that is not verified nothing is kept`() async throws {
+    @Test func `responses, cookies and HSTS policies of an unverified server are not stored`()
+        async throws
+    {
         let nginx = try await Nginx.shared()
         let stores = Stores()
         let lax = try await stores.session(verifies: false)
@@ -48,7 +50,7 @@ import Testing
         #expect(!stores.hsts.policies.isEmpty)
     }
 
-    @Test func `without TLS cookies and responses are kept as ever`() async throws {
+    @Test func `responses and cookies over plain HTTP are stored`() async throws {
         let nginx = try await Nginx.shared()
         let stores = Stores()
         let session = try await stores.session(verifies: false)
@@ -59,7 +61,7 @@ import Testing
         #expect(stores.hsts.policies.isEmpty)
     }
 
-    @Test func `of servers that an evaluator trusts unseen nothing is kept`() async throws {
+    @Test func `responses of a server with a disabled evaluator are not stored`() async throws {
         let nginx = try await Nginx.shared()
         let stores = Stores()
         let url = "\(nginx.baseURL(.tls))/kept"
@@ -77,25 +79,25 @@ import Testing
         #expect(stores.hsts.policies.isEmpty)
     }
 
-    /// Says nothing about what it verifies.
-    private struct Friendly: ServerTrustEvaluating, Equatable {
+    /// Does not implement `verifies`.
+    private struct AcceptingEvaluator: ServerTrustEvaluating, Equatable {
         func evaluate(_ trust: ServerTrust, forHost host: String) throws {}
     }
 
     @Test(arguments: [Nginx.Listener.tls, .wrongHost, .selfSigned])
-    func `an evaluator of one's own verifies what the authorities do`(
+    func `with a custom evaluator the authorities verify the server`(
         listener: Nginx.Listener
     ) async throws {
         let nginx = try await Nginx.shared()
         let stores = Stores()
         let session = try await stores.session(
-            verifies: true, ServerTrustManager(evaluators: ["localhost": Friendly()]))
+            verifies: true, ServerTrustManager(evaluators: ["localhost": AcceptingEvaluator()]))
         _ = await text(session, "\(nginx.baseURL(listener))/kept")
         #expect(stores.cookies.cookies.isEmpty == (listener != .tls))
         #expect(stores.hsts.policies.isEmpty == (listener != .tls))
     }
 
-    @Test func `a pinned server is verified, whatever authority has signed its certificate`()
+    @Test func `a pinned server is verified regardless of its authority`()
         async throws
     {
         let nginx = try await Nginx.shared()
@@ -117,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `a response answers those only who verify its server alike`() async throws {
+    @Test func `a stored response is not returned to a session with other pins`() async throws {
         let nginx = try await Nginx.shared()
         let stores = Stores()
         let url = "\(nginx.baseURL(.tls))/kept"
@@ -132,15 +134,17 @@ import Testing
         #expect(await text(usual, url) == kept)
     }
 
-    @Test func `a response answers those only who trust the same authorities`() async throws {
+    @Test func `a stored response is not returned to a session with other authorities`()
+        async throws
+    {
         let nginx = try await Nginx.shared()
         let stores = Stores()
         let url = "\(nginx.baseURL(.tls))/kept"
         let usual = try await stores.session(verifies: true)
         let kept = try #require(await text(usual, url))
-        let stranger = try await TestCA()
+        let otherAuthority = try await TestCA()
         for authorities: CertificateAuthorities in [
-            .file(path: stranger.certificatePath), .system,
+            .file(path: otherAuthority.certificatePath), .system,
         ] {
             var configuration = SessionConfiguration()
             configuration.urlCache = stores.cache
@@ -151,6 +155,6 @@ import Testing
             withExtendedLifetime(session) {}
         }
         #expect(await text(usual, url) == kept)
-        withExtendedLifetime((usual, stranger)) {}
+        withExtendedLifetime((usual, otherAuthority)) {}
     }
 }

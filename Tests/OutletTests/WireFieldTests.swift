@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-/// What plugins are shown of a request on the wire is what a server receives.
+/// The fields that plugins receive are those that a server receives.
 @Suite(.timeLimit(.minutes(patience))) struct WireFieldTests {
     @Test(arguments: ["GET", "POST", "POST body", "POST file", "PUT basic", "DELETE bearer"])
     func `a plugin sees the fields that are sent`(kind: String) async throws {
@@ -51,7 +51,7 @@ import Testing
     }
 }
 
-/// The fields that a plugin has noted, as lines.
+/// Records the fields that a plugin has logged, as lines.
 private final class FieldRecorder: PluginObserver {
     let fields = Lock([String]())
 
