@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: [1, -101])
-    func `a stream that reads more than the buffer holds or a negative count is an error`(
+    func `a stream that returns more than the buffer's size or less than 0 is an error`(
         more: Int
     ) throws {
         let error = #expect(throws: TransferError.self) {

@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: RequestKind.allCases, ["basic", "digest"])
-    func `a stored proxy credential answers each challenge, and Basic is sent at once later`(
+    func `a stored proxy credential answers a challenge, and Basic is reused without one`(
         kind: RequestKind, method: String
     ) async throws {
         let challenge = try #require(Self.challenges[method])

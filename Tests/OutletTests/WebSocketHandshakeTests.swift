@@ -114,7 +114,9 @@ import Testing
         #expect(try authorizations(server).at(2)?.contains("nonce=\"n1\"") == true)
     }
 
-    @Test func `a stored credential answers a challenge and is sent at once later`() async throws {
+    @Test func `a stored credential answers a challenge and is sent with the next handshake`()
+        async throws
+    {
         let server = try server("Basic realm=\"x\"")
         var configuration = SessionConfiguration()
         configuration.proxy = .none
