@@ -60,6 +60,10 @@ extension HTTPBody: Equatable, Hashable {
 /// A redirect, an authentication challenge or a retry sends the body again, and calls
 /// ``rewind()`` before. Calls never overlap, but successive calls may come from different threads.
 public protocol BodyStream: AnyObject, Sendable {
+    /// A description of what makes the bytes, for the error of a timeout while the transfer waits
+    /// for them; by default "the stream of the request's body".
+    var name: String { get }
+
     /// The total length in bytes; `nil` if it is not known, which HTTP/1.1 sends in chunks.
     ///
     /// The request fails if the stream produces fewer or more bytes. A smaller `Content-Length` of
@@ -97,6 +101,9 @@ public protocol BodyStream: AnyObject, Sendable {
 }
 
 extension BodyStream {
+    /// Returns "the stream of the request's body".
+    public var name: String { "the stream of the request's body" }
+
     /// Returns `false`: ``read(into:)`` can always be called.
     ///
     /// - Parameter ready: Ignored; never called.

@@ -49,7 +49,9 @@ static outlet_status sign(struct wire *self, outlet_request request, int is_set)
     uint64_t offset = 0, count = 0;
     unsigned long sum = 0;
     char text[64];
-    outlet_status status;
+    /* A null buffer without capacity is allowed. */
+    outlet_status status = host->request_body_read(host, request, 0, NULL, 0, &count);
+    if (status != OUTLET_OK || count != 0) return OUTLET_E_STATE;
     do {
         status = host->request_body_read(host, request, offset, piece, sizeof piece, &count);
         if (status != OUTLET_OK) return status;

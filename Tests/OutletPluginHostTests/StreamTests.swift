@@ -178,6 +178,32 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test(arguments: [false, true], [false, true])
+    func `no byte reaches the program before the plugin has accepted its piece`(
+        quick: Bool, isPlayed: Bool
+    ) async throws {
+        let streams = try Streams(["watch": "hold"], quick: quick, pieceDeadline: 0.05)
+        let server = try LoopbackServer.start()
+        let session =
+            isPlayed
+            ? Session(
+                transport: StubTransport { _ in .text("0123456789") }, plugins: streams.host)
+            : streams.session()
+        let received = Recorder<Data>()
+        let request = session.streamRequest("\(server.baseURL)/bytes/10")
+        let error = await withCheckedContinuation { continuation in
+            request.responseStream { (stream: DataStreamRequest.Stream<Data, Never>) in
+                switch stream.event {
+                case .stream(.success(let data)): received.record(data)
+                case .complete(let completion): continuation.resume(returning: completion.error)
+                }
+            }
+        }
+        #expect(pluginError(error)?.hook == .streamPiece)
+        #expect(received.values.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a shutdown fails a pending piece and completes`() async throws {
         let streams = try Streams(["watch": "hold"])
         let server = try LoopbackServer.start()
@@ -276,7 +302,11 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test(arguments: [("19500", "goes on"), ("20500", "ended after 20000 of 20500 bytes")])
+    @Test(
+        arguments: [
+            ("19500", "its body has more than the 19500 bytes that it declared"),
+            ("20500", "its body has 20000 of the 20500 bytes that it declared"),
+        ])
     func `a body with another length than declared fails the request`(
         length: String, reason: String
     ) async throws {
@@ -287,6 +317,7 @@ import Testing
             .serializingString().response
         let error = try #require(response.error.map { "\($0)" })
         #expect(error.contains(reason), "\(error)")
+        #expect(streams.recorder.misbehaviours.values.map(\.kind) == [.forbiddenValue])
         withExtendedLifetime(session) {}
     }
 

@@ -86,9 +86,11 @@ extension EventLoop {
         assertOnLoop()
         guard transfer.pauses.contains(.observer) else { return }
         if let error { return end(transfer, error) }
-        guard let easy = transfer.easy, transfer.observedEnd != .ahead else {
-            return resume(transfer, after: .observer)
+        guard let easy = transfer.easy else { return }
+        guard transfer.deliverHeldPiece(easy, self) else {
+            return end(transfer, transfer.failure ?? .cancelled)
         }
+        guard transfer.observedEnd != .ahead else { return resume(transfer, after: .observer) }
         transfer.pauses.remove(.observer)
         complete(transfer, easy, CURLE_OK)
     }

@@ -232,6 +232,11 @@ private struct Meaning {
                     + "\(wholeSeconds(minimum.period)) s, as minimumThroughput demands",
                 "lower minimumThroughput")
         }
+        if let waited = transfer.waitedFor {
+            return Meaning(
+                .timedOut, "timed out while \(stage.activity): it waited for \(waited)",
+                TransferError.raise("timeoutIntervalForResource", "--timeout"))
+        }
         let elapsed = transfer.loop.map { $0.now - transfer.admitted } ?? 0
         let limit = transfer.loop?.settings.configuration.connectTimeout ?? 0
         let isConnecting = transfer.sends == 0 && limit > 0 && Double(elapsed) >= limit * 1_000_000

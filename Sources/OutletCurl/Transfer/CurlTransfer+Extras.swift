@@ -19,6 +19,7 @@ final class TransferExtras {
     fileprivate var decoder: BodyDecoder?
     fileprivate var isBodyAwaited = false
     fileprivate var observedEnd = ObservedEnd.ahead
+    fileprivate var heldPiece: [UInt8]?
     fileprivate var verification: Verification?
     fileprivate(set) var tls = ""
     fileprivate(set) var proxy = ""
@@ -117,6 +118,20 @@ extension CurlTransfer {
     var observedEnd: ObservedEnd {
         get { extras?.observedEnd ?? .ahead }
         set { made.observedEnd = newValue }
+    }
+
+    /// A piece of the body that is delivered when its observer has accepted it; `nil` if there is
+    /// none.
+    var heldPiece: [UInt8]? {
+        get { extras?.heldPiece }
+        set { made.heldPiece = newValue }
+    }
+
+    /// A description of the code in this process that the transfer waits for; `nil` if it does not.
+    var waitedFor: String? {
+        if pauses.contains(.observer) { return extras?.answers?.bodyObserver?.name }
+        guard isBodyAwaited, case .stream(let stream) = request.body else { return nil }
+        return stream.name
     }
 
     /// The result of verifying the certificates of the connection that this transfer made.

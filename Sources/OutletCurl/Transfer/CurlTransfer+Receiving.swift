@@ -206,13 +206,39 @@ extension CurlTransfer {
         return deliver(bytes, easy, loop) ? bytes.count : refused
     }
 
-    /// Delivers a piece of the body, after decoding.
+    /// Delivers a piece of the body, after decoding, or keeps it until its observer has decided.
     ///
     /// - Returns: Whether the transfer continues.
     func deliver(_ bytes: UnsafeRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         received += Int64(bytes.count)
-        if extras != nil, !show(bytes, loop) { return false }
+        if extras != nil {
+            guard show(bytes, loop) else { return false }
+            if pauses.contains(.observer) {
+                heldPiece = Array(bytes)
+                return true
+            }
+        }
+        return place(bytes, easy, loop)
+    }
+
+    /// Delivers the piece that was kept for the observer, if there is one.
+    ///
+    /// - Returns: Whether the transfer continues.
+    func deliverHeldPiece(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
+        guard let piece = heldPiece else { return true }
+        heldPiece = nil
+        return piece.withUnsafeBytes { place($0, easy, loop) }
+    }
+
+    /// Passes a piece of the body to memory, the handler or a file.
+    ///
+    /// - Returns: Whether the transfer continues.
+    private func place(
+        _ bytes: UnsafeRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop
+    ) -> Bool {
+        loop.assertOnLoop()
         switch delivery {
         case .collect:
             guard received <= loop.settings.configuration.maximumResponseSize else {

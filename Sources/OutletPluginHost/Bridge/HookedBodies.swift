@@ -9,8 +9,12 @@ final class HookedBodies: BodyObserver {
     private let bodies: [WatchedBody]
     /// The number of bytes received so far.
     private let offset = Lock(UInt64(0))
+    /// The plugin that was called last.
+    private let current = Lock("")
 
     init(_ bodies: [WatchedBody]) { self.bodies = bodies }
+
+    var name: String { "plugin \(current.withLock { $0 }), which has not accepted a piece of it" }
 
     func transfer(
         _ task: any TransferTask, isAboutToDeliver bytes: UnsafeRawBufferPointer,
@@ -36,6 +40,7 @@ final class HookedBodies: BodyObserver {
         behind start: UInt64, _ answer: PendingAnswer<TransferError?>
     ) {
         guard let body = bodies.first else { return answer.give(nil) }
+        current.withLock { $0 = body.plugin }
         body.show(piece, of: head, behind: start) { failure in
             if let failure { return answer.give(TransferError(refusedBecauseOf: failure)) }
             self.show(piece, to: bodies.dropFirst(), of: head, behind: start, answer)

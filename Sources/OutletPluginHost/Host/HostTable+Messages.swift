@@ -110,10 +110,17 @@ extension HostTable {
         _ read: (UnsafeMutableRawBufferPointer) -> BodyReader.Part
     ) -> outlet_status {
         guard out != nil || capacity == 0 else { return OUTLET_E_ARGUMENT }
-        // A larger capacity is cut down to the maximum length of a body.
-        let buffer = UnsafeMutableRawBufferPointer(
-            start: out, count: Int(min(capacity, UInt64(OUTLET_MAX_BODY))))
-        switch read(buffer) {
+        // A larger capacity is cut down to the maximum length of a body. A stream's `read` is never
+        // called with a null buffer.
+        let part =
+            if let out {
+                read(.init(start: out, count: Int(min(capacity, UInt64(OUTLET_MAX_BODY)))))
+            } else {
+                withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) {
+                    read(.init(rebasing: $0[..<0]))
+                }
+            }
+        switch part {
         case .bytes(let read): return store(UInt64(read), at: count)
         case .unreadable: return OUTLET_E_STATE
         case .failed: return OUTLET_E_FAILED

@@ -42,6 +42,8 @@ final class PluginBody: BodyStream {
     }
 
     let length: Int64?
+    /// The plugin, for errors.
+    var name: String { "plugin \(stream.instance.id), which makes the body" }
     private let stream: PluginStream
     private let make: Maker
     /// The time limit for a piece, in nanoseconds.
@@ -113,11 +115,18 @@ final class PluginBody: BodyStream {
     }
 
     private func take(_ piece: Result<[UInt8], any Error>, _ round: Int) {
+        var fault: String?
         let ready = state.withLock { state -> (@Sendable () -> Void)? in
             guard state.round == round, case .asked = state.phase else { return nil }
             switch piece {
             case .success(let bytes):
                 state.offset += UInt64(bytes.count)
+                if let wrong = wrongLength(state.offset, isEnd: bytes.isEmpty) {
+                    fault = wrong
+                    let error = stream.instance.failure(of: .streamMake, wrong)
+                    state.phase = .failed(TransferError(refusedBecauseOf: error))
+                    return state.ready.take()
+                }
                 state.piece = bytes[...]
                 state.phase = bytes.isEmpty ? .ended : .idle
                 stream.note(isWhole: bytes.isEmpty || length == Int64(clamping: state.offset))
@@ -125,7 +134,22 @@ final class PluginBody: BodyStream {
             }
             return state.ready.take()
         }
+        if let fault { stream.instance.owner.note(.forbiddenValue, "stream_make: \(fault)") }
         ready?()
+    }
+
+    /// A description of what is wrong with the length of the body; `nil` if nothing is.
+    ///
+    /// - Parameters:
+    ///   - made: The number of bytes made so far.
+    ///   - isEnd: Whether the plugin has ended the body.
+    private func wrongLength(_ made: UInt64, isEnd: Bool) -> String? {
+        guard let length, let declared = UInt64(exactly: length) else { return nil }
+        guard made <= declared else {
+            return "its body has more than the \(declared) bytes that it declared"
+        }
+        guard isEnd, made < declared else { return nil }
+        return "its body has \(made) of the \(declared) bytes that it declared"
     }
 
     /// The error for reading the body where waiting for the plugin is not possible.

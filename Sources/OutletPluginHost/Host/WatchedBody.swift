@@ -24,6 +24,9 @@ final class WatchedBody: Sendable {
         self.show = show
     }
 
+    /// The plugin's id.
+    var plugin: String { stream.instance.id }
+
     /// Passes a piece, or the end of the body, to the plugin.
     ///
     /// - Parameters:

@@ -4,6 +4,10 @@ public import OutletHTTP
 ///
 /// Thread: the transport's, one call at a time. Calls must not block.
 public protocol BodyObserver: AnyObject, Sendable {
+    /// A description of what the transfer waits for after ``BodyDecision/wait``, for the error of a
+    /// timeout; by default "the observer of its body".
+    var name: String { get }
+
     /// Bytes of the body are about to be delivered; empty `bytes` mean that the body is complete
     /// and the transfer is about to end.
     ///
@@ -20,11 +24,17 @@ public protocol BodyObserver: AnyObject, Sendable {
     ) -> BodyDecision
 }
 
+extension BodyObserver {
+    /// Returns "the observer of its body".
+    public var name: String { "the observer of its body" }
+}
+
 /// What a transfer does after an observer has received bytes of its body.
 public enum BodyDecision: Sendable {
     /// Continue.
     case proceed
-    /// Deliver these bytes, and read no more until the observer calls `goOn`.
+    /// Keep these bytes, and read no more, until the observer calls `goOn`; deliver them then, unless
+    /// that ends the transfer.
     case wait
     /// End the transfer with this error; these bytes are not delivered.
     case fail(TransferError)

@@ -48,6 +48,8 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     private var head: HTTPResponse?
     /// Whether the observer has returned ``BodyDecision/wait`` and has not continued yet.
     private var isObserverBusy = false
+    /// The piece that is delivered when the observer has accepted it.
+    private var heldPiece: Data?
     /// Whether the observer has received the end of the body.
     private var isEndObserved = false
     /// Whether the server was verified; set by ``noteServer(isVerified:refusal:)``.
@@ -196,7 +198,12 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     /// Passes bytes of the body to the observer, and to the handler under ``BodyDelivery/chunks``,
     /// and applies their decisions.
     package func notify(_ piece: Data) {
-        guard show(piece), delivery == .chunks else { return }
+        guard show(piece) else { return }
+        deliver(piece)
+    }
+
+    private func deliver(_ piece: Data) {
+        guard delivery == .chunks else { return }
         follow(
             call { handler, turn in
                 piece.withUnsafeBytes { handler.transfer(self, didReceive: $0, turn: turn) }
@@ -205,7 +212,8 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
 
     /// Passes a piece of the body, or an empty one at its end, to the observer.
     ///
-    /// - Returns: Whether the piece is delivered; false if the observer has failed the transfer.
+    /// - Returns: Whether the piece is delivered now; false if the observer has failed the transfer,
+    ///   or decides later.
     private func show(_ piece: Data) -> Bool {
         guard let observer, let head else { return true }
         let decision = piece.withUnsafeBytes {
@@ -214,20 +222,22 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
             }
         }
         switch decision {
-        case .proceed: break
-        case .wait: isObserverBusy = true
-        case .fail(let error):
-            finish(error)
-            return false
+        case .proceed: return true
+        case .wait:
+            isObserverBusy = true
+            heldPiece = piece
+        case .fail(let error): finish(error)
         }
-        return true
+        return false
     }
 
     /// Continues after the observer has called `goOn`.
     private func goOn(_ error: TransferError?) {
         guard isObserverBusy else { return }
         isObserverBusy = false
+        let piece = heldPiece.take()
         if let error { return finish(error) }
+        if let piece, !isEndObserved { deliver(piece) }
         if isEndObserved { finish(nil) } else { script.play(self) }
     }
 
@@ -249,7 +259,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         guard isRunning else { return }
         if error == nil, !isEndObserved {
             isEndObserved = true
-            guard show(Data()), !isObserverBusy else { return }
+            guard show(Data()) else { return }
         }
         let result = script.end(error, delivery: delivery)
         visible.complete()
