@@ -250,7 +250,9 @@ let package = Package(
             swiftSettings: swift),
         .target(
             name: "OutletCLI",
-            dependencies: umbrella + ["OutletPluginCheck", "OutletFiles", "OutletTestServer"],
+            dependencies: umbrella + [
+                "OutletPluginCheck", "OutletFiles", "OutletPointers", "OutletTestServer",
+            ],
             swiftSettings: swift),
         .executableTarget(
             name: "OutletTool",

@@ -27,6 +27,8 @@ unsigned long long cpluginload_count(void) {
     return count;
 }
 
+char **cpluginload_environment(void) { return environ; }
+
 struct search {
     uintptr_t address;
     unsigned long long loads; /* dlpi_adds during the iteration */

@@ -1,16 +1,22 @@
 #define _GNU_SOURCE
 #include "CPluginWatch.h"
 
+#include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { depth_limit = 4, line_size = 512, stack_size = 65536 };
+enum { depth_limit = 4, line_size = 512, stack_size = 65536, library_limit = 256 };
 
 /* The plugin calls that a thread is in, the innermost last; those beyond depth_limit are only counted. */
 struct inside {
@@ -20,7 +26,7 @@ struct inside {
     /* Whether this process is a child that a plugin has made by fork(). */
     bool is_copy;
     struct {
-        char plugin[96], hook[32], subject[256];
+        char plugin[96], hook[64], subject[256];
     } calls[depth_limit];
 };
 
@@ -30,7 +36,20 @@ static atomic_bool is_exit_expected;
 static atomic_int code;
 static atomic_int process;
 static atomic_int output = STDERR_FILENO;
+/* The file of the descriptor above. */
+static struct {
+    dev_t device;
+    ino_t number;
+} output_file;
+/* How often exit() was called since cpluginwatch_expect_exit(). */
+static atomic_int exits;
 static pthread_key_t stacks;
+
+/* The code of the program and of the libraries that were loaded before the first plugin. */
+static struct {
+    uintptr_t start, end;
+} libraries[library_limit];
+static int library_count;
 
 static const struct {
     int number;
@@ -46,6 +65,19 @@ static void append(char *line, const char *text) {
     size_t end = strlen(line);
     while (*text && end < line_size - 2) line[end++] = *text++;
     line[end] = 0;
+}
+
+/* Writes a line to the descriptor; to stderr if a plugin has closed that, or has made it another file. */
+static void write_line(char *line) {
+    size_t length = strlen(line);
+    line[length++] = '\n';
+    int descriptor = atomic_load(&output);
+    struct stat now;
+    if (fstat(descriptor, &now) != 0 || now.st_dev != output_file.device || now.st_ino != output_file.number) {
+        descriptor = STDERR_FILENO;
+    }
+    ssize_t written = write(descriptor, line, length);
+    (void)written;
 }
 
 /* Writes one line: the plugin, what happened, and the hook. */
@@ -66,13 +98,12 @@ static void report(const char *what, const char *name) {
             append(line, " of ");
             append(line, inside.calls[depth - 1].subject);
         }
+    } else if (atomic_load(&is_exit_expected)) {
+        append(line, " while the program ends: in an exit handler, a destructor or a thread of a plugin's");
     } else {
         append(line, " outside of every hook: in a thread of a plugin's, or in the program");
     }
-    line[strlen(line) + 1] = 0;
-    line[strlen(line)] = '\n';
-    ssize_t written = write(atomic_load(&output), line, strlen(line));
-    (void)written;
+    write_line(line);
 }
 
 static void on_signal(int number, siginfo_t *info, void *context) {
@@ -90,35 +121,58 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 /* Calls exit_group directly, so that no exit handlers run. */
 static void end_process(int exit_code) { syscall(SYS_exit_group, exit_code); }
 
-static void on_exit_call(void) {
-    if (atomic_load(&is_exit_expected)) return;
-    report("has called exit()", "");
+/* Whether reports are on and this process is not a child. */
+static bool is_watched(void) { return cpluginwatch_is_on() && getpid() == atomic_load(&process); }
+
+static void end_because(const char *call) {
+    report("has called ", call);
     end_process(atomic_load(&code));
 }
 
+static void on_exit_call(void) {
+    if (is_watched() && !atomic_load(&is_exit_expected)) end_because("exit()");
+}
+
+void cpluginwatch_exit_called(void) {
+    if (!is_watched()) return;
+    // The program itself calls exit() once. A further call is made by an exit handler or destructor.
+    if (atomic_load(&is_exit_expected) && atomic_fetch_add(&exits, 1) == 0) return;
+    end_because("exit()");
+}
+
 void cpluginwatch_exit(int exit_code) {
-    if (cpluginwatch_is_on() && inside.depth > 0 && getpid() == atomic_load(&process)) {
-        report("has called _exit()", "");
-        end_process(atomic_load(&code));
-    }
+    if (is_watched()) end_because("_exit()");
     end_process(exit_code);
 }
 
-/* Runs in the parent after fork(). The child ends in cpluginwatch_leave(). */
+bool cpluginwatch_daemon(void) {
+    if (is_watched()) end_because("daemon()");
+    return false;
+}
+
+void cpluginwatch_end(int exit_code) {
+    for (;;) end_process(exit_code);
+}
+
+/* Runs in the parent after fork(). The child ends in cpluginwatch_leave(). The program itself starts processes
+ * by posix_spawn(), which does not call this. */
 static void on_fork(void) {
-    if (inside.depth > 0) report("has copied the process with fork()", "");
+    if (is_watched()) report("has copied the process with fork()", "");
 }
 
 static void on_fork_in_copy(void) { inside.is_copy = inside.depth > 0; }
 
-/* Prepares the thread for the signal handler: an alternate stack, because the crash may be a stack
- * overflow, and unblocked signals, because the event loop's threads block all. */
-static void make_ready(void) {
-    inside.is_ready = true;
+/* Unblocks the signals of crashes: the event loop's threads block all, and a hook may do so, too. */
+static void unblock(void) {
     sigset_t faults;
     sigemptyset(&faults);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(&faults, signals[i].number);
     pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
+}
+
+/* Gives the thread an alternate stack for the signal handler, because the crash may be a stack overflow. */
+static void make_ready(void) {
+    inside.is_ready = true;
     stack_t current;
     if (sigaltstack(NULL, &current) != 0 || !(current.ss_flags & SS_DISABLE)) return;
     void *memory =
@@ -139,13 +193,85 @@ static void free_stack(void *memory) {
 
 bool cpluginwatch_is_on(void) { return atomic_load_explicit(&is_on, memory_order_relaxed); }
 
+static int note_library(struct dl_phdr_info *info, size_t size, void *data) {
+    (void)size;
+    (void)data;
+    for (int i = 0; i < info->dlpi_phnum && library_count < library_limit; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        libraries[library_count].start = info->dlpi_addr + part->p_vaddr;
+        libraries[library_count++].end = info->dlpi_addr + part->p_vaddr + part->p_memsz;
+    }
+    return 0;
+}
+
+/* Whether an address lies in the program or a library that was loaded before the first plugin. */
+static bool is_of_program(const void *address) {
+    for (int i = 0; i < library_count; i++) {
+        if ((uintptr_t)address >= libraries[i].start && (uintptr_t)address < libraries[i].end) return true;
+    }
+    return false;
+}
+
+/* The function of a thread that a plugin has started, and where it has. */
+struct thread_start {
+    void *(*run)(void *);
+    void *argument;
+    /* Whether the plugin is known: not if a library shared with the program has started the thread. */
+    bool is_plugins;
+    char plugin[96], hook[64];
+};
+
+static void *run_thread(void *argument) {
+    struct thread_start start = *(struct thread_start *)argument;
+    free(argument);
+    make_ready();
+    unblock();
+    if (start.is_plugins) {
+        memcpy(inside.calls[0].plugin, start.plugin, sizeof start.plugin);
+        memcpy(inside.calls[0].hook, start.hook, sizeof start.hook);
+        inside.depth = 1;
+    }
+    void *result = start.run(start.argument);
+    if (inside.is_copy) end_process(atomic_load(&code));
+    inside.depth = 0;
+    return result;
+}
+
+int cpluginwatch_create_thread(cpluginwatch_thread_creator create, pthread_t *thread,
+                               const pthread_attr_t *attributes, void *(*run)(void *), void *argument,
+                               const void *caller) {
+    static const char by_thread[] = "a thread that it started in ";
+    if (!cpluginwatch_is_on() || inside.depth == 0) return create(thread, attributes, run, argument);
+    struct thread_start *start = calloc(1, sizeof *start);
+    if (!start) return EAGAIN;
+    start->run = run;
+    start->argument = argument;
+    start->is_plugins = !is_of_program(caller);
+    int depth = inside.depth < depth_limit ? inside.depth : depth_limit;
+    const char *hook = inside.calls[depth - 1].hook;
+    memcpy(start->plugin, inside.calls[depth - 1].plugin, sizeof start->plugin);
+    bool is_nested = strncmp(hook, by_thread, sizeof by_thread - 1) == 0;
+    snprintf(start->hook, sizeof start->hook, "%s%s", is_nested ? "" : by_thread, hook);
+    int status = create(thread, attributes, run_thread, start);
+    if (status != 0) free(start);
+    return status;
+}
+
 void cpluginwatch_report(int exit_code, int descriptor) {
+    struct stat file;
+    if (fstat(descriptor, &file) == 0) {
+        output_file.device = file.st_dev;
+        output_file.number = file.st_ino;
+    }
     atomic_store(&output, descriptor);
     atomic_store(&code, exit_code);
     atomic_store(&is_exit_expected, false);
+    atomic_store(&exits, 0);
     if (atomic_load(&is_on)) return;
     if (pthread_key_create(&stacks, free_stack) != 0) return;
     atomic_store(&process, getpid());
+    dl_iterate_phdr(note_library, NULL);
     atomic_store(&is_on, true);
     pthread_atfork(NULL, on_fork, on_fork_in_copy);
     atexit(on_exit_call);
@@ -164,6 +290,42 @@ void cpluginwatch_report(int exit_code, int descriptor) {
 
 void cpluginwatch_expect_exit(void) { atomic_store(&is_exit_expected, true); }
 
+/* What the thread of cpluginwatch_end_after() does. */
+struct ending {
+    long milliseconds;
+    int exit_code;
+    char line[line_size];
+};
+
+static void *end_late(void *argument) {
+    struct ending *ending = argument;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    struct timespec rest = {ending->milliseconds / 1000, ending->milliseconds % 1000 * 1000000};
+    while (nanosleep(&rest, &rest) != 0 && errno == EINTR) continue;
+    write_line(ending->line);
+    end_process(ending->exit_code);
+    return NULL;
+}
+
+bool cpluginwatch_end_after(long milliseconds, int exit_code, const char *message) {
+    struct ending *ending = calloc(1, sizeof *ending);
+    if (!ending) return false;
+    *ending = (struct ending){.milliseconds = milliseconds, .exit_code = exit_code};
+    append(ending->line, message);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    bool is_started = pthread_attr_init(&attributes) == 0;
+    if (is_started) {
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        is_started = pthread_create(&thread, &attributes, end_late, ending) == 0;
+        pthread_attr_destroy(&attributes);
+    }
+    if (!is_started) free(ending);
+    return is_started;
+}
+
 static void copy(char *target, size_t size, const char *text) {
     size_t length = strnlen(text, size - 1);
     for (size_t i = 0; i < length; i++) {
@@ -174,6 +336,9 @@ static void copy(char *target, size_t size, const char *text) {
 
 void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject) {
     if (!inside.is_ready) make_ready();
+    unblock();
+    // A plugin that cancels its own thread would end one of the program's.
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     if (inside.depth < depth_limit) {
         copy(inside.calls[inside.depth].plugin, sizeof inside.calls->plugin, plugin);
         copy(inside.calls[inside.depth].hook, sizeof inside.calls->hook, hook);
@@ -183,6 +348,7 @@ void cpluginwatch_enter(const char *plugin, const char *hook, const char *subjec
 }
 
 void cpluginwatch_leave(void) {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     inside.depth--;
     if (inside.is_copy) end_process(atomic_load(&code));
 }

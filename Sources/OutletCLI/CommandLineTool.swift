@@ -17,7 +17,12 @@ public enum CommandLineTool {
         arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, count: Int
     ) -> Int32 {
         ProcessSetup.prepare()
-        defer { PluginWatch.expectExit() }
+        defer {
+            PluginWatch.expectExit(
+                within: .seconds(2), orExitWith: ExitCode.plugin.rawValue,
+                reporting: "outlet: the program has not ended for 2 s: an exit handler, a "
+                    + "destructor or a thread of a plugin's holds it up")
+        }
         let environment = Environment.current
         var console = Console(color: .auto, environment: environment)
         do {

@@ -22,7 +22,7 @@ public enum PluginCheckChild {
     public static func run() -> Never {
         guard fcntl(reportDescriptor, F_SETFD, FD_CLOEXEC) == 0, let job = readJob(),
             cplugincheck_end_with(STDIN_FILENO) == 0
-        else { _exit(exitCode) }
+        else { PluginWatch.endProcess(exitCode) }
         var none = rlimit()
         _ = setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
         cplugincheck_watch_forks()
@@ -46,7 +46,7 @@ public enum PluginCheckChild {
         }
         fflush(nil)
         report.end()
-        guard job.test == .exit else { _exit(0) }
+        guard job.test == .exit else { PluginWatch.endProcess(0) }
         PluginWatch.expectExit()
         exit(0)
     }

@@ -3,6 +3,8 @@
  * plugin and the hook. */
 #include "faulty.h"
 #include <fcntl.h>
+#include <fenv.h>
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,7 +21,39 @@ static int overflow(volatile const char *last, size_t depth) {
     return depth == 0 ? 0 : overflow(bytes, depth - 1) + bytes[0];
 }
 
+static void *leave(void *data) {
+    (void)data;
+    _exit(0);
+}
+
+static void *copy(void *data) {
+    if (fork() == 0) _exit(0);
+    return data;
+}
+
+static void *use_up_stack(void *data) {
+    overflow("", 1 << 20);
+    return data;
+}
+
+/* Runs a function in a thread and waits for its end. */
+static outlet_status run(void *(*function)(void *)) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, function, NULL) != 0) return OUTLET_E_FAILED;
+    return pthread_join(thread, NULL) == 0 ? OUTLET_OK : OUTLET_E_FAILED;
+}
+
+static void leave_at_exit(void) { _exit(0); }
+static void exit_at_exit(void) { exit(0); }
+static void hang_at_exit(void) {
+    for (;;) pause();
+}
+
+/* Set by "mask": the next hook crashes. */
+static int is_masked;
+
 static outlet_status hang_in(outlet_instance *self, const char *hook) {
+    if (is_masked) abort();
     if (strcmp(((struct hanging *)self)->hook, hook) != 0) return OUTLET_OK;
     const char *how = ((struct hanging *)self)->how;
     if (strcmp(how, "exit") == 0) exit(0);
@@ -32,6 +66,29 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "_exit") == 0) _exit(0);
     if (strcmp(how, "raise") == 0) raise(SIGSEGV);
     if (strcmp(how, "overflow") == 0) return overflow("", 1 << 20);
+    if (strcmp(how, "thread_exit") == 0) return run(leave);
+    if (strcmp(how, "thread_fork") == 0) return run(copy);
+    if (strcmp(how, "thread_overflow") == 0) return run(use_up_stack);
+    if (strcmp(how, "leave_at_exit") == 0) return atexit(leave_at_exit);
+    if (strcmp(how, "exit_at_exit") == 0) return atexit(exit_at_exit);
+    if (strcmp(how, "hang_at_exit") == 0) return atexit(hang_at_exit);
+    if (strcmp(how, "daemon") == 0) return daemon(1, 1);
+    if (strcmp(how, "clearenv") == 0) return clearenv();
+    if (strcmp(how, "rounding") == 0) return fesetround(FE_UPWARD);
+    if (strcmp(how, "closefrom") == 0) {
+        closefrom(3);
+        return OUTLET_OK;
+    }
+    if (strcmp(how, "close_and_hang") == 0) {
+        closefrom(3);
+        for (;;) pause();
+    }
+    if (strcmp(how, "mask") == 0) {
+        sigset_t all;
+        sigfillset(&all);
+        is_masked = 1;
+        return pthread_sigmask(SIG_BLOCK, &all, NULL);
+    }
     if (strcmp(how, "promise") == 0) return OUTLET_PENDING;
     if (strcmp(how, "fork") == 0) return fork() < 0 ? OUTLET_E_FAILED : OUTLET_OK;
     if (strcmp(how, "chdir") == 0) return chdir("/") == 0 ? OUTLET_OK : OUTLET_E_FAILED;

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Outlet
 import OutletTestServer
 import OutletTestSupport
@@ -138,6 +139,103 @@ import Testing
         let result = try await page("create", "hijack")
         #expect(result.exitCode != 0)
         #expect(result.output == "")
+    }
+
+    @Test(
+        arguments: [
+            (
+                "thread_exit",
+                "plugin faulty.hangs: has called _exit() in a thread that it started in "
+            ),
+            ("daemon", "plugin faulty.hangs: has called daemon() in "),
+            ("leave_at_exit", "has called _exit() while the program ends"),
+            ("exit_at_exit", "has called exit() while the program ends"),
+            ("hang_at_exit", "the program has not ended for 2 s: an exit handler"),
+        ])
+    func `a plugin that ends or blocks the process outside of its hooks causes exit code 7`(
+        how: String, line: String
+    ) async throws {
+        for hook in ["create", "prepare"] {
+            let result = try await page(hook, how)
+            #expect(result.exitCode == 7)
+            #expect(result.errorOutput.hasPrefix("outlet: \(line)"), "\(result.errorOutput)")
+        }
+    }
+
+    @Test func `a fork in a thread of a plugin is reported`() async throws {
+        let result = try await page("prepare", "thread_fork")
+        #expect(result.exitCode == 0)
+        #expect(
+            result.errorOutput
+                == "outlet: plugin faulty.hangs: has copied the process with fork() in a thread that "
+                + "it started in prepare\n")
+    }
+
+    @Test(
+        arguments: [
+            ("thread_overflow", "SIGSEGV in a thread that it started in adapt", 11),
+            ("mask", "SIGABRT in prepare of GET", 6),
+        ] as [(String, String, Int32)])
+    func `a crash in a plugin's thread or with blocked signals is reported`(
+        how: String, fact: String, number: Int32
+    ) async throws {
+        let result = try await page("adapt", how)
+        #expect(result.signal == number)
+        #expect(
+            result.errorOutput.hasPrefix("outlet: plugin faulty.hangs: has crashed with \(fact)"),
+            "\(result.errorOutput)")
+    }
+
+    @Test(arguments: [("clearenv", "the environment"), ("rounding", "the floating-point control")])
+    func `a change of the environment or the floating-point mode is reported`(
+        how: String, what: String
+    ) async throws {
+        let plain = try await page("none", "")
+        let result = try await page("prepare", how)
+        #expect(result.exitCode == 0)
+        #expect(result.output == plain.output)
+        #expect(result.errorOutput.contains("state-process: "))
+        #expect(result.errorOutput.contains("it changed \(what)"), "\(result.errorOutput)")
+    }
+
+    @Test func `a change of the process state in quiesce is reported`() async throws {
+        let result = try await run("quiesce", "chdir")
+        #expect(result.errorOutput.contains("state-process: it changed the current directory\n"))
+    }
+
+    @Test func `a plugin that closes all descriptors and hangs is named at the time limit`()
+        async throws
+    {
+        let result = try await RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--timeout=1", "--plugins", plugin, "--plugin-config",
+                #"faulty.hangs={"hook":"prepare","how":"close_and_hang"}"#,
+            ]
+        ).result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        #expect(
+            result.errorOutput.contains("plugin faulty.hangs has not come back from prepare"),
+            "\(result.errorOutput)")
+    }
+
+    @Test func `a plugin that closes all descriptors causes an error that says so`() async throws {
+        let result = try await page("create", "closefrom")
+        #expect(result.exitCode != 0)
+        #expect(result.errorOutput.hasPrefix("outlet: "), "\(result.errorOutput)")
+    }
+
+    @Test func `an output file is written where the program was started`() async throws {
+        let other = try TemporaryDirectory()
+        let result = try await RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "-o", "page", "--plugins", plugin, "--plugin-config",
+                #"faulty.hangs={"hook":"prepare","how":"chdir"}"#,
+            ], directory: other.path
+        ).result(within: .seconds(30))
+        #expect(result.exitCode == 0)
+        #expect(try Data(contentsOf: URL(filePath: other.path("page"))).isEmpty == false)
     }
 
     /// The trust hook runs on the transport's thread, where signals are blocked.

@@ -17,6 +17,36 @@ unsigned long long cpluginload_count(void);
  */
 bool cpluginload_is_new(uintptr_t address, unsigned long long before);
 
+/* Returns the list of environment variables, which ends with NULL; NULL after clearenv(). Thread: any, while no
+ * other changes the environment. */
+char **cpluginload_environment(void);
+
+/*
+ * Returns the floating-point control of the calling thread: rounding, and which exceptions are masked, without
+ * the status flags. 0 where it is not known.
+ */
+static inline uint64_t cpluginload_float_control(void) {
+#if defined(__x86_64__)
+    uint16_t control;
+    __asm__ volatile("fnstcw %0" : "=m"(control));
+    return (uint64_t)(__builtin_ia32_stmxcsr() & ~0x3Fu) << 16 | control;
+#else
+    return 0;
+#endif
+}
+
+/* Sets the floating-point control of the calling thread to a value of cpluginload_float_control(), and clears the
+ * status flags. */
+static inline void cpluginload_set_float_control(uint64_t value) {
+#if defined(__x86_64__)
+    uint16_t control = (uint16_t)value;
+    __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(control));
+    __builtin_ia32_ldmxcsr((unsigned)(value >> 16));
+#else
+    (void)value;
+#endif
+}
+
 /*
  * Copies a file from its beginning into a sealed memory file (memfd_create(2)), which cannot be changed
  * any more. `name`, truncated if it is long, is the name of the memory file.

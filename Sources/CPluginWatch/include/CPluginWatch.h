@@ -8,6 +8,7 @@
 #ifndef CPLUGINWATCH_H
 #define CPLUGINWATCH_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,14 +28,49 @@ void cpluginwatch_report(int exit_code, int descriptor);
 bool cpluginwatch_is_on(void);
 
 /*
- * Ends the process as _exit() does. If a plugin calls it while reports are on, reports that, and the
- * process ends with the exit_code of cpluginwatch_report(). For a program whose _exit() calls this.
- * Thread: any.
+ * For a program whose _exit() calls this. While reports are on, reports the call, and the process ends with the
+ * exit_code of cpluginwatch_report(); else it ends as _exit() does. In a child process, as _exit() does. Thread:
+ * any.
  */
 void cpluginwatch_exit(int exit_code);
 
+/*
+ * For a program whose exit() calls this first. While reports are on, reports the call and ends the process, unless
+ * it is the first one after cpluginwatch_expect_exit(). Thread: any.
+ */
+void cpluginwatch_exit_called(void);
+
+/*
+ * For a program whose daemon() calls this first. While reports are on, reports the call and ends the process; else
+ * returns false. Thread: any.
+ */
+bool cpluginwatch_daemon(void);
+
+/* Ends the process without exit handlers and without a report. Thread: any. */
+void cpluginwatch_end(int exit_code) __attribute__((noreturn));
+
 /* The program itself is about to call exit(), which is not reported then. Thread: any. */
 void cpluginwatch_expect_exit(void);
+
+/*
+ * Ends the process after a time, on a thread of its own that needs no descriptor: for a program that a plugin may
+ * hold up everywhere else. The message is written as one line before. Returns whether the thread was started.
+ * Thread: any.
+ */
+bool cpluginwatch_end_after(long milliseconds, int exit_code, const char *message);
+
+/* The type of pthread_create(). */
+typedef int (*cpluginwatch_thread_creator)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+/*
+ * Starts a thread. If a plugin starts it while reports are on, what it does is reported with the plugin's name, and
+ * a stack overflow in it is reported, too. For a program whose pthread_create() calls this.
+ *
+ * create: the C library's pthread_create(). caller: the address that the program's pthread_create() returns to.
+ */
+int cpluginwatch_create_thread(cpluginwatch_thread_creator create, pthread_t *thread,
+                               const pthread_attr_t *attributes, void *(*run)(void *), void *argument,
+                               const void *caller);
 
 /*
  * Records that the calling thread enters a plugin's code: the plugin's id, the hook, and the hook's

@@ -12,12 +12,19 @@ final class BodySink: Sendable {
         var bytes: Int64 = 0
     }
 
-    /// The file's path.
+    /// The file's path as given.
     let path: String
+    /// The path from the directory in which the program was started.
+    private let place: String
     private let state = Mutex(State())
 
     /// Makes a sink; the first write creates the file, or truncates an existing one.
-    init(path: String) { self.path = path }
+    init(path: String) {
+        self.path = path
+        let directory = ProcessSetup.directory
+        let isRelative = !path.startsWithBytes(of: "/") && !directory.isEmpty
+        place = isRelative ? "\(directory)/\(path)" : path
+    }
 
     deinit { close() }
 
@@ -55,7 +62,7 @@ final class BodySink: Sendable {
         // Opening a named pipe blocks until it has a reader.
         let number = ActiveWrites.begin(path)
         defer { ActiveWrites.end(number, took: 0) }
-        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        let descriptor = Glibc.open(place, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             throw .failed(name: path, reason: systemReason(errno))
         }

@@ -33,9 +33,7 @@ final class Countdown: Sendable {
     ///   - console: Where to report the error if the process must be ended.
     init(_ seconds: Double, _ console: Console) {
         self.seconds = seconds
-        DispatchQueue.global().asyncAfter(deadline: .now() + seconds + Countdown.grace) {
-            self.pass(console)
-        }
+        SleepingThread.run(after: seconds + Countdown.grace) { self.pass(console) }
     }
 
     /// Sets the request, after it is made; from now on, the time limit cancels it.

@@ -41,15 +41,22 @@ struct RequestService: Sendable {
     func shutDown(_ console: Console, within rest: Double?) async -> Bool {
         guard let host else { return true }
         let faults = faults
-        for change in host.processChanges {
+        let changes = host.processChanges
+        report(changes, console)
+        let limit = min(Self.usualEnd, max(rest ?? Self.usualEnd, Self.shortestEnd))
+        let abandoned = await host.shutDown(deadline: .seconds(limit))
+        console.report(abandoned: abandoned)
+        report(host.processChanges.filter { !changes.contains($0) }, console)
+        return abandoned.isEmpty && self.faults == faults
+    }
+
+    /// Reports what the plugins have changed in the process.
+    private func report(_ changes: [String], _ console: Console) {
+        for change in changes {
             console.report(
                 "outlet: plugin \(pluginStatus.map(\.id).joined(separator: " or ")): breaks the "
                     + "contract: \(PluginRule.stateProcess.rawValue): it changed \(change)")
         }
-        let limit = min(Self.usualEnd, max(rest ?? Self.usualEnd, Self.shortestEnd))
-        let abandoned = await host.shutDown(deadline: .seconds(limit))
-        console.report(abandoned: abandoned)
-        return abandoned.isEmpty && self.faults == faults
     }
 
     /// The time limit for shutting plugins down, in seconds.

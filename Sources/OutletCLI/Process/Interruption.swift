@@ -123,6 +123,12 @@ private enum SignalPipe {
     nonisolated(unsafe) private static var writer: Int32 = -1
     // because it is written once, before the handler that reads it is installed.
 
+    /// The number of signals received so far.
+    private static let received = Atomic(0)
+    /// The number of signals at which the handler itself ends the process, in case a plugin has
+    /// closed the pipe or the descriptors of the queues.
+    private static var lastSignal: Int { 3 }
+
     /// Calls `body` with the number of each signal received, until the source is cancelled.
     ///
     /// - Returns: The source; `nil` if no pipe can be made, and signals then have their usual
@@ -150,6 +156,8 @@ private enum SignalPipe {
         for number in numbers {
             var action = sigaction()
             action.__sigaction_handler.sa_handler = { number in
+                let count = SignalPipe.received.add(1, ordering: .relaxed).newValue
+                if count >= SignalPipe.lastSignal { PluginWatch.endProcess(128 + number) }
                 var byte = UInt8(truncatingIfNeeded: number)
                 let saved = errno
                 _ = write(SignalPipe.writer, &byte, 1)

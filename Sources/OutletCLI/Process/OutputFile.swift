@@ -30,12 +30,15 @@ struct OutputFile: Sendable {
 
     /// The file of a standard stream at the program's start; `nil` for a file that the user named.
     private let identity: FileIdentity?
+    /// The number of a standard stream; `nil` for a file that the user named.
+    private let stream: Int32?
 
     /// Wraps the descriptor of a file that the user named.
     init(descriptor: Int32, name: String) {
         self.descriptor = descriptor
         self.name = name
         identity = nil
+        stream = nil
     }
 
     /// Duplicates a standard stream.
@@ -45,6 +48,7 @@ struct OutputFile: Sendable {
         // A high number, which code in this process is unlikely to close by mistake.
         let far = fcntl(stream, F_DUPFD_CLOEXEC, 200)
         descriptor = far >= 0 ? far : fcntl(stream, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+        self.stream = stream
         self.name = name
         identity = FileIdentity(of: descriptor)
     }
@@ -93,7 +97,13 @@ struct OutputFile: Sendable {
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if error != EINTR {
-                return error == EPIPE ? .closed : .failed(name: name, reason: systemReason(error))
+                if error == EPIPE { return .closed }
+                let isTaken = identity != nil && FileIdentity(of: descriptor) != identity
+                return .failed(
+                    name: name,
+                    reason: isTaken
+                        ? "code in this process, such as a plugin, has closed its descriptor"
+                        : systemReason(error))
             }
         }
         return nil
@@ -103,8 +113,12 @@ struct OutputFile: Sendable {
     ///
     /// - Returns: The number of bytes written, or -1 and the error number.
     private func take(_ bytes: UnsafeRawBufferPointer) -> (count: Int, error: Int32) {
+        var descriptor = descriptor
         // Code in this process has closed the descriptor, and its number may now be another file.
-        if let identity, FileIdentity(of: descriptor) != identity { return (-1, EBADF) }
+        if let identity, FileIdentity(of: descriptor) != identity {
+            guard let stream, FileIdentity(of: stream) == identity else { return (-1, EBADF) }
+            descriptor = stream
+        }
         while true {
             let count = Glibc.write(descriptor, bytes.baseAddress, bytes.count)
             guard count < 0, errno == EAGAIN else { return (count, errno) }

@@ -13,8 +13,9 @@ enum ProcessEnd {
     private static let callLimit = Duration.milliseconds(500)
     /// How long all remaining work may take from that time.
     private static let limit = Duration.seconds(2)
-    /// How long the write of the error message may take before the process exits without it.
-    private static let reportLimit = DispatchTimeInterval.milliseconds(200)
+    /// How long the write of the error message may take before the process exits without it, in
+    /// seconds.
+    private static let reportLimit = 0.2
 
     private static let isActive = Mutex(false)
 
@@ -28,7 +29,7 @@ enum ProcessEnd {
     static func endIfBlocked(_ console: Console, with error: CommandError, finishesOutput: Bool) {
         let start = ContinuousClock.now
         let taken = ActiveWrites.bytesTaken
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(500)) {
+        SleepingThread.run(after: 0.5) {
             check(console, error, since: start, finishesOutput ? taken : nil)
         }
     }
@@ -56,7 +57,7 @@ enum ProcessEnd {
             start.duration(to: .now) >= limit && !calls.contains(where: \.hasOwnTime)
             && taken.map { $0 == now } ?? true
         if isHung || isUnread || isLate { endNow(console, with: error) }
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) {
+        SleepingThread.run(after: 0.1) {
             check(console, error, since: start, taken == nil ? nil : now)
         }
     }
@@ -70,10 +71,10 @@ enum ProcessEnd {
             return !isActive
         }
         // The first call reports the error; a second one ends the process without waiting for it.
-        guard isFirst else { _exit(error.exitCode.rawValue) }
+        guard isFirst else { PluginWatch.endProcess(error.exitCode.rawValue) }
         // The reader of stderr may have stopped reading, and the write below would block.
-        DispatchQueue.global().asyncAfter(deadline: .now() + reportLimit) {
-            _exit(error.exitCode.rawValue)
+        SleepingThread.run(after: reportLimit) {
+            PluginWatch.endProcess(error.exitCode.rawValue)
         }
         let message = blocker.map { "\(error.message): \($0)" } ?? error.message
         if console.outputIsTerminal, console.outputStyle.isOn, ActiveWrites.longest != nil {
@@ -81,9 +82,9 @@ enum ProcessEnd {
             try? console.output.write("\u{1B}[0m\n")
         }
         console.report(CommandError(error.exitCode, message, advice: error.advice))
-        // `_exit`, because a plugin's thread may still run: exit handlers and static destructors
-        // would free what it uses.
-        _exit(error.exitCode.rawValue)
+        // Without exit handlers, because a plugin's thread may still run: these and static
+        // destructors would free what it uses.
+        PluginWatch.endProcess(error.exitCode.rawValue)
     }
 
     /// A description of the plugin call that the program waits for; `nil` if there is none.

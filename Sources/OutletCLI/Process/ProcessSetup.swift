@@ -2,12 +2,22 @@ import Glibc
 
 /// Sets up the process at its start.
 enum ProcessSetup {
+    /// The current directory at the start of the program; empty if it cannot be read.
+    ///
+    /// A plugin may change the current directory later.
+    static let directory: String = {
+        guard let path = getcwd(nil, 0) else { return "" }
+        defer { free(path) }
+        return String(cString: path)
+    }()
+
     /// Opens closed standard streams, raises the file limit and ignores SIGPIPE and SIGXFSZ.
     ///
     /// Called once, before any thread is started.
     static func prepare() {
         openStandardStreams()
         raiseFileLimit()
+        _ = directory
         // Writing to a closed pipe then fails with EPIPE instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         // Writing beyond the size limit of files (RLIMIT_FSIZE) then fails with EFBIG.

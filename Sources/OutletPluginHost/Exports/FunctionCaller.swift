@@ -121,7 +121,10 @@ final class FunctionCaller: Sendable {
         let stopwatch = Stopwatch(owner.observer)
         let returned: PluginValue
         do {
-            returned = try instance.perform(.call, overlapping: export.isCallableAnywhere) {
+            returned = try instance.perform(
+                .call, about: PluginWatch.isOn ? export.name : nil,
+                overlapping: export.isCallableAnywhere
+            ) {
                 interface.call(export.function, on: $0, values: values, arguments: arguments)
             }
         } catch {

@@ -106,7 +106,8 @@ public struct PluginMisbehaviour: Sendable, Equatable {
         case unaskedQuiesced
         /// The plugin did not shut down in time, and was abandoned.
         case didNotQuiesce
-        /// Loading the plugin changed process-wide state.
+        /// Loading the plugin changed process-wide state, or a hook the floating-point control of
+        /// its thread.
         case changedProcess
         /// The plugin passed a value that the contract forbids.
         case forbiddenValue

@@ -1,3 +1,4 @@
+import CPluginLoad
 import OutletSession
 import OutletTransport
 import Synchronization
@@ -98,13 +99,25 @@ final class PluginOwner: Sendable {
         _ hook: PluginHook, about subject: String? = nil, _ body: () -> Result
     ) -> Result {
         let number = begin(hook)
-        defer { end(number) }
+        let floats = cpluginload_float_control()
+        defer {
+            if cpluginload_float_control() != floats { restore(floats, after: hook) }
+            end(number)
+        }
         guard PluginWatch.isOn || probe != nil else { return body() }
         return PluginWatch.watching(id, hook.rawValue, about: subject) {
             probe?.willCall(id, hook)
             defer { probe?.didCall(id, hook) }
             return body()
         }
+    }
+
+    private func restore(_ floats: UInt64, after hook: PluginHook) {
+        cpluginload_set_float_control(floats)
+        note(
+            .changedProcess,
+            "\(hook.rawValue): it changed the floating-point control of its thread, which was "
+                + "restored")
     }
 
     private func begin(_ hook: PluginHook) -> UInt64 { state.withLock { $0.calls.begin(hook) } }

@@ -9,9 +9,11 @@ public enum PluginWatch {
     ///
     /// After a crash the process ends with the same signal as without reporting. A call of `exit()`
     /// or `quick_exit()` in a plugin ends the process with `exitCode`, whatever code the plugin
-    /// passed, and so does `_exit()` in programs that link `CProcessExit`. A child process that a
-    /// plugin makes with `fork()` ends when the plugin's code returns in it. Direct system calls
-    /// and `execve()` are not detected.
+    /// passed. In programs that link `CProcessExit` so do `_exit()` and `daemon()`, also in threads
+    /// that plugins have started, in exit handlers and in destructors; such programs must call
+    /// ``expectExit()`` before `exit()`, and ``endProcess(_:)`` in place of `_exit()`. A child
+    /// process that a plugin makes with `fork()` ends when the plugin's code returns in it. Direct
+    /// system calls and `execve()` are not detected.
     ///
     /// - Parameters:
     ///   - exitCode: The exit code of the process after a plugin has called `exit()`.
@@ -23,6 +25,29 @@ public enum PluginWatch {
 
     /// Stops reporting calls of `exit()`; call it before the program itself calls `exit()`.
     public static func expectExit() { cpluginwatch_expect_exit() }
+
+    /// Ends the process at once, without exit handlers; not reported.
+    ///
+    /// - Parameter exitCode: The exit code of the process.
+    public static func endProcess(_ exitCode: Int32) -> Never { cpluginwatch_end(exitCode) }
+
+    /// As ``expectExit()``, and ends the process when its exit handlers and destructors take too long.
+    ///
+    /// Does nothing if reporting is off.
+    ///
+    /// - Parameters:
+    ///   - time: How long they may take.
+    ///   - exitCode: The exit code of the process if they take longer.
+    ///   - message: Written to the reports' descriptor in that case, as one line.
+    public static func expectExit(
+        within time: Duration, orExitWith exitCode: Int32, reporting message: String
+    ) {
+        expectExit()
+        guard isOn else { return }
+        let (seconds, attoseconds) = time.components
+        let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        _ = cpluginwatch_end_after(Int(milliseconds), exitCode, message)
+    }
 
     /// Whether reporting is on; subjects of calls are computed only then.
     static var isOn: Bool { cpluginwatch_is_on() }

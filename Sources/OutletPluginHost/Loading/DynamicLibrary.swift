@@ -9,6 +9,8 @@ import OutletTransport
 struct DynamicLibrary: @unchecked Sendable {
     // @unchecked because the library is never unmapped.
     private let handle: UnsafeMutableRawPointer
+    /// The path of the original file, for reports.
+    private let plugin: String
 
     /// The loaded libraries by the path of the original file.
     private static let mapped = Lock<[String: [(bundle: PluginBundle, library: Self)]]>([:])
@@ -42,11 +44,14 @@ struct DynamicLibrary: @unchecked Sendable {
             throw Refusal(reason: DynamicLibrary.explain(text, path))
         }
         self.handle = handle
+        self.plugin = plugin
     }
 
     /// The address of an exported function; `nil` where there is none.
     func function<Function>(_ name: String, as type: Function.Type) -> Function? {
-        dlsym(handle, name).map { unsafeBitCast($0, to: type) }
+        // Runs code of the library if the function is an indirect one (IFUNC).
+        PluginWatch.watching(plugin, "load", about: nil) { dlsym(handle, name) }
+            .map { unsafeBitCast($0, to: type) }
     }
 
     /// The dynamic linker's error text without the path, with advice.

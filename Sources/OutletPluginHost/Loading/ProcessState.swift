@@ -114,7 +114,8 @@ extension ProcessState {
     /// The environment variables in their order.
     fileprivate static var currentEnvironment: [String] {
         var variables: [String] = []
-        var next = environ
+        // `environ` of Glibc traps after `clearenv()`.
+        guard var next = cpluginload_environment() else { return [] }
         while let variable = next.pointee {
             variables.append(String(cString: variable))
             next += 1
@@ -135,6 +136,7 @@ private struct ResourceLimit: Equatable {
             ResourceLimit("open files", RLIMIT_NOFILE), ResourceLimit("file sizes", RLIMIT_FSIZE),
             ResourceLimit("memory", RLIMIT_AS), ResourceLimit("data", RLIMIT_DATA),
             ResourceLimit("processor time", RLIMIT_CPU), ResourceLimit("core dumps", RLIMIT_CORE),
+            ResourceLimit("stacks", RLIMIT_STACK), ResourceLimit("processes", __RLIMIT_NPROC),
         ]
     }
 
