@@ -217,6 +217,7 @@ import Testing
         #expect(
             result.errorOutput.contains("plugin faulty.hangs has not come back from prepare"),
             "\(result.errorOutput)")
+        #expect(result.errorOutput.split(separator: "\n").count == 1)
     }
 
     @Test func `a plugin that closes all descriptors causes an error that says so`() async throws {

@@ -29,7 +29,10 @@ struct Console: Sendable {
     }
 
     /// Writes the line of an error to stderr.
-    func report(_ error: CommandError) { report(error.description) }
+    func report(_ error: CommandError) {
+        ProcessEnd.didReport(error)
+        report(error.description)
+    }
 
     /// Writes a line to stderr, without control sequences.
     ///

@@ -18,6 +18,16 @@ enum ProcessEnd {
     private static let reportLimit = 0.2
 
     private static let isActive = Mutex(false)
+    /// The exit code of the last error that was reported.
+    private static let reported = Mutex<ExitCode?>(nil)
+
+    /// Records that an error was reported; ``endNow(_:with:)`` does not report the same end again.
+    static func didReport(_ error: CommandError) { reported.withLock { $0 = error.exitCode } }
+
+    /// Whether the end of the program by its time limit was reported already.
+    private static func isReported(_ exitCode: ExitCode) -> Bool {
+        exitCode == .timeout && reported.withLock { $0 } == .timeout
+    }
 
     /// Ends the process if something blocks it from now on; returns immediately.
     ///
@@ -81,7 +91,9 @@ enum ProcessEnd {
             // The interrupted output may end within a colour sequence, so this resets the style.
             try? console.output.write("\u{1B}[0m\n")
         }
-        console.report(CommandError(error.exitCode, message, advice: error.advice))
+        if !isReported(error.exitCode) {
+            console.report(CommandError(error.exitCode, message, advice: error.advice))
+        }
         // Without exit handlers, because a plugin's thread may still run: these and static
         // destructors would free what it uses.
         PluginWatch.endProcess(error.exitCode.rawValue)

@@ -30,13 +30,14 @@ final class HookedCalls: CallbackMiddleware {
         let id = request.context.id
         let lifetime = request.context[RequestLifetime.Key.self]
         let scope =
-            lifetime?.object(of: self, make: { RequestScope(id: id, lifetime: lifetime) }) {
-                scope in
+            lifetime?.object(
+                of: self, make: { RequestScope(id: id, of: request, lifetime: lifetime) }
+            ) { scope in
                 scope.order.run { done in
                     scope.end()
                     done()
                 }
-            } ?? RequestScope(id: id)
+            } ?? RequestScope(id: id, of: request)
         var asked = request
         asked.context[RequestScope.Key.self] = scope
         let waiting = CancelledOnce()

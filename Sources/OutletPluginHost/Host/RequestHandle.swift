@@ -100,6 +100,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     }
 
     private let state: Lock<State>
+    private let givenName: String?
     private static let none = HTTPRequest(url: nil)
 
     /// Creates a handle.
@@ -109,10 +110,12 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     ///   - access: The changes that are allowed.
     ///   - scope: The call that the request belongs to; `nil` for the one in its context.
     ///   - wire: The header fields that the transport adds; `nil` if the plugin does not see them.
+    ///   - name: A description for crash reports; `nil` for that of `request`.
     init(
         _ request: HTTPRequest, access: Access = .read, scope: RequestScope? = nil,
-        wire: WireFields? = nil
+        wire: WireFields? = nil, name: String? = nil
     ) {
+        givenName = name
         state = Lock(
             State(
                 request: request, access: access, isReadOnly: access == .read, scope: scope,
@@ -125,7 +128,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     }
 
     /// A short description of the request without secrets.
-    var name: String { state.withLock { "\($0.request)" } }
+    var name: String { givenName ?? state.withLock { "\($0.request)" } }
 
     /// Ends the hook's access and returns the changed request.
     ///

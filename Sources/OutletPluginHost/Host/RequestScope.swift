@@ -52,14 +52,18 @@ final class RequestScope: Sendable {
     private let state = Lock(State())
     private let id: UUID?
     private let lifetime: RequestLifetime?
+    /// A description of the request for crash reports; `nil` without them.
+    private let name: String?
 
     /// Creates a scope without entries.
     ///
     /// - Parameters:
     ///   - id: The id of the request.
+    ///   - request: The request, for crash reports; `nil` if it is not known.
     ///   - lifetime: The lifetime of the session's call; `nil` for a call without a session.
-    init(id: UUID?, lifetime: RequestLifetime? = nil) {
+    init(id: UUID?, of request: HTTPRequest? = nil, lifetime: RequestLifetime? = nil) {
         self.id = id
+        name = PluginWatch.isOn ? request.map { "\($0)" } : nil
         self.lifetime = lifetime
     }
 
@@ -180,6 +184,6 @@ final class RequestScope: Sendable {
         }
         var request = HTTPRequest(url: nil)
         request.context.id = id
-        entry.instance.notifyDone(RequestHandle(request, scope: last), id: id)
+        entry.instance.notifyDone(RequestHandle(request, scope: last, name: name), id: id)
     }
 }
