@@ -80,7 +80,8 @@ public struct PluginCheck: Sendable {
         var random = SystemRandomNumberGenerator()
         let job = CheckJob(
             test: test, file: file, configuration: configuration, seed: seed, limit: limit,
-            mark: String(random.next(), radix: 36))
+            mark: String(random.next(), radix: 36),
+            exitCode: Int32.random(in: CheckJob.exitCodes, using: &random))
         let start = ContinuousClock.now
         let outcome = CheckProcess.run(job, program: program)
         return CheckResult(
@@ -163,9 +164,9 @@ extension CheckResult {
         case .killed: (.callReturns, "it did not finish within \(limit)")
         case .signalled(let number):
             (.noCrash, "the process was ended by \(signalName(number))")
-        case .exited(let code) where !hasEnded || code != 0:
-            (.noExit, "the process was ended with the exit code \(code)")
-        case .exited: nil
+        case .ended where hasEnded: nil
+        case .ended: (.noExit, "the process was ended before its own end")
+        case .exited(let code): (.noExit, "the process was ended with the exit code \(code)")
         case .notStarted(let reason): (.noExit, "the test could not be started: \(reason)")
         }
     }

@@ -2,6 +2,7 @@ import CPluginCheck
 import Dispatch
 import Glibc
 import OutletPluginHost
+import OutletTransport
 
 /// The child process of a checker, which runs one test and reports its findings.
 public enum PluginCheckChild {
@@ -15,14 +16,20 @@ public enum PluginCheckChild {
     /// Runs the test that the first line of standard input describes, and ends the process.
     ///
     /// Writes the report to file descriptor 3. Kills the process group when standard input reaches
-    /// its end, which means that the checker has ended. Exits with 0 after the report; with 7 when
-    /// there is no valid job or the plugin calls `exit()`.
+    /// its end, which means that the checker has ended. Exits with the job's exit code after the
+    /// report; with 7 when there is no valid job or the plugin calls `exit()`.
+    ///
+    /// The test ``CheckTest/exit`` calls `exit()`. The report then ends in an exit handler that
+    /// runs after those that the plugin has registered, and before the destructors of libraries,
+    /// which cannot know the exit code. So a plugin that ends the process in one of them is detected.
     ///
     /// Thread: main.
     public static func run() -> Never {
         guard fcntl(reportDescriptor, F_SETFD, FD_CLOEXEC) == 0, let job = readJob(),
             cplugincheck_end_with(STDIN_FILENO) == 0
         else { PluginWatch.endProcess(exitCode) }
+        // Registered before the plugin can register handlers: handlers run in reverse order.
+        atexit { PluginCheckChild.unfinished.withLock { $0.take() }?.end() }
         var none = rlimit()
         _ = setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
         cplugincheck_watch_forks()
@@ -45,11 +52,17 @@ public enum PluginCheckChild {
             report.find(.noFork, "fork() was called, \(cplugincheck_forks()) times")
         }
         fflush(nil)
-        report.end()
-        guard job.test == .exit else { PluginWatch.endProcess(0) }
+        guard job.test == .exit else {
+            report.end()
+            PluginWatch.endProcess(job.exitCode)
+        }
+        unfinished.withLock { $0 = report }
         PluginWatch.expectExit()
-        exit(0)
+        exit(job.exitCode)
     }
+
+    /// The report that the exit handler ends; `nil` until the process exits by itself.
+    private static let unfinished = Lock<CheckReport?>(nil)
 
     private static let reportDescriptor: Int32 = 3
     /// The exit code when a plugin calls `exit()` or there is no valid job.

@@ -82,6 +82,12 @@ import Testing
             "Reconfigured", "reconfigured", #"{"word": "silent"}"#, .reconfigure, .callReason),
         Row("Reconfigured", "reconfigured", #"{"word": "crash"}"#, .reconfigure, .noCrash),
         Row("CrashesAtExit", .exit, .noCrash),
+        Row("EndsAtExit", "ends-at-exit", #"{"at": "atexit", "how": "_exit"}"#, .exit, .noExit),
+        Row("EndsAtExit", "ends-at-exit", #"{"at": "atexit", "how": "exit"}"#, .exit, .noExit),
+        Row("EndsAtExit", "ends-at-exit", #"{"at": "on_exit", "how": "_exit"}"#, .exit, .noExit),
+        Row(
+            "EndsAtExit", "ends-at-exit", #"{"at": "destructor", "how": "_exit"}"#, .exit, .noExit),
+        Row("EndsAtExit", "ends-at-exit", #"{"at": "destructor", "how": "exit"}"#, .exit, .noExit),
     ]
 
     static let hooks: [Row] = [

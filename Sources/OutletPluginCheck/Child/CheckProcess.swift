@@ -8,6 +8,9 @@ import OutletHTTP
 struct CheckProcess {
     /// How the process ended.
     enum End: Sendable, Equatable {
+        /// It ended with the job's exit code.
+        case ended
+        /// It ended with another exit code.
         case exited(Int32)
         case signalled(Int32)
         /// The checker killed it at the time limit.
@@ -83,9 +86,14 @@ struct CheckProcess {
         drain(errors.reader, &collected.errors)
         let lines = String(decoding: collected.report, as: UTF8.self).lines
         return Outcome(
-            end: !isOver ? .killed : status >= 256 ? .signalled(status - 256) : .exited(status),
+            end: isOver ? end(status, of: job) : .killed,
             lines: lines.compactMap { CheckLine($0, mark: job.mark) },
             output: collected.output, errors: collected.errors)
+    }
+
+    private static func end(_ status: Int32, of job: CheckJob) -> End {
+        if status >= 256 { return .signalled(status - 256) }
+        return status == job.exitCode ? .ended : .exited(status)
     }
 
     private static func spawn(

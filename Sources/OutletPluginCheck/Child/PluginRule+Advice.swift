@@ -41,7 +41,7 @@ extension PluginRule {
         case .endAsked: "call quiesced once, and only where quiesce returns OUTLET_PENDING"
         case .noCrash:
             "run it under a debugger or a sanitizer with this seed; catch exceptions at the boundary"
-        case .noExit: "return a failure instead"
+        case .noExit: "return a failure instead; let exit handlers and destructors return"
         case .noFork: "use posix_spawn"
         case .noOutput: "use host->log"
         case .stateProcess: "leave it alone: other code of the process relies on it"
