@@ -274,5 +274,8 @@ private final class HandlerProbe: TransferHandler {
         let short = await upload("123456", "7")
         #expect(short.error?.transferError?.reason.contains("says 7") == true)
         #expect(short.error?.transferError?.reason.contains("6 bytes") == true)
+        // The largest number, after which no byte can be asked for.
+        let longest = await upload("123456", "\(Int.max)")
+        #expect(longest.error?.transferError?.reason.contains("6 bytes") == true)
     }
 }

@@ -72,7 +72,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
             guard let length = stream.length.map({ Int($0) }) else {
                 return try job.request.body.bytes()
             }
-            let data = try job.request.body.bytes(upTo: length + 1)
+            let data = try job.request.body.bytes(beyond: length)
             guard data.count == length else {
                 throw TransferError(
                     code: .badRequest, stage: .sending,
@@ -83,7 +83,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
             }
             return data
         }
-        let data = try job.request.body.bytes(upTo: declared + 1)
+        let data = try job.request.body.bytes(beyond: declared)
         guard data.count >= declared else {
             throw TransferError(
                 code: .badRequest, stage: .sending,
@@ -211,6 +211,13 @@ final class StubScript: TransferScript, @unchecked Sendable {
 }
 
 extension HTTPBody {
+    /// The body up to the first byte after its declared length, which it should not have.
+    ///
+    /// - Parameter length: The declared length; any number, since plugins and programs choose it.
+    fileprivate func bytes(beyond length: Int) throws -> Data {
+        try bytes(upTo: length == .max ? .max : length + 1)
+    }
+
     /// The whole body; a stream is read to its end, or up to `limit` bytes.
     ///
     /// Blocks while a stream has no bytes.
