@@ -115,6 +115,14 @@ import Testing
         Row("RawExit", .hooks, .noExit),
         Row("RawText", .hooks, .noOutput),
         Row("SettlesTwice", .hooks, .settleOnce),
+        Row("Streams", "streams", #"{"send": "2", "length": "1500"}"#, .hooks, .valueKnown),
+        Row("Streams", "streams", #"{"send": "2", "length": "2500"}"#, .hooks, .valueKnown),
+        Row(
+            "Streams", "streams", #"{"send": "2", "length": "2500", "how": "later"}"#, .hooks,
+            .valueKnown),
+        Row(
+            "Streams", "streams", #"{"send": "2", "length": "9223372036854775807"}"#, .hooks,
+            .valueKnown),
         Row("ThrowsException", .hooks, .noCrash),
         Row("TornDown", .hooks, .settleOnce),
         Row("WrongHandles", .hooks, .handleLate),

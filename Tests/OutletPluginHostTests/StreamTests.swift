@@ -306,18 +306,34 @@ import Testing
         arguments: [
             ("19500", "its body has more than the 19500 bytes that it declared"),
             ("20500", "its body has 20000 of the 20500 bytes that it declared"),
-        ])
+        ], ["", "later"])
     func `a body with another length than declared fails the request`(
-        length: String, reason: String
+        length: (declared: String, fact: String), how: String
     ) async throws {
-        let streams = try Streams(["send": "20", "length": length])
+        let streams = try Streams(["send": "20", "length": length.declared, "how": how])
         let server = try LoopbackServer.start()
         let session = streams.session()
         let response = await session.request("\(server.baseURL)/post", method: .post)
             .serializingString().response
         let error = try #require(response.error.map { "\($0)" })
-        #expect(error.contains(reason), "\(error)")
-        #expect(streams.recorder.misbehaviours.values.map(\.kind) == [.forbiddenValue])
+        #expect(error.contains(length.fact), "\(error)")
+        let noted = streams.recorder.misbehaviours.values
+        #expect(noted.map(\.kind) == [.forbiddenValue])
+        #expect(noted.map(\.fact) == ["stream_make: \(length.fact)"])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: ["20500", "9223372036854775807"])
+    func `a body that ends before its declared length fails a stubbed request`(
+        length: String
+    ) async throws {
+        let streams = try Streams(["send": "20", "length": length])
+        let session = Session(
+            transport: StubTransport { _ in .text("x") }, plugins: streams.host)
+        let response = await session.request("http://test.example/", method: .post)
+            .serializingString().response
+        let error = try #require(response.error.map { "\($0)" })
+        #expect(error.contains("its body has 20000 of the \(length) bytes"), "\(error)")
         withExtendedLifetime(session) {}
     }
 
