@@ -80,15 +80,34 @@ import Testing
         #expect(caller.misbehaviour == [:])
     }
 
-    @Test func `a plugin cannot write to its table`() throws {
-        let caller = try Caller()
+    /// Whether a plugin can write to memory.
+    private func isWritable(_ address: UnsafeRawPointer) throws -> Bool {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         defer { for end in ends { close(end) } }
         try #require(write(ends[1], "x", 1) == 1)
         // `read` fails with `EFAULT` on memory that is not writable, where a store would crash.
-        #expect(read(ends[0], UnsafeMutableRawPointer(mutating: caller.table), 1) == -1)
+        if read(ends[0], UnsafeMutableRawPointer(mutating: address), 1) == 1 { return true }
         #expect(errno == EFAULT)
+        return false
+    }
+
+    @Test func `a plugin cannot write to its table, nor to the texts in it`() throws {
+        let table = try Caller().table
+        #expect(try !isWritable(table))
+        for text in [table.pointee.name, table.pointee.version] {
+            #expect(text.len > 0)
+            #expect(try !isWritable(try #require(text.ptr)))
+        }
+    }
+
+    @Test(arguments: HostTable.services)
+    func `a plugin cannot write to the table of a service, which all plugins share`(
+        name: String
+    ) throws {
+        let table = try #require(HostTable.table(ofService: name))
+        #expect(table.load(as: UInt32.self) > 0)
+        #expect(try !isWritable(table))
     }
 
     @Test func `a view longer than its limit is refused and not read`() throws {

@@ -59,13 +59,6 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
         headers.withValue(at: position) { copy($0) }
     }
 
-    /// Copies a text into memory that is never freed.
-    static func permanent(_ text: String) -> outlet_view {
-        let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.utf8.count)
-        _ = copy.initialize(from: text.utf8)
-        return outlet_view(ptr: copy.baseAddress, len: UInt64(copy.count))
-    }
-
     /// Allocates memory that is valid as long as the arena exists.
     mutating func allocate(
         _ count: Int, alignment: Int = 1

@@ -11,8 +11,9 @@ import OutletTransport
 enum HTTPService {
     static let name = "outlet.http/1"
 
+    /// The table that all plugins share; `nil` if there is no memory for it.
     // `nonisolated(unsafe)` because it is written once, before any read, and never freed.
-    nonisolated(unsafe) static let table = permanent(
+    nonisolated(unsafe) static let table = ReadOnlyMemory.copy(
         outlet_http(
             struct_size: UInt32(MemoryLayout<outlet_http>.size), reserved: 0,
             send: { HTTPService.send($0, $1, $2, $3, $4, $5) },
@@ -161,11 +162,4 @@ extension HTTPRequest {
         if !body.isEmpty { self.body = .data(Data(body)) }
         guard (try? checkFields()) != nil else { return nil }
     }
-}
-
-/// Copies a table into memory that is never freed.
-func permanent<Table>(_ table: Table) -> UnsafePointer<Table> {
-    let copy = UnsafeMutablePointer<Table>.allocate(capacity: 1)
-    copy.initialize(to: table)
-    return UnsafePointer(copy)
 }

@@ -11,8 +11,8 @@ enum HostTable {
     typealias Table = UnsafePointer<outlet_host>
 
     // `nonisolated(unsafe)` because both are written once, before any read, and never freed.
-    nonisolated(unsafe) private static let name = ByteArena.permanent("outlet")
-    nonisolated(unsafe) private static let version = ByteArena.permanent(outletVersion)
+    nonisolated(unsafe) private static let name = ReadOnlyMemory.copy("outlet")
+    nonisolated(unsafe) private static let version = ReadOnlyMemory.copy(outletVersion)
 
     /// The content of each table.
     static var functions: outlet_host {
@@ -157,20 +157,23 @@ enum HostTable {
             return OUTLET_E_STALE
         }
         guard owner.grants.allowsService(id) else { return OUTLET_E_DENIED }
-        switch id {
-        case HTTPService.name:
-            owner.usesCallServices = true
-            return store(UnsafeRawPointer(HTTPService.table), at: out)
-        case TimerService.name: return store(UnsafeRawPointer(TimerService.table), at: out)
-        case StreamService.name:
-            owner.usesCallServices = true
-            return store(UnsafeRawPointer(StreamService.table), at: out)
-        default: return OUTLET_E_UNSUPPORTED
-        }
+        guard let table = table(ofService: id) else { return OUTLET_E_UNSUPPORTED }
+        if id != TimerService.name { owner.usesCallServices = true }
+        return store(table, at: out)
     }
 
     /// The names of the services.
     static let services: Set = [HTTPService.name, TimerService.name, StreamService.name]
+
+    /// The table of a service; `nil` if there is no such service, or no memory for the table.
+    static func table(ofService name: String) -> UnsafeRawPointer? {
+        switch name {
+        case HTTPService.name: HTTPService.table.map { UnsafeRawPointer($0) }
+        case TimerService.name: TimerService.table.map { UnsafeRawPointer($0) }
+        case StreamService.name: StreamService.table.map { UnsafeRawPointer($0) }
+        default: nil
+        }
+    }
 
     private static func log(
         _ host: Table, _ call: outlet_call, _ level: UInt32, _ message: outlet_view,

@@ -5,8 +5,9 @@ import OutletHTTP
 enum StreamService {
     static let name = "outlet.stream/1"
 
+    /// The table that all plugins share; `nil` if there is no memory for it.
     // `nonisolated(unsafe)` because it is written once, before any read, and never freed.
-    nonisolated(unsafe) static let table = permanent(
+    nonisolated(unsafe) static let table = ReadOnlyMemory.copy(
         outlet_streams(
             struct_size: UInt32(MemoryLayout<outlet_streams>.size), reserved: 0,
             watch_response: { StreamService.watch($0, $1, $2, $3, $4) },

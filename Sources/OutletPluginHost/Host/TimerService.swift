@@ -4,8 +4,9 @@ import COutletPlugin
 enum TimerService {
     static let name = "outlet.timer/1"
 
+    /// The table that all plugins share; `nil` if there is no memory for it.
     // `nonisolated(unsafe)` because it is written once, before any read, and never freed.
-    nonisolated(unsafe) static let table = permanent(
+    nonisolated(unsafe) static let table = ReadOnlyMemory.copy(
         outlet_timers(
             struct_size: UInt32(MemoryLayout<outlet_timers>.size), reserved: 0,
             start: { TimerService.start($0, $1, $2, $3, $4) },
