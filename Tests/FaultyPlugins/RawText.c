@@ -1,9 +1,9 @@
 /* Puts control sequences for a terminal into all of its texts, and prints to standard output. The
- * program must escape them in a terminal, and the checker must report the output.
+ * program must escape them in a terminal, and the checker must report the texts of the descriptor
+ * and the output.
  *
  * The sequences set a title (OSC) and a colour (CSI, as C0), clear the screen (CSI, as C1),
- * override the text direction and return the carriage; a failure's message also has a byte that
- * is not UTF-8. */
+ * override the text direction and return the carriage. */
 #include "faulty.h"
 #include <stdio.h>
 
@@ -24,7 +24,7 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
     if (host->request_header(host, request, outlet_text("X-Fail"), 0, &value) != OUTLET_OK) {
         return OUTLET_OK;
     }
-    host->fail(host, call, outlet_text(""), outlet_text("a failure's " RAW "\xff"));
+    host->fail(host, call, outlet_text(""), outlet_text("a failure's " RAW));
     return OUTLET_E_FAILED;
 }
 

@@ -47,10 +47,19 @@ import Testing
     }
 
     @Test func `output of a plugin is reported without control characters`() async throws {
-        let plugin = try directory.copy("libFaultyRawText.so")
+        let plugin = try directory.copy("libFaultyPrints.so")
         let result = try await outlet("plugins", "check", plugin, "--only", "no-output")
         #expect(result.exitCode == 7)
         #expect(result.output.contains("no-output: "))
+        #expect(result.output.contains("[31mprinted by a plugin"))
+        #expect(!result.standardOutput.contains(0x1B))
+    }
+
+    @Test func `texts of a descriptor are shown, and do not act on a terminal`() async throws {
+        let plugin = try directory.copy("libFaultyRawText.so")
+        let result = try await outlet("plugins", "check", plugin, "--only", "entry-module")
+        #expect(result.exitCode == 7)
+        #expect(result.output.contains("entry-module: "))
         #expect(!result.standardOutput.contains(0x1B))
     }
 

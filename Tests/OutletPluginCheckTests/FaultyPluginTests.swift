@@ -49,6 +49,7 @@ import Testing
         Row("NewerHost", .load, .entryMinor),
         Row("NoCreate", .load, .entryModule),
         Row("NullModule", .load, .entryMinor),
+        Row("RawText", .load, .entryModule),
         Row("ShortDescriptor", .load, .entryModule),
         Row("ShortModule", .load, .entryModule),
         Row("AnswersDifferently", .entry, .entrySame),
@@ -57,6 +58,7 @@ import Testing
     ]
 
     static let instances: [Row] = [
+        Row("BadText", "bad-text", #"{"to": "create"}"#, .create, .createReason),
         Row("CreateFails", .create, .createStarts),
         Row("CreateNoReason", .create, .createReason),
         Row("CreateNothing", .create, .createInstance),
@@ -99,6 +101,7 @@ import Testing
             "Answers", "answers", #"{"hook": "trust", "how": "wait"}"#, .nonblocking,
             .callNonblocking),
         Row("Answers", "answers", #"{"how": "keep"}"#, .functions, .handleLate),
+        Row("BadText", "bad-text", #"{"to": "caller"}"#, .functions, .valueKnown),
         Row("Forks", .hooks, .noFork),
         Row(
             "Hangs", "hangs", #"{"hook": "adapt", "how": "hang"}"#, .hooks, .settleInTime, limit: 12
@@ -114,6 +117,7 @@ import Testing
         Row("OddValues", "odd-values", #"{"mode": "quiesce"}"#, .create, .valueKnown),
         Row("RawExit", .hooks, .noExit),
         Row("RawText", .hooks, .noOutput),
+        Row("Prints", .hooks, .noOutput),
         Row("SettlesTwice", .hooks, .settleOnce),
         Row("Streams", "streams", #"{"send": "2", "length": "1500"}"#, .hooks, .valueKnown),
         Row("Streams", "streams", #"{"send": "2", "length": "2500"}"#, .hooks, .valueKnown),
@@ -138,12 +142,17 @@ import Testing
         Row("Leaks", "leaks", #"{"at": "prepare", "what": "thread"}"#, .callAgain, .callFrees),
     ]
 
+    /// Where a fixture passes texts that are not UTF-8.
+    static let badTexts = [
+        "fail", "done", "retry_done", "redirect_done", "log", "fact", "url", "attribute", "error",
+    ].map { Row("BadText", "bad-text", #"{"to": "\#($0)"}"#, .hooks, .valueKnown) }
+
     static let changes = [
         "umask", "directory", "locale", "environment", "signal", "limit", "stream", "rounding",
         "mask",
     ]
 
-    @Test(arguments: files + instances + hooks)
+    @Test(arguments: files + instances + hooks + badTexts)
     func `a faulty plugin fails its test, and the finding names the rule`(row: Row) async throws {
         let result = try await checked(
             "libFaulty\(row.plugin).so", row.configuration, [row.test], limit: row.limit)[0]

@@ -140,8 +140,68 @@ import Testing
             #expect(refused.allSatisfy { $0 == OUTLET_E_ARGUMENT })
         }
         #expect(caller.recorder.lines.count == 0)
-        #expect(caller.context.reason(OUTLET_E_FAILED).message == "status -1, without a reason")
+        #expect(
+            caller.context.reason(OUTLET_E_FAILED).message
+                == "status -1, without a reason that can be read: its message has 4097 bytes, at "
+                + "most 4096 are allowed")
         #expect(caller.misbehaviour == [:])
+    }
+
+    @Test func `a text that is not UTF-8 is refused, and a line says so`() throws {
+        let caller = try Caller()
+        let (table, host, request) = (caller.table, caller.table.pointee, caller.request)
+        Self.with("a") { fine in
+            [0x61, 0xFF].withUnsafeBufferPointer { (bytes: UnsafeBufferPointer<UInt8>) in
+                let bad = outlet_view(ptr: bytes.baseAddress, len: UInt64(bytes.count))
+                let fields = [
+                    outlet_field(name: bad, value: fine), outlet_field(name: fine, value: bad),
+                ]
+                var view = outlet_view()
+                let refused = [
+                    host.log(table, caller.call, 0, bad, nil, 0),
+                    host.log(table, caller.call, 0, fine, [fields[0]], 1),
+                    host.log(table, caller.call, 0, fine, [fields[1]], 1),
+                    host.request_set_method(table, request, bad),
+                    host.request_set_url(table, request, bad),
+                    host.request_set_attr(table, request, bad, fine),
+                    host.request_set_attr(table, request, fine, bad),
+                    host.fail(table, caller.call, fine, bad),
+                    host.fail(table, caller.call, bad, fine),
+                    host.config_value(table, caller.call, bad, &view),
+                    host.request_attr(table, request, bad, &view),
+                ]
+                #expect(refused.allSatisfy { $0 == OUTLET_E_ARGUMENT })
+            }
+        }
+        #expect(
+            caller.recorder.lines.values.map(\.message) == [
+                "log was refused: its message is not UTF-8",
+                "log was refused: its fact's name is not UTF-8",
+                "log was refused: its fact's value is not UTF-8",
+                "request_set_method was refused: its method is not UTF-8",
+                "request_set_url was refused: its url is not UTF-8",
+                "request_set_attr was refused: its key is not UTF-8",
+                "request_set_attr was refused: its value is not UTF-8",
+            ])
+        #expect(
+            caller.context.reason(OUTLET_E_FAILED).message
+                == "status -1, without a reason that can be read: its code is not UTF-8")
+        // The text may come from a server, which must not get the plugin suspended.
+        #expect(caller.misbehaviour == [:])
+    }
+
+    @Test func `a refused reason does not replace one that was given`() throws {
+        let caller = try Caller()
+        let (table, fail) = (caller.table, caller.table.pointee.fail)
+        Self.with("expired") { code in
+            Self.with("the token has expired") { message in
+                #expect(fail(table, caller.call, code, message) == OUTLET_OK)
+                #expect(fail(table, caller.call, message, message) == OUTLET_E_ARGUMENT)
+            }
+        }
+        let reason = caller.context.reason(OUTLET_E_DENIED)
+        #expect(reason.code == "expired" && reason.message == "the token has expired")
+        #expect(reason.isRefusal)
     }
 
     @Test func `values up to their limit are accepted`() throws {

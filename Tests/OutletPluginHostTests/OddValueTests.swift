@@ -18,7 +18,8 @@ import Testing
             ("prepare", "prepare", unexplained, [:]), ("adapt", "adapt", unexplained, [:]),
             ("adapt_done", "adapt", unexplained, [.forbiddenValue: 1]),
             (
-                "adapt_done null", "adapt", "the plugin's reason cannot be read",
+                "adapt_done null", "adapt",
+                "the plugin's reason cannot be read: its message is null, but has a length",
                 [.forbiddenValue: 1]
             ),
             ("adapt_done and fail", "adapt", "the second thought", [.forbiddenValue: 1]),
@@ -33,6 +34,57 @@ import Testing
         #expect(error?.description == "plugin faulty.odd-values: \(hook) failed: \(reason)")
         #expect(stub.requests.isEmpty)
         #expect(host.plugins.first?.misbehaviour == noted)
+    }
+
+    @Test(
+        arguments: [
+            (
+                "fail",
+                "prepare failed: status -1, without a reason that can be read: its message is "
+                    + "not UTF-8",
+                [:]
+            ), ("fail-later", "prepare failed (first): the first reason", [:]),
+            (
+                "done",
+                "prepare failed: the plugin's reason cannot be read: its message is not UTF-8",
+                [.forbiddenValue: 1]
+            ),
+        ] as [(String, String, [PluginMisbehaviour.Kind: Int])])
+    func `a reason that is not UTF-8 is refused, and the failure says so`(
+        to: String, failure: String, noted: [PluginMisbehaviour.Kind: Int]
+    ) async throws {
+        let host = try PluginFolder(faulty: "BadText").load(
+            configuration: ["faulty.bad-text": #"{"to": "\#(to)"}"#])
+        let provider = host.provider(over: StubTransport(answers: [.status(200)]))
+        let error = await pluginError { try await provider.request(.page) }
+        #expect(error?.description == "plugin faulty.bad-text: \(failure)")
+        #expect(host.plugins.first?.misbehaviour == noted)
+    }
+
+    @Test func `a create whose reason is not UTF-8 fails, and the failure says so`() throws {
+        let host = try PluginFolder(faulty: "BadText").load(
+            configuration: ["faulty.bad-text": #"{"to": "create"}"#])
+        #expect(
+            host.failures.first?.description.hasSuffix(
+                "'faulty.bad-text' could not start: status -1, without a reason that can be read: "
+                    + "its message is not UTF-8") == true)
+    }
+
+    @Test func `a function of the caller's is not called with a text that is not UTF-8`() throws {
+        let recorder = ActivityRecorder()
+        let host = try PluginFolder(faulty: "BadText").load(
+            configuration: ["faulty.bad-text": #"{"to": "caller"}"#], observer: recorder)
+        let calls = Recorder<PluginValue>()
+        let callback = PluginCallback { arguments in
+            calls.record(arguments[0])
+            return true
+        }
+        #expect(try host.call("faulty.bad-text.call_back", [.function(callback)]) == 7)
+        #expect(calls.count == 0)
+        #expect(
+            recorder.lines.values.map(\.message) == [
+                "a call of the caller's function was refused: its text is not UTF-8"
+            ])
     }
 
     @Test func `a process hook that returns an undefined status fails the request`() async throws {

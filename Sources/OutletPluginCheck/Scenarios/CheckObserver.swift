@@ -39,6 +39,10 @@ final class CheckObserver: PluginObserver {
                     "\(activity.plugin): \(activity.hook.rawValue) failed: \(failure)")
             } else if failure.hasSameBytes(as: "its text is not UTF-8") {
                 report.find(.valueKnown, "\(activity.plugin): \(activity.effects): \(failure)")
+            } else if failure.containsBytes(of: "without a reason that can be read: ") {
+                report.find(
+                    .valueKnown,
+                    "\(activity.plugin): \(activity.hook.rawValue) failed: \(failure)")
             }
         }
         guard activity.hook == .retry, let id = activity.requestID,
@@ -46,6 +50,14 @@ final class CheckObserver: PluginObserver {
             let seconds = Double(words[2]), seconds > Self.longestDelay
         else { return }
         endings.withLock { $0[id] }?()
+    }
+
+    /// Reports texts that are not UTF-8, about which the host writes a line in the plugin's name.
+    func pluginDidLog(_ line: PluginLogLine) {
+        guard line.message.containsBytes(of: " was refused: its "),
+            line.message.endsWithBytes(of: " is not UTF-8")
+        else { return }
+        report.find(.valueKnown, "\(line.plugin): \(line.message)")
     }
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {

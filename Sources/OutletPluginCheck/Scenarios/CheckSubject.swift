@@ -162,7 +162,9 @@ extension PluginLoadError {
         case .creationFailed(_, _, let reason):
             if reason.endsWithBytes(of: "without an instance") {
                 .createInstance
-            } else if reason.endsWithBytes(of: "without a reason") {
+            } else if reason.endsWithBytes(of: "without a reason")
+                || reason.containsBytes(of: "without a reason that can be read: ")
+            {
                 .createReason
             } else {
                 .createStarts

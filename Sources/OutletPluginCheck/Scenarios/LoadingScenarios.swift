@@ -25,7 +25,9 @@ extension CheckSubject {
         do throws(PluginLoadError) {
             report.step("load the library")
             let first = try duration { () throws(PluginLoadError) in
-                try note(file.askCode().changes)
+                let (plugins, changes) = try file.askCode()
+                note(changes)
+                for plugin in plugins { checkLines(of: plugin) }
             }
             // The library is loaded by now, so the second call takes only the host's own time.
             let second = try duration { () throws(PluginLoadError) in
@@ -34,6 +36,21 @@ extension CheckSubject {
             reportLoadingTime(first - second)
         } catch {
             report.find(error.rule, error.fact)
+        }
+    }
+
+    /// Reports texts of a descriptor that are not one line without control characters.
+    private func checkLines(of plugin: InspectedPlugin) {
+        var texts = [
+            ("version", plugin.version), ("name", plugin.name), ("summary", plugin.summary),
+            ("vendor", plugin.vendor), ("url", plugin.url),
+        ]
+        texts += plugin.permissions.map { ("permission", $0) }
+        texts += plugin.functions.map { ("summary of '\($0.name)'", $0.summary) }
+        for (name, text) in texts where text.hasControlCharacters {
+            report.find(
+                .entryModule,
+                "'\(plugin.id)': the \(name) \(String(reflecting: text)) has control characters")
         }
     }
 
@@ -95,5 +112,12 @@ extension CheckSubject {
     private func ask(_ probe: ModuleProbe, _ minor: UInt32) -> ModuleProbe.Answer {
         report.step("call outlet_module_v1(\(minor))")
         return probe.ask(hostMinor: minor)
+    }
+}
+
+extension String {
+    /// Whether it has a control character, such as ESC or a line break.
+    var hasControlCharacters: Bool {
+        unicodeScalars.contains { $0.properties.generalCategory == .control }
     }
 }

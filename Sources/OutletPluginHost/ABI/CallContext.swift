@@ -18,6 +18,8 @@ class CallContext: @unchecked Sendable {
 
     private struct State: ~Copyable {
         var failure: PluginReason?
+        /// What was wrong with the last reason that was refused.
+        var refusedReason: RefusedText?
         var arena = ByteArena()
     }
 
@@ -44,12 +46,14 @@ class CallContext: @unchecked Sendable {
         return thread == 0 || thread == UInt(pthread_self())
     }
 
-    /// The failure reason that the plugin set; `nil` if it set none.
-    private var failure: PluginReason? { state.withLock { $0.failure } }
-
     /// Sets the failure reason; the last one counts.
     func fail(_ reason: PluginReason) {
         state.withLock { $0.failure = reason }
+    }
+
+    /// Records that the plugin's failure reason was refused; a reason that it set stays.
+    func refuseReason(_ refused: RefusedText) {
+        state.withLock { $0.refusedReason = refused }
     }
 
     /// Returns a configuration value as text.
@@ -75,16 +79,24 @@ class CallContext: @unchecked Sendable {
     /// Returns the failure reason for a status.
     ///
     /// - Parameter status: The status that the plugin returned.
-    /// - Returns: The reason that the plugin set; if it has no message, with a default one.
+    /// - Returns: The reason that the plugin set; if it has no message, with a default one, which
+    ///   says why the plugin's was refused.
     func reason(_ status: outlet_status) -> PluginReason {
-        let text =
+        let (failure, refused) = state.withLock { ($0.failure, $0.refusedReason) }
+        let (what, isClear) =
             switch status {
-            case OUTLET_E_DENIED: "denied, without a reason"
-            case OUTLET_E_ARGUMENT: "a wrong argument, without a reason"
-            case OUTLET_E_TIMEOUT: "timed out"
-            case OUTLET_E_CANCELLED: "cancelled"
-            case OUTLET_E_UNSUPPORTED: "not supported"
-            default: "status \(status), without a reason"
+            case OUTLET_E_DENIED: ("denied", false)
+            case OUTLET_E_ARGUMENT: ("a wrong argument", false)
+            case OUTLET_E_TIMEOUT: ("timed out", true)
+            case OUTLET_E_CANCELLED: ("cancelled", true)
+            case OUTLET_E_UNSUPPORTED: ("not supported", true)
+            default: ("status \(status)", false)
+            }
+        let text =
+            if let refused {
+                "\(what), without a reason that can be read: \(refused.fact)"
+            } else {
+                isClear ? what : "\(what), without a reason"
             }
         var reason = failure?.or(text) ?? PluginReason(message: text)
         reason.isRefusal = status == OUTLET_E_DENIED

@@ -29,9 +29,18 @@ extension outlet_view {
         return String(copying: text)
     }
 
-    /// A copy as message text, with U+FFFD for invalid UTF-8; `nil` if it is too long.
-    var message: String? {
-        foreign(.message).map { String(decoding: $0, as: UTF8.self) }
+    /// Returns a copy as text.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum length.
+    ///   - name: What the text is, for the error.
+    /// - Throws: ``RefusedText`` if the view cannot be read, or is not UTF-8.
+    func text(_ limit: Limit, _ name: String) throws(RefusedText) -> String {
+        if let text = text(limit) { return text }
+        if len > UInt64(limit.rawValue) {
+            throw .tooLong(name: name, count: len, limit: limit.rawValue)
+        }
+        throw ptr == nil ? .null(name: name) : .notUTF8(name: name)
     }
 }
 
@@ -50,14 +59,12 @@ struct PluginReason: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - code: At most 64 bytes of lower-case letters, digits and `-`; may be empty.
-    ///   - message: At most 4096 bytes; may be empty.
-    /// - Returns: `nil` if one of the two is too long, or the code contains other characters.
-    init?(code: outlet_view, message: outlet_view) {
-        guard let code = code.text(.code), let message = message.message,
-            code.utf8.allSatisfy(PluginReason.isCode)
-        else { return nil }
-        self.code = code
-        self.message = message
+    ///   - message: At most 4096 bytes of UTF-8; may be empty.
+    /// - Throws: ``RefusedText`` if one of the two is something else.
+    init(code: outlet_view, message: outlet_view) throws(RefusedText) {
+        self.code = try code.text(.code, "code")
+        self.message = try message.text(.message, "message")
+        guard self.code.utf8.allSatisfy(PluginReason.isCode) else { throw .invalidCode }
     }
 
     private static func isCode(_ byte: UInt8) -> Bool {

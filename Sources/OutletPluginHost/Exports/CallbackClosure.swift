@@ -114,19 +114,27 @@ final class CallbackClosure: @unchecked Sendable {
         _ result: UnsafeMutableRawPointer?,
         _ values: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
     ) {
-        let arguments = signature.arguments.enumerated().map { index, kind in
-            values?[index].map { Self.load(kind, at: $0) } ?? .nothing
-        }
         guard let callback = body.withLock({ $0 }) else {
             owner.note(.staleHandle, "a function of the caller's was called after its call")
             return store(.nothing, at: result)
         }
-        store(callback.body(arguments), at: result)
+        do throws(RefusedText) {
+            var arguments: [PluginValue] = []
+            for (index, kind) in signature.arguments.enumerated() {
+                guard let slot = values?[index] else { continue }
+                arguments.append(try Self.load(kind, at: slot))
+            }
+            store(callback.body(arguments), at: result)
+        } catch {
+            // The function is not called with another text: no status tells the plugin.
+            owner.reportRefusal(error, of: "a call of the caller's function")
+            store(.nothing, at: result)
+        }
     }
 
     private static func load(
         _ kind: Signature.Kind, at slot: UnsafeMutableRawPointer
-    ) -> PluginValue {
+    ) throws(RefusedText) -> PluginValue {
         switch kind {
         case .boolean: .bool(slot.load(as: UInt8.self) != 0)
         case .int32: .int(Int64(slot.load(as: Int32.self)))
@@ -134,7 +142,7 @@ final class CallbackClosure: @unchecked Sendable {
         case .int64: .int(slot.load(as: Int64.self))
         case .uint64: .uint(slot.load(as: UInt64.self))
         case .double: .double(slot.load(as: Double.self))
-        case .text: .text(slot.load(as: outlet_view.self).text(.body) ?? "")
+        case .text: .text(try slot.load(as: outlet_view.self).text(.body, "text"))
         case .bytes: .bytes(slot.load(as: outlet_view.self).foreign(.body).map(Array.init) ?? [])
         case .void, .request, .callback, .status, .call, .sink, .byteSink: .nothing
         }

@@ -12,11 +12,34 @@ extension HostTable {
         }
     }
 
+    /// Returns a text that a plugin passes; `nil` if it cannot be read.
+    ///
+    /// - Parameters:
+    ///   - host: The table of the calling plugin.
+    ///   - view: The text.
+    ///   - limit: The maximum length.
+    ///   - name: What the text is, for the log.
+    ///   - function: The function of the host that the plugin called, for the log.
+    private static func text(
+        _ host: Table, _ view: outlet_view, _ limit: outlet_view.Limit, _ name: String,
+        of function: String
+    ) -> String? {
+        do {
+            return try view.text(limit, name)
+        } catch {
+            let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host))
+            owner?.reportRefusal(error, of: function)
+            return nil
+        }
+    }
+
     static func write(
-        _ host: Table, _ request: outlet_request, _ text: outlet_view,
+        _ host: Table, _ request: outlet_request, _ text: outlet_view, _ name: String,
         _ body: (RequestHandle, String) -> outlet_status
     ) -> outlet_status {
-        guard let text = text.text(.value) else { return OUTLET_E_ARGUMENT }
+        guard let text = self.text(host, text, .value, name, of: "request_set_\(name)") else {
+            return OUTLET_E_ARGUMENT
+        }
         return with(host, request.id, RequestHandle.self) { request in body(request, text) }
     }
 
@@ -141,9 +164,10 @@ extension HostTable {
     static func requestSetAttribute(
         _ host: Table, _ request: outlet_request, _ key: outlet_view, _ value: outlet_view
     ) -> outlet_status {
-        guard let key = key.text(.name), let value = value.text(.value) else {
-            return OUTLET_E_ARGUMENT
-        }
+        let function = "request_set_attr"
+        guard let key = text(host, key, .name, "key", of: function),
+            let value = text(host, value, .value, "value", of: function)
+        else { return OUTLET_E_ARGUMENT }
         return with(host, request.id, RequestHandle.self) { $0.set(attribute: key, value: value) }
     }
 
@@ -284,7 +308,12 @@ extension HostTable {
     static func responseReplaceError(
         _ host: Table, _ response: outlet_response, _ code: outlet_view, _ message: outlet_view
     ) -> outlet_status {
-        guard let reason = PluginReason(code: code, message: message) else {
+        let reason: PluginReason
+        do {
+            reason = try PluginReason(code: code, message: message)
+        } catch {
+            let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host))
+            owner?.reportRefusal(error, of: "response_replace_error")
             return OUTLET_E_ARGUMENT
         }
         return with(host, response.id, ResponseHandle.self) { response in

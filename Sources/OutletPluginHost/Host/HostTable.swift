@@ -33,10 +33,10 @@ enum HostTable {
             request_body: { HostTable.requestBody($0, $1, $2) },
             request_attr: { HostTable.requestAttribute($0, $1, $2, $3) },
             request_set_method: { host, request, method in
-                HostTable.write(host, request, method) { $0.set(method: $1) }
+                HostTable.write(host, request, method, "method") { $0.set(method: $1) }
             },
             request_set_url: { host, request, url in
-                HostTable.write(host, request, url) { $0.set(url: $1) }
+                HostTable.write(host, request, url, "url") { $0.set(url: $1) }
             },
             request_set_header: { host, request, name, value in
                 HostTable.writeField(host, request, name, value) { $0.set(header: $1, value: $2) }
@@ -182,24 +182,36 @@ enum HostTable {
         guard let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host)) else {
             return OUTLET_E_STALE
         }
-        guard let level = PluginLogLine.Level(rawValue: level), let message = message.message,
-            let facts = PluginLogLine.facts(fields, count)
-        else { return OUTLET_E_ARGUMENT }
+        guard let level = PluginLogLine.Level(rawValue: level) else { return OUTLET_E_ARGUMENT }
+        let line: PluginLogLine
+        do {
+            line = PluginLogLine(
+                plugin: owner.id, level: level, message: try message.text(.message, "message"),
+                facts: try PluginLogLine.facts(fields, count))
+        } catch {
+            owner.reportRefusal(error, of: "log")
+            return OUTLET_E_ARGUMENT
+        }
         if call.id != 0, find(host, call.id, CallContext.self) == nil { return OUTLET_E_STALE }
-        owner.observer?.pluginDidLog(
-            PluginLogLine(plugin: owner.id, level: level, message: message, facts: facts))
+        owner.observer?.pluginDidLog(line)
         return OUTLET_OK
     }
 
     private static func fail(
         _ host: Table, _ call: outlet_call, _ code: outlet_view, _ message: outlet_view
     ) -> outlet_status {
-        guard let reason = PluginReason(code: code, message: message) else {
-            return OUTLET_E_ARGUMENT
+        let reason = Result { () throws(RefusedText) in
+            try PluginReason(code: code, message: message)
         }
         return with(host, call.id, CallContext.self) { call in
-            call.fail(reason)
-            return OUTLET_OK
+            switch reason {
+            case .success(let reason):
+                call.fail(reason)
+                return OUTLET_OK
+            case .failure(let refused):
+                call.refuseReason(refused)
+                return OUTLET_E_ARGUMENT
+            }
         }
     }
 
@@ -322,13 +334,15 @@ enum HostTable {
             }
             return OUTLET_E_ARGUMENT
         }
-        var reason = PluginReason(code: code, message: message)
-        if reason == nil {
+        let reason: PluginReason
+        do {
+            reason = try PluginReason(code: code, message: message)
+        } catch {
             // Settled nevertheless: otherwise the request would only wait for a valid reason.
-            completion.noteForbidden("the code or message of its answer breaks a limit")
-            reason = PluginReason(message: "the plugin's reason cannot be read")
+            completion.noteForbidden("the reason of its answer cannot be read: \(error.fact)")
+            reason = PluginReason(message: "the plugin's reason cannot be read: \(error.fact)")
         }
-        return completion.settle(answer(completion, reason ?? PluginReason(message: "")))
+        return completion.settle(answer(completion, reason))
     }
 
     private static func quiesced(_ host: Table) -> outlet_status {
@@ -338,16 +352,24 @@ enum HostTable {
 }
 
 extension PluginLogLine {
-    /// Copies the facts of a log line; `nil` if there are too many, or one is too long or null.
-    static func facts(_ fields: UnsafePointer<outlet_field>?, _ count: UInt64) -> [Fact]? {
-        guard count <= UInt64(OUTLET_MAX_LOG_FIELDS), count == 0 || fields != nil else {
-            return nil
+    /// Copies the facts of a log line.
+    ///
+    /// - Throws: ``RefusedText`` if there are too many or none, or one cannot be read.
+    static func facts(
+        _ fields: UnsafePointer<outlet_field>?, _ count: UInt64
+    ) throws(RefusedText) -> [Fact] {
+        guard count > 0 else { return [] }
+        let limit = Int(OUTLET_MAX_LOG_FIELDS)
+        guard count <= UInt64(limit) else {
+            throw .tooLong(name: "list of facts", count: count, limit: limit)
         }
+        guard let fields else { throw .null(name: "list of facts") }
         var facts: [Fact] = []
-        for index in 0..<Int(count) {
-            guard let name = fields?[index].name.message, let value = fields?[index].value.message
-            else { return nil }
-            facts.append(Fact(name: name, value: value))
+        for field in UnsafeBufferPointer(start: fields, count: Int(count)) {
+            facts.append(
+                Fact(
+                    name: try field.name.text(.message, "fact's name"),
+                    value: try field.value.text(.message, "fact's value")))
         }
         return facts
     }

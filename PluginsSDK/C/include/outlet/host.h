@@ -7,7 +7,8 @@
  *
  * A call with a stale handle, or with one of another instance, returns OUTLET_E_STALE and has no
  * other effect. Results are written to `out`, and only if the call returns OUTLET_OK. A length
- * above its limit returns OUTLET_E_ARGUMENT; the host does not read the data then. */
+ * above its limit returns OUTLET_E_ARGUMENT; the host does not read the data then. So does a text
+ * that is not UTF-8, and the call has no effect then. */
 #ifndef OUTLET_HOST_H
 #define OUTLET_HOST_H
 
@@ -98,7 +99,8 @@ struct outlet_host {
      *
      * code: a stable code for programs, of lower-case letters, digits and '-', such as
      * "token-expired"; may be empty. message: a text for users. If called again, the last one
-     * counts.
+     * counts. Returns OUTLET_E_ARGUMENT if one of them is refused; the failure then says why, unless
+     * another reason was set.
      * Thread: [in-call]. */
     outlet_status (*fail)(const outlet_host *host, outlet_call call, outlet_view code,
                           outlet_view message);

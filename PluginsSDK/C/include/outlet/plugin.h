@@ -39,7 +39,8 @@ typedef struct outlet_config {
 } outlet_config;
 
 /* A plugin of a module. The descriptor and everything it points to must live as long as the
- * module. */
+ * module. Its texts and those of its exports are one line without control characters, apart from
+ * config_schema. */
 typedef struct outlet_descriptor {
     uint32_t struct_size; /* sizeof(outlet_descriptor) the plugin was compiled with */
     uint32_t flags;       /* OUTLET_F_* */
