@@ -147,12 +147,17 @@ import Testing
         "fail", "done", "retry_done", "redirect_done", "log", "fact", "url", "attribute", "error",
     ].map { Row("BadText", "bad-text", #"{"to": "\#($0)"}"#, .hooks, .valueKnown) }
 
+    /// The types and values of a serializer that the ABI forbids.
+    static let values = ["null", "huge", "long", "bytes", "escape", "none", "json", "text"].map {
+        Row("Serializes", "serializes", #"{"how": "\#($0)"}"#, .hooks, .valueKnown)
+    }
+
     static let changes = [
         "umask", "directory", "locale", "environment", "signal", "limit", "stream", "rounding",
         "mask",
     ]
 
-    @Test(arguments: files + instances + hooks + badTexts)
+    @Test(arguments: files + instances + hooks + badTexts + values)
     func `a faulty plugin fails its test, and the finding names the rule`(row: Row) async throws {
         let result = try await checked(
             "libFaulty\(row.plugin).so", row.configuration, [row.test], limit: row.limit)[0]

@@ -56,6 +56,19 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test(arguments: ["null", "huge", "long", "bytes"])
+    func `a value whose type cannot be read fails the response`(how: String) throws {
+        let host = try PluginFolder(faulty: "Serializes").load(
+            configuration: ["faulty.serializes": #"{"how": "\#(how)"}"#])
+        let serializer = try #require(host.serializer("faulty.serializes"))
+        let error = #expect(throws: PluginError.self) {
+            try serializer.serialize(request: nil, response: nil, data: nil, error: nil)
+        }
+        #expect(
+            error?.description == "plugin faulty.serializes: serialize failed: "
+                + "the type that it names cannot be read")
+    }
+
     @Test func `a plugin receives the events of requests`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(observer: recorder)

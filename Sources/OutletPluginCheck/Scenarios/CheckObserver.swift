@@ -37,7 +37,9 @@ final class CheckObserver: PluginObserver {
                 report.find(
                     .callReason,
                     "\(activity.plugin): \(activity.hook.rawValue) failed: \(failure)")
-            } else if failure.hasSameBytes(as: "its text is not UTF-8") {
+            } else if failure.hasSameBytes(as: "its text is not UTF-8")
+                || failure.hasSameBytes(as: "the type that it names cannot be read")
+            {
                 report.find(.valueKnown, "\(activity.plugin): \(activity.effects): \(failure)")
             } else if failure.containsBytes(of: "without a reason that can be read: ") {
                 report.find(

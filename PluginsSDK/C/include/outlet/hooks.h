@@ -118,8 +118,10 @@ typedef struct outlet_hooks {
     /* Converts a response into a value, for a program that uses this plugin as a serializer.
      *
      * sink: receives the value's bytes. type: receives the type of the value: "json", "text", or a
-     * type that the plugin defines, such as "com.example.invoice"; the text must be static. May
-     * block as long as the program waits. Thread: [hook]. */
+     * type that the plugin defines, such as "com.example.invoice"; the text must be static, and
+     * have 1 to OUTLET_MAX_NAME bytes without control characters. A value of the type "json" is
+     * JSON, and one of the type "text" is UTF-8. May block as long as the program waits.
+     * Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL serialize)(outlet_instance *instance, outlet_call call,
                                                outlet_request request, outlet_response response,
                                                outlet_sink sink, outlet_view *type);
