@@ -10,7 +10,7 @@
 #define RAW "\x1b]0;owned\x07\x1b[31m\xc2\x9b" "2J\xe2\x80\xae\r"
 #define RAW_IN_JSON "\\u001b]0;owned\\u0007\\u001b[31m\\u009b2J\\u202e\\r"
 
-OUTLET_MANIFEST("faulty.raw-text", "1" RAW_IN_JSON, "\"net:" RAW_IN_JSON "\"");
+OUTLET_MANIFEST("faulty.raw-text", "1" RAW_IN_JSON, "\"env:" RAW_IN_JSON "\"");
 
 static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
                              outlet_completion completion) {
@@ -37,7 +37,7 @@ static const outlet_export export = {sizeof(outlet_export), 0, OUTLET_TEXT("text
                                      (outlet_function)text};
 static const outlet_export *const exports[] = {&export};
 
-static const outlet_view permissions[] = {OUTLET_TEXT("net:" RAW)};
+static const outlet_view permissions[] = {OUTLET_TEXT("env:" RAW)};
 
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .prepare = prepare};
 

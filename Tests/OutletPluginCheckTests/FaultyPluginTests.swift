@@ -34,6 +34,7 @@ import Testing
         Row("DoubledManifest", .file, .manifestValid),
         Row("LargeManifest", .file, .manifestValid),
         Row("FutureABI", .file, .fileEntry),
+        Row("FutureManifest", .file, .manifestValid),
         Row("NoEntry", .file, .fileEntry),
         Row("BadID", .load, .entryModule),
         Row("BadSignature", .load, .exportSignature),

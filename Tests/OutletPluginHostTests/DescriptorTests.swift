@@ -104,6 +104,94 @@ import Testing
         }
     }
 
+    private func refusal(of manifest: String) -> String? {
+        do {
+            for manifest in try PluginManifest.all(in: Array(manifest.utf8)) {
+                try manifest.check()
+            }
+            return nil
+        } catch {
+            return error.reason
+        }
+    }
+
+    private static let longest = String(repeating: "a", count: 128)
+
+    @Test(
+        arguments: [
+            ("a-b.9", nil), (longest, nil), (longest + "a", "has more than 128 bytes"),
+            ("", "is not made of lower-case letters, digits, '.' and '-'"),
+            ("A.b", "is not made of lower-case letters, digits, '.' and '-'"),
+            ("a#b", "is not made of lower-case letters, digits, '.' and '-'"),
+        ] as [(String, String?)])
+    func `a manifest's id is one that a descriptor may have`(id: String, fact: String?) {
+        let reason = refusal(
+            of: #"{"id": "\#(id)", "version": "1", "abi": "1.0", "permissions": []}"#)
+        #expect(reason == fact.map { "\"id\" is \(String(reflecting: id)), which \($0)" })
+    }
+
+    @Test(
+        arguments: [("1.0", true), ("1.7", true), ("1.4294967295", true)]
+            + [
+                "1", "1.", ".0", "1.-1", "1.+1", "01.0", "1.00", "1.0.0", "1.4294967296", "-1.0",
+                "", "x",
+                "1.0 ",
+            ].map { ($0, false) })
+    func `a manifest's abi is a major and a minor version`(abi: String, isVersion: Bool) {
+        let reason = refusal(
+            of: #"{"id": "a.b", "version": "1", "abi": "\#(abi)", "permissions": []}"#)
+        let fact =
+            "'a.b': \"abi\" is \"\(abi)\", which is not a major and a minor version, such as 1.0"
+        #expect(reason == (isVersion ? nil : fact))
+    }
+
+    @Test(arguments: [("", false), ("1", true), (String(repeating: "1", count: 65), false)])
+    func `a manifest's version is one that a descriptor may have`(version: String, may: Bool) {
+        let reason = refusal(
+            of: #"{"id": "a.b", "version": "\#(version)", "abi": "1.0", "permissions": []}"#)
+        #expect((reason == nil) == may)
+        #expect(reason?.hasPrefix("'a.b': \"version\" is ") != false)
+    }
+
+    @Test(
+        arguments: [
+            ("1.0", "fs:/tmp", "is no permission that this host knows"),
+            // A newer ABI version may have more kinds.
+            ("1.1", "fs:/tmp", nil),
+            ("1.1", "net:a b", "is no permission: "), ("1.0", "net:[::1]:443", nil),
+            ("1.0", "env:" + String(repeating: "A", count: 252), nil),
+            ("1.1", "env:" + String(repeating: "A", count: 253), "has more than 256 bytes"),
+        ] as [(String, String, String?)])
+    func `a manifest's permissions are those of its ABI version`(
+        abi: String, permission: String, fact: String?
+    ) {
+        let reason = refusal(
+            of:
+                #"{"id": "a.b", "version": "1", "abi": "\#(abi)", "#
+                + #""permissions": ["\#(permission)"]}"#
+        )
+        guard let fact else {
+            #expect(reason == nil)
+            return
+        }
+        #expect(reason?.hasPrefix("'a.b': \"permissions\": ") == true)
+        #expect(reason?.contains(fact) == true)
+    }
+
+    @Test func `a manifest has 64 permissions and 64 entries at most`() {
+        let permissions = Array(repeating: #""env:A""#, count: 65).joined(separator: ",")
+        #expect(
+            refusal(
+                of: #"{"id": "a", "version": "1", "abi": "1.0", "permissions": [\#(permissions)]}"#)
+                == "'a': \"permissions\" holds 65 texts, at most 64 are possible")
+        let entries = (0..<65).map {
+            #"{"id": "a\#($0)", "version": "1", "abi": "1.0", "permissions": []}"#
+        }
+        #expect(
+            refusal(of: entries.joined(separator: "\0"))
+                == "it has 65 entries, at most 64 are possible")
+    }
+
     @Test func `an export may write at most 64 MiB`() {
         let sink = SinkHandle()
         let bytes = [UInt8](repeating: 0x61, count: SinkHandle.limit)

@@ -71,6 +71,11 @@ import Testing
         ("LargeManifest", "manifest is wrong: it has 65537 bytes, at most 65536 are allowed"),
         ("DoubledManifest", "manifest is wrong: \"id\" is there more than once"),
         (
+            "FutureManifest",
+            "manifest is wrong: 'faulty.future-manifest': \"abi\" is \"2.0\", which this host does "
+                + "not have: it has ABI 1"
+        ),
+        (
             "LyingManifest",
             "manifest is wrong: it has no entry for 'faulty.lying-manifest', which the code has"
         ),
@@ -90,6 +95,48 @@ import Testing
         // Its constructor would end the process if the library were mapped.
         let error = try failure(of: "BrokenManifest")
         #expect(error.hasPrefix("manifest is wrong: not JSON: "))
+    }
+
+    @Test(
+        arguments: [
+            (
+                #"{"id":"a.b","version":"1","abi":"2.0","permissions":[]}"#,
+                "'a.b': \"abi\" is \"2.0\", "
+            ),
+            (
+                #"{"id":"a.b","version":"1","abi":"1.-1","permissions":[]}"#,
+                "'a.b': \"abi\" is \"1.-1\", "
+            ),
+            (
+                #"{"id":"a\u001b","version":"1","abi":"1.0","permissions":[]}"#,
+                "\"id\" is \"a\\u{1B}"
+            ),
+            (
+                #"{"id":"a.b","version":"1","abi":"1.0","permissions":["fs:x"]}"#,
+                "'a.b': \"permissions\": "
+            ),
+        ])
+    func `a manifest that can never be right stops a plugin before any of its code runs`(
+        manifest: String, reason: String
+    ) async throws {
+        let folder = try PluginFolder()
+        let literal = manifest.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        let path = try await folder.compile(
+            """
+            __attribute__((section(OUTLET_MANIFEST_SECTION), used)) static const char
+                manifest[] = "\(literal)";
+            __attribute__((constructor)) static void run(void) { abort(); }
+            static const outlet_descriptor descriptor = {DESCRIPTOR("a.b")};
+            OUTLET_MODULE(descriptor)
+            """, as: "x.so")
+        let failures = try folder.load().failures
+        guard case .invalidManifest(path, let refusal) = failures.first else {
+            Issue.record("\(failures)")
+            return
+        }
+        #expect(refusal.hasPrefix(reason), "\(refusal)")
+        let inspection = try PluginInspection(directories: [folder.path])
+        #expect(inspection.files.isEmpty && inspection.failures == failures)
     }
 
     /// Returns the code of a library with the plugins `some.first` and `some.second`.

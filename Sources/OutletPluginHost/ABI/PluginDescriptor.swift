@@ -22,6 +22,15 @@ struct PluginDescriptor: @unchecked Sendable {
     /// The position of the plugin's hooks among those of other plugins: -1, 0 or 1.
     let order: Int32
 
+    /// The maximum length of an id, in bytes.
+    static let longestID = 128
+    /// The maximum length of a version, in bytes.
+    static let longestVersion = 64
+    /// The maximum length of a text in a list, such as a permission, in bytes.
+    static let longestText = 256
+    /// The maximum number of texts in a list.
+    static let mostTexts = 64
+
     func has(flag: UInt32) -> Bool { functions.flags & flag != 0 }
 
     /// Whether a process may have only one instance.
@@ -41,13 +50,13 @@ struct PluginDescriptor: @unchecked Sendable {
                 reason: "a descriptor of \(size) bytes, at least \(required) are needed")
         }
         let copy = copyTable(table, size: size, empty: outlet_descriptor())
-        id = try text(copy.id, "id", limit: 128)
+        id = try text(copy.id, "id", limit: UInt64(Self.longestID))
         guard PluginDescriptor.isID(id) else {
             throw InvalidDescriptor(
                 reason: "the id \(String(reflecting: id)) is not made of lower-case letters, "
                     + "digits, '.' and '-'")
         }
-        version = try text(copy.version, "version", limit: 64)
+        version = try text(copy.version, "version", limit: UInt64(Self.longestVersion))
         guard !version.isEmpty else { throw InvalidDescriptor(reason: "'\(id)' has no version") }
         let name = try text(copy.name, "name", limit: 256)
         self.name = name.isEmpty ? id : name
@@ -75,20 +84,23 @@ struct PluginDescriptor: @unchecked Sendable {
         self.table = table
     }
 
-    /// Copies a list of at most 64 texts.
+    /// Copies a list of at most ``mostTexts`` texts.
     private static func texts(
         _ list: UnsafePointer<outlet_view>?, _ count: UInt64, _ what: String
     ) throws(InvalidDescriptor) -> [String] {
         guard count > 0 else { return [] }
-        guard count <= 64, let list else {
+        guard count <= UInt64(mostTexts), let list else {
             throw InvalidDescriptor(reason: "\(count) \(what)s, which cannot be read")
         }
         var texts: [String] = []
-        for index in 0..<Int(count) { texts.append(try text(list[index], what, limit: 256)) }
+        for index in 0..<Int(count) {
+            texts.append(try text(list[index], what, limit: UInt64(longestText)))
+        }
         return texts
     }
 
-    private static func isID(_ id: String) -> Bool {
+    /// Whether a text may be the id of a plugin, apart from its length.
+    static func isID(_ id: String) -> Bool {
         !id.isEmpty
             && id.utf8.allSatisfy { byte in
                 switch byte {

@@ -31,7 +31,21 @@ public struct PluginManifest: Equatable, Sendable {
             manifests.append(manifest)
         }
         guard !manifests.isEmpty else { throw Malformed(reason: "it is empty") }
+        guard manifests.count <= PluginModule.largestCount else {
+            throw Malformed(
+                reason: "it has \(manifests.count) entries, at most "
+                    + "\(PluginModule.largestCount) are possible")
+        }
         return manifests
+    }
+
+    /// Parses the text of an ABI version; `nil` unless it is `MAJOR.MINOR` in decimal digits,
+    /// without leading zeros.
+    private static func version(_ text: String) -> (major: UInt32, minor: UInt32)? {
+        guard let (head, tail) = text.cut(at: "."), let major = UInt32(head),
+            let minor = UInt32(tail), text.hasSameBytes(as: "\(major).\(minor)")
+        else { return nil }
+        return (major, minor)
     }
 
     /// Parses an entry; unknown members are ignored.
@@ -60,6 +74,14 @@ public struct PluginManifest: Equatable, Sendable {
             return text
         }
         id = try string("id")
+        guard PluginDescriptor.isID(id) else {
+            throw PluginManifest.refusal(
+                "id", id, "is not made of lower-case letters, digits, '.' and '-'")
+        }
+        guard id.utf8.count <= PluginDescriptor.longestID else {
+            throw PluginManifest.refusal(
+                "id", id, "has more than \(PluginDescriptor.longestID) bytes")
+        }
         version = try string("version")
         abi = try string("abi")
         guard let list = members["permissions"]?.arrayValue else {
@@ -68,6 +90,64 @@ public struct PluginManifest: Equatable, Sendable {
         permissions = list.compactMap(\.stringValue)
         guard permissions.count == list.count else {
             throw Malformed(reason: "\"permissions\" holds something that is not a string")
+        }
+    }
+
+    /// Refuses values with which no code can agree that this host runs.
+    ///
+    /// Not for libraries without an entry function for this host, whose error is about that.
+    func check() throws(Malformed) {
+        do throws(Malformed) {
+            try checkValues()
+        } catch {
+            throw Malformed(reason: "'\(id)': \(error.reason)")
+        }
+    }
+
+    private func checkValues() throws(Malformed) {
+        guard 1...PluginDescriptor.longestVersion ~= version.utf8.count else {
+            throw PluginManifest.refusal(
+                "version", version, "has not 1 to \(PluginDescriptor.longestVersion) bytes")
+        }
+        guard let abiVersion = PluginManifest.version(abi) else {
+            throw PluginManifest.refusal(
+                "abi", abi, "is not a major and a minor version, such as 1.0")
+        }
+        guard abiVersion.major == PluginModule.abi.major else {
+            throw PluginManifest.refusal(
+                "abi", abi, "this host does not have: it has ABI \(PluginModule.abi.major)")
+        }
+        guard permissions.count <= PluginDescriptor.mostTexts else {
+            throw Malformed(
+                reason: "\"permissions\" holds \(permissions.count) texts, at most "
+                    + "\(PluginDescriptor.mostTexts) are possible")
+        }
+        for permission in permissions {
+            try PluginManifest.check(permission, abiMinor: abiVersion.minor)
+        }
+    }
+
+    private static func refusal(_ name: String, _ text: String, _ fact: String) -> Malformed {
+        let shown = String(reflecting: ConfigurationViolation.shortened(text))
+        return Malformed(reason: "\"\(name)\" is \(shown), which \(fact)")
+    }
+
+    /// Refuses a permission that no host of an ABI version grants.
+    ///
+    /// One of a kind that this host does not know may exist in a newer minor version.
+    private static func check(_ permission: String, abiMinor: UInt32) throws(Malformed) {
+        guard permission.utf8.count <= PluginDescriptor.longestText else {
+            let shown = String(reflecting: ConfigurationViolation.shortened(permission))
+            throw Malformed(
+                reason: "\"permissions\": \(shown) has more than "
+                    + "\(PluginDescriptor.longestText) bytes")
+        }
+        do {
+            _ = try Permission(permission)
+        } catch .unknownKind where abiMinor > PluginModule.abi.minor {
+            return
+        } catch {
+            throw Malformed(reason: "\"permissions\": \(error)")
         }
     }
 }

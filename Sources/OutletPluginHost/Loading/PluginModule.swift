@@ -9,6 +9,9 @@ struct PluginModule {
 
     typealias Entry = @convention(c) (UInt32) -> UnsafePointer<outlet_module>?
 
+    /// The maximum number of plugins in one library.
+    static let largestCount = 64
+
     /// The ABI version of this host.
     static let abi = (major: UInt32(OUTLET_ABI_MAJOR), minor: UInt32(OUTLET_ABI_MINOR))
 
@@ -64,21 +67,30 @@ struct PluginModule {
         return entry
     }
 
-    /// Refuses a library without an entry function for this host's major version.
+    /// Refuses a library without an entry function for this host's major version, and one with a
+    /// manifest that cannot be that of its code.
     static func checkEntry(of file: PluginFile) throws(PluginLoadError) {
         let majors = file.library.entryMajors
-        guard !majors.contains(abi.major) else { return }
-        throw majors.isEmpty
-            ? .noEntryPoint(path: file.path)
-            : .wrongABI(path: file.path, plugin: majors, host: abi.major)
+        guard majors.contains(abi.major) else {
+            throw majors.isEmpty
+                ? .noEntryPoint(path: file.path)
+                : .wrongABI(path: file.path, plugin: majors, host: abi.major)
+        }
+        do {
+            for manifest in file.manifests { try manifest.check() }
+        } catch {
+            throw .invalidManifest(path: file.path, reason: error.reason)
+        }
     }
 
     private static func descriptors(
         _ module: outlet_module
     ) throws(InvalidDescriptor) -> [PluginDescriptor] {
-        guard let list = module.descriptors, 1...64 ~= module.descriptor_count else {
+        guard let list = module.descriptors, 1...largestCount ~= Int(module.descriptor_count)
+        else {
             throw InvalidDescriptor(
-                reason: "\(module.descriptor_count) plugins in one library, 1 to 64 are possible")
+                reason: "\(module.descriptor_count) plugins in one library, 1 to "
+                    + "\(largestCount) are possible")
         }
         var descriptors: [PluginDescriptor] = []
         for index in 0..<Int(module.descriptor_count) {

@@ -27,9 +27,10 @@ OUTLET_EXPORT const outlet_module *OUTLET_OPTIONAL outlet_module_v1(uint32_t hos
 
 /* The section with the manifest: for each plugin of the library a JSON object with "id", "version",
  * "abi" and "permissions", separated by NULs; at most 64 KiB. The host reads it without running
- * code of the library. It refuses a library whose module has other plugins than the manifest, or
- * descriptors that differ from it. Without a manifest, plugins still load, unless the host requires
- * manifests. */
+ * code of the library, and refuses values that no descriptor may have, another major version, and
+ * permissions that do not exist in its "abi". It refuses a library whose module has other plugins
+ * than the manifest, or descriptors that differ from it. Without a manifest, plugins still load,
+ * unless the host requires manifests. */
 #define OUTLET_MANIFEST_SECTION ".outlet.manifest"
 
 #define OUTLET_STRINGIFY_(x) #x
