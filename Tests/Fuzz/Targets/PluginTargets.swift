@@ -26,6 +26,7 @@ let pluginTargets: [FuzzTarget] = [
         let again = try PluginManifest.all(in: [0] + Array(data) + [0, 0])
         try expect(again == manifests, "padding makes another manifest")
         try expect(Set(manifests.map(\.id)).count == manifests.count, "an id is there twice")
+        for manifest in manifests { try? manifest.check() }
     },
     // The input is a schema, a zero byte, and the JSON text to validate with the schema.
     FuzzTarget("schema") { data in
