@@ -40,7 +40,10 @@ final class CheckObserver: PluginObserver {
             } else if failure.hasSameBytes(as: "its text is not UTF-8")
                 || failure.hasSameBytes(as: "the type that it names cannot be read")
             {
-                report.find(.valueKnown, "\(activity.plugin): \(activity.effects): \(failure)")
+                let what = activity.effects.joined(separator: ", ")
+                report.find(
+                    .valueKnown,
+                    "\(activity.plugin): \(activity.hook.rawValue) (\(what)): \(failure)")
             } else if failure.containsBytes(of: "without a reason that can be read: ") {
                 report.find(
                     .valueKnown,
