@@ -56,8 +56,16 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test(arguments: ["null", "huge", "long", "bytes"])
-    func `a value whose type cannot be read fails the response`(how: String) throws {
+    @Test(
+        arguments: ["null", "huge", "long", "bytes"].map {
+            ($0, "the type that it names cannot be read")
+        } + [
+            ("none", "it names no type"), ("escape", "its type has control characters"),
+            ("text", "its text is not UTF-8"),
+        ])
+    func `a value with an invalid type or text fails the response`(how: String, fact: String)
+        throws
+    {
         let host = try PluginFolder(faulty: "Serializes").load(
             configuration: ["faulty.serializes": #"{"how": "\#(how)"}"#])
         let serializer = try #require(host.serializer("faulty.serializes"))
@@ -65,8 +73,8 @@ import Testing
             try serializer.serialize(request: nil, response: nil, data: nil, error: nil)
         }
         #expect(
-            error?.description == "plugin faulty.serializes: serialize failed: "
-                + "the type that it names cannot be read")
+            error?.description == "plugin faulty.serializes: serialize failed: \(fact)")
+        #expect(host.plugins.first?.misbehaviour == [.forbiddenValue: 1])
     }
 
     @Test func `a plugin receives the events of requests`() async throws {

@@ -67,30 +67,42 @@ public struct PluginSerializer: ResponseSerializer {
         let ids = subjects.map { HandleTable.shared.insert($0, owner: owner) }
         defer { for id in ids { HandleTable.shared.remove(id) } }
         let stopwatch = Stopwatch(instance.owner.observer)
-        var type = ""
-        var isNamed = true
+        var type: String?
         let status = try instance.perform(.serialize, about: asked.name) { pointer in
             var view = outlet_view()
             let status = hook(
                 pointer, outlet_call(id: ids[3]), outlet_request(id: ids[0]),
                 outlet_response(id: ids[1]), outlet_sink(id: ids[2]), &view)
-            if status == OUTLET_OK {
-                type = view.text(.name) ?? ""
-                isNamed = view.text(.name) != nil
-            }
+            if status == OUTLET_OK { type = view.text(.name) }
             return status
         }
         var failure: PluginError?
         if status != OUTLET_OK {
             failure = instance.failure(of: .serialize, context.reason(status))
-        } else if !isNamed {
-            failure = instance.failure(of: .serialize, "the type that it names cannot be read")
+        } else if let fault = Self.fault(of: type, sink) {
+            instance.owner.note(.forbiddenValue, "serialize: \(fault)")
+            failure = instance.failure(of: .serialize, fault)
         }
         stopwatch.report(
             instance.owner, .serialize, requestID: request.context.id,
-            effects: ["made \(type), \(sink.content.count) bytes"],
+            effects: ["made \(type ?? ""), \(sink.content.count) bytes"],
             failure: failure?.message)
         if let failure { throw failure }
-        return PluginSerialized(type: type, data: Data(sink.content))
+        return PluginSerialized(type: type ?? "", data: Data(sink.content))
+    }
+
+    /// A description of what is wrong with a value; `nil` if nothing is.
+    ///
+    /// - Parameters:
+    ///   - type: The type; `nil` if it cannot be read.
+    ///   - sink: The value's bytes.
+    private static func fault(of type: String?, _ sink: SinkHandle) -> String? {
+        guard let type else { return "the type that it names cannot be read" }
+        if type.isEmpty { return "it names no type" }
+        if type.utf8.contains(where: \.isControl) { return "its type has control characters" }
+        guard type == "text", String(validating: sink.content, as: UTF8.self) == nil else {
+            return nil
+        }
+        return "its text is not UTF-8"
     }
 }

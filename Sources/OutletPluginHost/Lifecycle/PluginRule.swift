@@ -13,7 +13,8 @@ public enum PluginRule: String, Sendable, CaseIterable {
     case fileSymbols = "file-symbols"
     /// The library should contain a manifest.
     case manifestPresent = "manifest-present"
-    /// A manifest is well-formed, has at most 64 KiB, and has no repeated keys.
+    /// A manifest is well-formed, has at most 64 KiB, has no repeated keys, and no values that no
+    /// descriptor can have.
     case manifestValid = "manifest-valid"
     /// The manifest and the code declare the same plugins with the same versions, permissions and
     /// minor ABI version.
@@ -68,8 +69,8 @@ public enum PluginRule: String, Sendable, CaseIterable {
     case settleOnce = "settle-once"
     /// A hook returns, and a pending completion is settled, by the deadline.
     case settleInTime = "settle-in-time"
-    /// Statuses, verdicts, lengths and texts passed to the host have values that the headers
-    /// define.
+    /// Statuses, verdicts, lengths, texts and types passed to the host have values that the headers
+    /// define; bodies and values are as declared.
     case valueKnown = "value-known"
     /// No handle is used after its end.
     case handleLate = "handle-late"
@@ -91,7 +92,7 @@ public enum PluginRule: String, Sendable, CaseIterable {
 
     /// The plugin does not crash, and no exception leaves it.
     case noCrash = "no-crash"
-    /// The plugin does not end the process.
+    /// The plugin does not end the process, also not in exit handlers and destructors.
     case noExit = "no-exit"
     /// The plugin does not fork; it starts programs with posix_spawn.
     case noFork = "no-fork"
