@@ -1,5 +1,3 @@
-import OutletTransport
-
 /// Why the host refuses a text of a plugin.
 enum RefusedText: Error, Equatable {
     /// The text `name` has more bytes than `limit`.
@@ -20,23 +18,5 @@ enum RefusedText: Error, Equatable {
         case .notUTF8(let name): "its \(name) is not UTF-8"
         case .invalidCode: "its code is not made of lower-case letters, digits and '-'"
         }
-    }
-}
-
-extension PluginOwner {
-    /// Writes a line to the log about a text that is not UTF-8, in the plugin's name.
-    ///
-    /// Plugins rarely check the status of such a call, so that its effect would be lost without a
-    /// trace. It is not recorded as a violation, which could suspend the plugin: the text may come
-    /// from a server. Does nothing for other texts.
-    ///
-    /// - Parameters:
-    ///   - refused: What is wrong with the text.
-    ///   - function: What the plugin called.
-    func reportRefusal(_ refused: RefusedText, of function: String) {
-        guard case .notUTF8 = refused else { return }
-        observer?.pluginDidLog(
-            PluginLogLine(
-                plugin: id, level: .warning, message: "\(function) was refused: \(refused.fact)"))
     }
 }
