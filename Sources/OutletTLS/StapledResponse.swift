@@ -47,7 +47,9 @@ package enum StapledResponse: Sendable, Equatable {
         }
         defer { OCSP_BASICRESP_free(basic) }
         let isSigned = verifier.withStore { OCSP_basic_verify(basic, sent.raw, $0, 0) == 1 }
-        guard isSigned == true else { return .invalid(reason: "nobody trusted has signed it") }
+        guard isSigned == true else {
+            return .invalid(reason: "no trusted authority has signed it")
+        }
         return find(leaf, signer, basic)
     }
 

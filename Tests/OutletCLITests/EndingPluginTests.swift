@@ -215,7 +215,7 @@ import Testing
         ).result(within: .seconds(30))
         #expect(result.exitCode == 2)
         #expect(
-            result.errorOutput.contains("plugin faulty.hangs has not come back from prepare"),
+            result.errorOutput.contains("plugin faulty.hangs has not returned from prepare"),
             "\(result.errorOutput)")
         #expect(result.errorOutput.split(separator: "\n").count == 1)
     }

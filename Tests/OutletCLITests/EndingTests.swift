@@ -117,7 +117,7 @@ import Testing
         #expect(result.exitCode == 2)
         #expect(result.errorOutput.contains("/bytes/\(Self.size): "))
         #expect(result.errorOutput.contains(" within 2.0 s"))
-        #expect(result.errorOutput.contains(": stdout has taken nothing for "))
+        #expect(result.errorOutput.contains(": stdout has accepted nothing for "))
     }
 
     @Test(arguments: [["--json"], []], [(2, 130), (15, 143)] as [(Int32, Int32)])
@@ -153,7 +153,7 @@ import Testing
         let result = try await start("\(server.baseURL)/get", "-o", path, "--timeout=1")
             .result(within: .seconds(30))
         #expect(result.exitCode == 2)
-        #expect(result.errorOutput.contains(": \(path) has taken nothing for "))
+        #expect(result.errorOutput.contains(": \(path) has accepted nothing for "))
     }
 
     @Test func `a report that is being read is written completely after the timeout`() async throws

@@ -38,7 +38,7 @@ import Testing
         // the plugins may print more lines after it.
         let lines = result.errorOutput.split(separator: "\n").filter {
             $0.contains(": no answer within 2.0 s")
-                && $0.contains("plugin faulty.hangs has not come back from \(hook) for ")
+                && $0.contains("plugin faulty.hangs has not returned from \(hook) for ")
                 && $0.hasSuffix(" (--timeout allows more)")
         }
         #expect(!lines.isEmpty, "\(result.errorOutput)")
@@ -56,7 +56,7 @@ import Testing
         #expect(
             result.errorOutput.contains(
                 "outlet: \(end.code == 130 ? "interrupted" : "terminated"): plugin faulty.hangs has "
-                    + "not come back from \(hook) for "))
+                    + "not returned from \(hook) for "))
     }
 
     @Test(arguments: ["create", "call"])
@@ -72,7 +72,7 @@ import Testing
         #expect(result.exitCode == 130)
         #expect(
             result.errorOutput.hasPrefix(
-                "hanging\noutlet: interrupted: plugin faulty.hangs has not come back from \(hook) for "
+                "hanging\noutlet: interrupted: plugin faulty.hangs has not returned from \(hook) for "
             ))
     }
 
@@ -89,7 +89,7 @@ import Testing
         #expect(result.exitCode == 130)
         #expect(
             result.errorOutput.hasPrefix(
-                "hanging\noutlet: interrupted: plugin \(library) has not come back from load for "))
+                "hanging\noutlet: interrupted: plugin \(library) has not returned from load for "))
     }
 
     @Test func `a plugin that hangs in quiesce is abandoned and named`() async throws {
@@ -98,7 +98,7 @@ import Testing
         #expect(result.exitCode == 7)
         #expect(
             result.errorOutput.contains(
-                "outlet: plugin faulty.hangs: has not come back from quiesce, and was left behind\n"
+                "outlet: plugin faulty.hangs: has not returned from quiesce, and was abandoned\n"
             )
         )
     }
@@ -135,7 +135,7 @@ import Testing
         #expect(result.exitCode == 2)
         #expect(
             result.errorOutput.contains(
-                ": no answer within 2.0 s, plugin faulty.hangs has promised an answer to \(hook) for "
+                ": no answer within 2.0 s, plugin faulty.hangs has not settled \(hook) for "
             ), "\(result.errorOutput)")
     }
 
@@ -144,7 +144,7 @@ import Testing
             Products.path("outlet"), arguments("quiesce") + ["--timeout=2"])
         let result = try await program.result(within: .seconds(30))
         #expect(result.exitCode == 7)
-        #expect(result.errorOutput.contains("and was left behind\n"))
+        #expect(result.errorOutput.contains("and was abandoned\n"))
     }
 
     @Test(arguments: ["create", "call"])

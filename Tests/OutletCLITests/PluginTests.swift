@@ -214,7 +214,7 @@ import Testing
         #expect(
             result.errorOutput
                 == "outlet: \(signer): not a usable shared library: it is not an ELF file "
-                + "(--plugins-optional goes on without it)\n")
+                + "(--plugins-optional continues without it)\n")
         #expect(result.output == "")
     }
 

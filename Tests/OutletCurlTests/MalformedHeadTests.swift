@@ -85,7 +85,7 @@ import Testing
         arguments: [
             (
                 "HTTP/1.1 200 OK\r\n X-A: b\r\n\r\n", .badServerResponse,
-                "the answer's first header line begins with a blank, and has none to go on with"
+                "the answer's first header line begins with a blank, and continues no other"
             ),
             (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, gzip, gzip, gzip, gzip, gzip\r\n\r\n",

@@ -239,7 +239,7 @@ import Testing
         #expect(result.error?.code == .badRequest)
         #expect(
             result.error?.reason
-                == "the request's body stream: goes on after the \(length) bytes that are its length"
+                == "the request's body stream: continues after the \(length) bytes that are its length"
         )
         #expect(server.requests.count == 0)
     }

@@ -27,7 +27,7 @@ enum OptionTable {
             .plugins, verbs: [.pluginsNew], "What the new plugin is written in."),
         Option(
             .directory, value: "DIR", .plugins, verbs: [.pluginsNew],
-            "Where to write the new plugin; a folder of its name, here, unless told otherwise."),
+            "Where to write the new plugin; a folder of its name, here, by default."),
         Option(
             .only, value: "NAME", repeats: true, .plugins, verbs: [.pluginsCheck],
             "Runs one test only, or those of one rule; may be given often."),
@@ -48,7 +48,7 @@ enum OptionTable {
             "Authenticates; with --auth-type=bearer the value is the token."),
         Option(
             .authType, short: "A", value: "TYPE", choices: ["basic", "bearer"], .request,
-            "How to authenticate; basic unless told otherwise."),
+            "How to authenticate; basic by default."),
         Option(
             .chunked, .request,
             "Sends stdin as the body while it comes, in chunks, whatever it is but a terminal."),
@@ -92,7 +92,7 @@ enum OptionTable {
             "Follows redirects; without it a 3xx is the answer, and the exit code is 3."),
         Option(
             .maxRedirects, value: "N", .response,
-            "How many redirects to follow; 10 unless told otherwise."),
+            "How many redirects to follow; 10 by default."),
         Option(
             .checkStatus, isOnByDefault: true, .response,
             "Lets the exit code tell the status (3, 4, 5); --no-check-status turns it off."),
@@ -101,21 +101,21 @@ enum OptionTable {
     private static let limits = [
         Option(
             .maxResponseSize, value: "SIZE", .limits,
-            "The largest body to hold in memory, such as 512k, 64M or 2G; 256M unless told "
-                + "otherwise, 0 for no limit. What goes straight to a file or a pipe has none."),
+            "The largest body to hold in memory, such as 512k, 64M or 2G; 256M by "
+                + "default, 0 for no limit. What is written to a file or a pipe has no limit."),
         Option(
             .maxDecompressedSize, value: "SIZE", .limits,
-            "The most bytes a compressed body may decode to; no limit unless told otherwise."),
+            "The most bytes a compressed body may decode to; no limit by default."),
         Option(
             .maxDecompressionRatio, value: "N", .limits,
-            "How many times its size a body may decode to, above 64M; 200 unless told otherwise, "
+            "How many times its size a body may decode to, above 64M; 200 by default, "
                 + "0 for no limit."),
         Option(
             .maxHeadSize, value: "SIZE", .limits,
-            "The most bytes of an answer's head; 256k unless told otherwise."),
+            "The most bytes of an answer's head; 256k by default."),
         Option(
             .maxHeadFields, value: "N", .limits,
-            "How many fields an answer's head may have; 2000 unless told otherwise."),
+            "How many fields an answer's head may have; 2000 by default."),
     ]
 
     private static let network = [
@@ -123,11 +123,11 @@ enum OptionTable {
             .timeout, value: "SECONDS", .network,
             verbs: [.request, .pluginsCheck, .pluginsCall, .pluginsInspect, .pluginsConfig],
             "How long all may take, waits for stdin, plugins and readers too, such as 2.5; 0 for "
-                + "no limit. In 'plugins check' each test, and 20 unless told otherwise; 30 for "
+                + "no limit. In 'plugins check' each test, and 20 by default; 30 for "
                 + "what else runs plugins without a request."),
         Option(
             .connectTimeout, value: "SECONDS", .network,
-            "How long connecting may take, TLS included; 30 unless told otherwise."),
+            "How long connecting may take, TLS included; 30 by default."),
         Option(
             .httpVersion, value: "VERSION", choices: ["auto", "1.1", "2"], .network,
             "Which HTTP to speak; 2 without asking the server first."),

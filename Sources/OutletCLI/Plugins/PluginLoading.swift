@@ -122,7 +122,7 @@ struct PluginLoading: Sendable {
         for failure in failures { console.report(CommandError(unusable: failure)) }
         let others = failures.isEmpty ? "it" : "them"
         throw CommandError(
-            unusable: last, advice: "--plugins-optional goes on without \(others)")
+            unusable: last, advice: "--plugins-optional continues without \(others)")
     }
 
     /// Reports warnings, those about the command line first.

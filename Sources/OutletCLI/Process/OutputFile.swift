@@ -14,7 +14,7 @@ enum OutputError: Error, Equatable {
 extension OutputError: CustomStringConvertible {
     var description: String {
         switch self {
-        case .closed: "stdout: its reader has left"
+        case .closed: "stdout: its reader has closed it"
         case .failed(let name, let reason): "\(name): cannot be written: \(reason)"
         case .tooLarge(let limit): "the body is larger than the limit of \(limit) bytes"
         }

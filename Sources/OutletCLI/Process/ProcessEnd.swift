@@ -104,7 +104,7 @@ enum ProcessEnd {
         let calls = PluginHost.activeCalls
         guard let call = calls.first(where: { !$0.isPromise }) ?? calls.first else { return nil }
         let time = Quantity.duration(Int64(clamping: call.duration / 1000))
-        let what = call.isPromise ? "has promised an answer to" : "has not come back from"
+        let what = call.isPromise ? "has not settled" : "has not returned from"
         return "plugin \(call.plugin) \(what) \(call.hook.rawValue) for \(time)"
     }
 
@@ -116,7 +116,7 @@ enum ProcessEnd {
         // If an input is being read as well, a write that has just begun is not the cause.
         if write.duration < callLimit, let input { return input }
         let time = Quantity.duration(Int64(write.duration / .microseconds(1)))
-        return "\(write.name) has taken nothing for \(time)"
+        return "\(write.name) has accepted nothing for \(time)"
     }
 }
 
@@ -133,8 +133,8 @@ extension Console {
             let hook = calls.first { $0.plugin == id }?.hook.rawValue
             report(
                 "outlet: plugin \(id): "
-                    + (hook.map { "has not come back from \($0)" } ?? "did not end in time")
-                    + ", and was left behind")
+                    + (hook.map { "has not returned from \($0)" } ?? "did not end in time")
+                    + ", and was abandoned")
         }
     }
 }

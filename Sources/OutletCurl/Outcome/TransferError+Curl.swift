@@ -186,7 +186,7 @@ private struct Meaning {
         case CURLE_BAD_FUNCTION_ARGUMENT where transfer.sends > 0:
             self = Meaning(
                 .badServerResponse,
-                "the answer's first header line begins with a blank, and has none to go on with")
+                "the answer's first header line begins with a blank, and continues no other")
         case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN,
             CURLE_SETOPT_OPTION_SYNTAX:
             self = Meaning(.badRequest, "libcurl refuses a setting: \(fact)")

@@ -195,8 +195,8 @@ private final class StreamReader: RequestBodyReader {
         guard count == 0 else {
             throw TransferError(
                 code: .badRequest, stage: .sending,
-                reason: "the request's body stream: goes on after the \(given) bytes that are its "
-                    + "length")
+                reason: "the request's body stream: continues after the \(given) bytes that are "
+                    + "its length")
         }
     }
 

@@ -168,7 +168,7 @@ final class PluginInstance: @unchecked Sendable {
         owner.observer?.pluginDidLog(
             PluginLogLine(
                 plugin: id, level: .warning,
-                message: "\(failure.hook.rawValue) failed, and the request goes on without it: "
+                message: "\(failure.hook.rawValue) failed, and the request continues without it: "
                     + failure.message, facts: []))
         return true
     }

@@ -165,7 +165,7 @@ final class PluginOwner: Sendable {
         observer?.pluginDidLog(
             PluginLogLine(
                 plugin: id, level: .error,
-                message: "it failed its contract too often, and is left alone for "
+                message: "it violated its contract too often, and is suspended for "
                     + "\(Double(rest - now) / 1e9) s",
                 facts: []))
     }

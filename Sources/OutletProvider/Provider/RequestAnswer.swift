@@ -49,7 +49,7 @@ final class RequestAnswer: Sendable {
 public struct UnansweredRequestClosure: Error, CustomStringConvertible {
     /// What is wrong.
     public var description: String {
-        "the provider's requestClosure gave neither a request nor an error: it let go of its "
+        "the provider's requestClosure gave neither a request nor an error: it released its "
             + "callback without calling it"
     }
 }

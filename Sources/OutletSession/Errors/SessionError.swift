@@ -68,7 +68,7 @@ extension SessionError {
         public var description: String {
             bytesRead < bytesExpected
                 ? "it ended after \(bytesRead) of \(bytesExpected) bytes"
-                : "it goes on after the \(bytesExpected) bytes declared"
+                : "it continues after the \(bytesExpected) bytes declared"
         }
     }
 

@@ -78,7 +78,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
                     code: .badRequest, stage: .sending,
                     reason: "the request's body stream: "
                         + (data.count > length
-                            ? "goes on after the \(length) bytes that are its length"
+                            ? "continues after the \(length) bytes that are its length"
                             : "ended after \(data.count) of \(length) bytes"))
             }
             return data
