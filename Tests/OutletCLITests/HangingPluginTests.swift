@@ -161,7 +161,7 @@ import Testing
         #expect(result.exitCode == 2)
         #expect(
             result.errorOutput.contains(
-                "outlet: plugins call: not done within 1.0 s: plugin faulty.hangs has not come back "
+                "outlet: plugins call: not done within 1.0 s: plugin faulty.hangs has not returned "
                     + "from \(hook) for "))
     }
 }
