@@ -80,10 +80,21 @@ import Testing
         let transport = try await transport { $0.httpMaximumConnectionsPerHost = 3 }
         let url = "\(try await Nginx.shared().baseURL(.fewStreams))/info"
         for _ in 0..<2 {
+            // nginx may close an idle connection meanwhile, so those that are open are counted.
+            let most = Task {
+                var most = 0
+                while !Task.isCancelled {
+                    most = max(most, transport.statistics.total.openConnections)
+                    await Task.yield()
+                }
+                return most
+            }
             let (results, connections) = try await ends(
                 burst(of: 60, to: url, by: transport).probes)
             #expect(results.allSatisfy { $0.error == nil })
-            #expect((2...3).contains(connections.count))
+            #expect(connections.count > 1)
+            most.cancel()
+            #expect(await most.value <= 3)
         }
     }
 

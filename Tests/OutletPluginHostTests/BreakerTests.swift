@@ -82,7 +82,7 @@ import Testing
         #expect(status.faults == ["neverSettled": 4])
         #expect(
             recorder.lines.values.contains {
-                $0.level == .error && $0.message.contains("is left alone for 3600.0 s")
+                $0.level == .error && $0.message.contains("is suspended for 3600.0 s")
             })
         #expect(await host.shutDown() == [])
     }
