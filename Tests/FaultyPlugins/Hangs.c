@@ -79,10 +79,8 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         closefrom(3);
         return OUTLET_OK;
     }
-    if (strcmp(how, "close_and_hang") == 0) {
-        closefrom(3);
-        for (;;) pause();
-    }
+    if (strcmp(how, "cancel") == 0) return pthread_cancel(pthread_self());
+    if (strcmp(how, "close_and_hang") == 0) closefrom(3);
     if (strcmp(how, "mask") == 0) {
         sigset_t all;
         sigfillset(&all);

@@ -217,7 +217,38 @@ import Testing
         #expect(
             result.errorOutput.contains("plugin faulty.hangs has not returned from prepare"),
             "\(result.errorOutput)")
-        #expect(result.errorOutput.split(separator: "\n").count == 1)
+        let lines = result.errorOutput.split(separator: "\n")
+        #expect(lines.count { $0.hasPrefix("outlet: ") } == 1)
+    }
+
+    @Test func `repeated signals end a plugin that has closed all descriptors and hangs`()
+        async throws
+    {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--plugins", plugin, "--plugin-config",
+                #"faulty.hangs={"hook":"prepare","how":"close_and_hang"}"#,
+            ])
+        try await program.errorOutput(containing: "hanging\n")
+        let signals = Task {
+            while !Task.isCancelled {
+                program.signal(2)
+                await Task.yield()
+            }
+        }
+        let result = try await program.result(within: .seconds(30))
+        signals.cancel()
+        #expect(result.exitCode == 130)
+    }
+
+    @Test func `a plugin that cancels the thread of its hook does not end the program`()
+        async throws
+    {
+        let plain = try await page("none", "")
+        let result = try await page("prepare", "cancel")
+        #expect(result.exitCode == 0)
+        #expect(result.output == plain.output)
     }
 
     @Test func `a plugin that closes all descriptors causes an error that says so`() async throws {

@@ -153,6 +153,8 @@ private enum SignalPipe {
         }
         source.setCancelHandler { close(reader) }
         source.resume()
+        // Initialized here, because the first use must not be in a signal handler.
+        received.store(0, ordering: .relaxed)
         for number in numbers {
             var action = sigaction()
             action.__sigaction_handler.sa_handler = { number in

@@ -173,12 +173,13 @@ extension EventLoop {
             return deadlines.set(transfer, to: isSending ? min(due, now + patience / 4) : due)
         }
         let stage = TransferError.Stage(transfer)
+        let waited = transfer.waitedFor.map { ", it waited for \($0)" } ?? ""
         end(
             transfer,
             TransferError(
                 code: .timedOut,
                 reason: "timed out while \(stage.activity): no progress for "
-                    + "\(Double(patience) / 1_000_000) s",
+                    + "\(Double(patience) / 1_000_000) s\(waited)",
                 advice: TransferError.raise("timeoutIntervalForRequest", "--timeout")))
     }
 

@@ -11,10 +11,8 @@ extension CurlTransfer {
     /// - Returns: Whether it may. Proxies and the Unix socket of the configuration are exempt.
     func mayConnect(to address: UnsafePointer<sockaddr>, _ settings: TransportSettings) -> Bool {
         loop?.assertOnLoop()
-        guard mayOpenSocket else {
-            lacksStream = true
-            return false
-        }
+        lacksStream = !mayOpenSocket
+        if lacksStream { return false }
         guard settings.addressPolicy != nil || addressPolicy != nil else { return true }
         guard address.pointee.sa_family != AF_UNIX, proxy.isEmpty else { return true }
         guard let address = InternetAddress(address) else { return false }

@@ -184,8 +184,34 @@ final class JSONDocument {
     }
 
     func value<Value: Decodable>(_ type: Value.Type, at position: Int) throws -> Value {
-        if Self.isKnown(type) { return try known(type, at: position) }
+        if let known = KnownType(type) { return try value(type, known, at: position) }
         return try Value(from: JSONValueDecoder(document: self, position: position))
+    }
+
+    /// A Foundation type whose own way of decoding is not that of JSON, or an array whose elements
+    /// need no decoder of their own.
+    private enum KnownType {
+        case strings, integers, doubles, url, data, json, decimal
+
+        init?(_ type: any Any.Type) {
+            if type == [String].self {
+                self = .strings
+            } else if type == [Int].self {
+                self = .integers
+            } else if type == [Double].self {
+                self = .doubles
+            } else if type == URL.self {
+                self = .url
+            } else if type == Data.self {
+                self = .data
+            } else if type == JSONValue.self {
+                self = .json
+            } else if type == Decimal.self {
+                self = .decimal
+            } else {
+                return nil
+            }
+        }
     }
 
     /// A value of a known type.
@@ -193,50 +219,40 @@ final class JSONDocument {
     /// Not a part of ``value(_:at:)``, which would then instantiate the metadata of `Value?` at each
     /// call, in 600 instructions.
     @inline(never)
-    private func known<Value: Decodable>(_ type: Value.Type, at position: Int) throws -> Value {
-        guard let value = try knownValue(type, at: position) as? Value else {
-            return try Value(from: JSONValueDecoder(document: self, position: position))
+    private func value<Value: Decodable>(
+        _ type: Value.Type, _ known: KnownType, at position: Int
+    ) throws -> Value {
+        guard let value = try value(known, at: position) as? Value else {
+            throw mismatch(type, at: position)
         }
         return value
     }
 
-    /// Whether ``knownValue(_:at:)`` has a value for a type.
-    private static func isKnown(_ type: any Any.Type) -> Bool {
-        type == [String].self || type == [Int].self || type == [Double].self || type == URL.self
-            || type == Data.self || type == JSONValue.self || type == Decimal.self
-    }
-
-    /// A value of a Foundation type whose own way of decoding is not that of JSON, or of an array
-    /// whose elements need no decoder of their own; `nil` for other types.
-    private func knownValue(_ type: any Any.Type, at position: Int) throws -> Any? {
-        if type == [String].self { return try elements(of: position, text) }
-        if type == [Int].self {
-            return try elements(of: position) { try integer(Int.self, at: $0) }
-        }
-        if type == [Double].self { return try elements(of: position, double) }
-        if type == URL.self {
+    private func value(_ known: KnownType, at position: Int) throws -> Any {
+        switch known {
+        case .strings: return try elements(of: position, text)
+        case .integers: return try elements(of: position) { try integer(Int.self, at: $0) }
+        case .doubles: return try elements(of: position, double)
+        case .json: return try value(at: position)
+        case .url:
             guard let url = URL(string: try text(at: position)) else {
                 throw corrupted("A string is not a URL.", at: position)
             }
             return url
-        }
-        if type == Data.self {
+        case .data:
             guard let data = Data(base64Encoded: try text(at: position)) else {
                 throw corrupted("A string is not Base64.", at: position)
             }
             return data
-        }
-        if type == JSONValue.self { return try value(at: position) }
-        if type == Decimal.self {
+        case .decimal:
             guard kind(at: position) == .integer || kind(at: position) == .fraction else {
-                throw mismatch(type, at: position)
+                throw mismatch(Decimal.self, at: position)
             }
             guard let decimal = Decimal(string: numberText(at: position)) else {
                 throw corrupted("A number does not fit in Decimal.", at: position)
             }
             return decimal
         }
-        return nil
     }
 
     private func value(at position: Int) throws -> JSONValue {
