@@ -126,6 +126,7 @@ private final class Exchange: Sendable {
         var isCancelled = false
     }
 
+    // Both `nonisolated(unsafe)` because the host's tables are read-only and never freed.
     private nonisolated(unsafe) let http: UnsafePointer<outlet_http>
     private nonisolated(unsafe) let table: UnsafePointer<outlet_host>
     private let state = Mutex(State())

@@ -1,9 +1,11 @@
+import Dispatch
 import Glibc
 import OutletPointers
 
 /// Runs a closure after a time on a thread that sleeps until then.
 ///
 /// Unlike a timer of a dispatch queue, it needs no descriptor. A plugin may have closed all of them.
+/// If no thread can be started, it uses such a timer.
 enum SleepingThread {
     /// What the thread runs, and when.
     private final class Work: Sendable {
@@ -28,7 +30,7 @@ enum SleepingThread {
     ///
     /// - Parameters:
     ///   - seconds: The time in seconds.
-    ///   - body: Called once on the thread; never if no thread can be started.
+    ///   - body: Called once, on the thread or on a global dispatch queue.
     static func run(after seconds: Double, _ body: @escaping @Sendable () -> Void) {
         let work = ObjectPointer.retained(Work(after: seconds, body))
         var attributes = pthread_attr_t()
@@ -42,6 +44,8 @@ enum SleepingThread {
                 if let pointer { ObjectPointer.takeRetained(pointer, as: Work.self).run() }
                 return nil
             }, work)
-        if code != 0 { ObjectPointer.release(work) }
+        guard code != 0 else { return }
+        ObjectPointer.release(work)
+        DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: body)
     }
 }
