@@ -46,6 +46,11 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var pool: HandlePool
+    /// The results of the transfers that ended last; empty while the loop has nothing to do.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var recentResults = RecentResults()
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
@@ -210,7 +215,9 @@ final class EventLoop: @unchecked Sendable {
         for _ in 0..<Self.movesInTurn where !move() { break }
         expire()
         turn.end()
-        return hasNothingToDo
+        guard hasNothingToDo else { return false }
+        recentResults.removeAll()
+        return true
     }
 
     private func wait() {
@@ -223,6 +230,7 @@ final class EventLoop: @unchecked Sendable {
         // If messages have arrived, `park` and `poll` refuse.
         if maySleep, ready == 0 {
             if hasNothingToDo {
+                recentResults.removeAll()
                 if mailbox.park() {
                     ccurl_poller_park(poller)
                     ready = ccurl_poller_wait(poller, 0)
@@ -352,6 +360,7 @@ final class EventLoop: @unchecked Sendable {
             isNews = true
             complete(transfer, easy, code)
         }
+        turn.resumeTasks()
         return isNews
     }
 }

@@ -15,8 +15,14 @@ struct Attempt: ~Copyable, Sendable {
     private(set) var response: HTTPResponse?
     /// Why the request failed.
     private(set) var error: SessionError?
-    /// The outcome of the attempt; `nil` until the attempt has ended.
-    private(set) var outcome: AttemptOutcome?
+    /// The body of the last response, for requests that collect it.
+    private(set) var data: Data?
+    /// The metrics of the attempt's transfers.
+    private var measures = TransferMetrics()
+    /// Whether the attempt has ended, so that ``measures`` are set.
+    private var isMeasured = false
+    /// The outcome of the attempt; `nil` until it is used.
+    private var outcome: AttemptOutcome?
     /// Whether the current transfer reads a local file.
     private(set) var readsFile = false
     /// How long the redirects of this attempt took, in µs.
@@ -24,14 +30,10 @@ struct Attempt: ~Copyable, Sendable {
     /// The metrics of the previous attempts, in order.
     private var formerMetrics: [TransferMetrics] = []
 
-    /// The body of the last response, for requests that collect it.
-    var data: Data? { outcome?.data }
     /// The metrics of the last attempt that is over.
-    var lastMetrics: TransferMetrics? { outcome?.metrics ?? formerMetrics.last }
+    var lastMetrics: TransferMetrics? { isMeasured ? measures : formerMetrics.last }
     /// The metrics of all attempts that are over, in order.
-    var allMetrics: [TransferMetrics] {
-        outcome?.metrics.map { formerMetrics + [$0] } ?? formerMetrics
-    }
+    var allMetrics: [TransferMetrics] { isMeasured ? formerMetrics + [measures] : formerMetrics }
 
     /// Sets what is sent next: the attempt's request, or that of a redirect.
     mutating func prepare(_ request: HTTPRequest) { prepared = request }
@@ -60,44 +62,60 @@ struct Attempt: ~Copyable, Sendable {
     /// Adds the duration of a redirect's transfer, in µs.
     mutating func addRedirect(took duration: Int64) { redirectDuration += duration }
 
-    /// Sets the outcome after the attempt's last transfer.
+    /// Sets the results of the attempt's last transfer.
     ///
     /// - Parameters:
     ///   - measured: The metrics of the transfer.
     ///   - data: The body, for requests that collect it.
-    ///   - request: The last request, as adapted.
     ///   - redirects: How many redirects were followed.
-    mutating func conclude(
-        _ measured: TransferMetrics, _ data: Data?, of request: HTTPRequest?, redirects: Int
-    ) {
-        let isRedirected = redirects > 0 || redirectDuration > 0
-        outcome = AttemptOutcome(
-            request: request, response: response, data: data,
-            measures: isRedirected ? redirected(measured, redirects) : measured, error: error)
+    mutating func conclude(_ measured: TransferMetrics, _ data: Data?, redirects: Int) {
+        self.data = data
+        measures = measured
+        isMeasured = true
+        if redirects > 0 || redirectDuration > 0 {
+            measures.redirectCount = redirects
+            measures.redirectDuration = redirectDuration
+        }
+    }
+
+    /// The outcome of the attempt, for validators and serializers.
+    ///
+    /// Made when it is first used, and again after validators or retriers have changed the error.
+    /// Not made by ``conclude(_:_:redirects:)``: its memory would be allocated by the transport's
+    /// thread and freed by the one that uses it (`RecentResults` in `OutletCurl` has the cost).
+    ///
+    /// - Parameter request: The last request, as adapted.
+    mutating func outcome(of request: HTTPRequest?) -> AttemptOutcome {
+        if let outcome, error == nil, outcome.error == nil { return outcome }
+        let made = AttemptOutcome(
+            request: request, response: response, data: data, metrics: lastMetrics, error: error)
+        outcome = made
+        return made
     }
 
     /// Replaces the outcome with that of the session's middleware.
     mutating func replaceOutcome(_ replacement: AttemptOutcome) {
         response = replacement.response
         error = replacement.error
+        data = replacement.data
+        isMeasured = false
+        if let replaced = replacement.metrics {
+            measures = replaced
+            isMeasured = true
+        }
         outcome = replacement
     }
 
     /// Resets the state for the next attempt; keeps the metrics.
     mutating func reset() {
-        if let measured = outcome?.metrics { formerMetrics.append(measured) }
+        if isMeasured { formerMetrics.append(measures) }
+        isMeasured = false
+        data = nil
         outcome = nil
         error = nil
         response = nil
         prepared = nil
         readsFile = false
         redirectDuration = 0
-    }
-
-    private func redirected(_ measured: TransferMetrics, _ count: Int) -> TransferMetrics {
-        var measured = measured
-        measured.redirectCount = count
-        measured.redirectDuration = redirectDuration
-        return measured
     }
 }

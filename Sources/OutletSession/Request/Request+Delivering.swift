@@ -96,8 +96,8 @@ extension Request {
 
     private func deliver(_ delivery: Delivery, from place: FinishingPlace) {
         guard case .queue(let wanted) = delivery.destination else {
-            delivery.deliver()
-            return
+            guard case .transport(let turn) = place else { return delivery.deliver() }
+            return turn.resumeLater { delivery.deliver() }
         }
         switch place {
         case .transport where wanted == nil && core.deliversInline: delivery.deliver()

@@ -69,8 +69,7 @@ extension Request: TransferHandler {
             }
             let data = take(result, &mutable)
             mutable.attempt.conclude(
-                result.metrics, data, of: mutable.history.lastRequest,
-                redirects: mutable.machine.redirects)
+                result.metrics, data, redirects: mutable.machine.redirects)
             let effort = validation(&mutable)
             return Evaluation(
                 attempt: attempt, validates: effort != .none,

@@ -49,6 +49,11 @@ enum ValidationCost {
 }
 
 extension Request.Mutable {
+    /// The outcome of the last attempt.
+    var attemptOutcome: AttemptOutcome {
+        mutating get { attempt.outcome(of: history.lastRequest) }
+    }
+
     /// The cost of the validators of a data request.
     var dataValidation: ValidationCost {
         guard !dataValidators.isEmpty else { return .none }

@@ -71,19 +71,6 @@ protocol SerializableResponse: Sendable {
 extension DataResponse: SerializableResponse where Failure == SessionError {}
 extension DownloadResponse: SerializableResponse where Failure == SessionError {}
 
-extension Request.Mutable {
-    /// The outcome of the last attempt, for serializers.
-    var attemptOutcome: AttemptOutcome {
-        // Validators and retriers may have changed the error since.
-        if let outcome = attempt.outcome, attempt.error == nil, outcome.error == nil {
-            return outcome
-        }
-        return AttemptOutcome(
-            request: history.lastRequest, response: attempt.response, data: attempt.data,
-            metrics: attempt.lastMetrics, error: attempt.error)
-    }
-}
-
 /// A serialized value that waits for delivery.
 struct Delivery: Sendable {
     let destination: ResponseHandler.Destination

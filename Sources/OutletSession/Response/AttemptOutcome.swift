@@ -18,24 +18,15 @@ final class AttemptOutcome: Sendable {
     let error: SessionError?
 
     init(
-        request: HTTPRequest?, response: HTTPResponse?, data: Data?, measures: TransferMetrics,
-        isMeasured: Bool = true, error: SessionError?
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
+        error: SessionError?
     ) {
         self.request = request
         self.response = response
         self.data = data
         // Not an optional, whose destruction would go through the type's value witness table.
-        self.measures = measures
-        self.isMeasured = isMeasured
+        measures = metrics ?? TransferMetrics()
+        isMeasured = metrics != nil
         self.error = error
-    }
-
-    convenience init(
-        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
-        error: SessionError?
-    ) {
-        self.init(
-            request: request, response: response, data: data,
-            measures: metrics ?? TransferMetrics(), isMeasured: metrics != nil, error: error)
     }
 }

@@ -21,6 +21,10 @@ public final class TransportTurn {
         @exclusivity(unchecked)
     #endif
     private var batches: [Batch] = []
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var resumptions: [() -> Void] = []
 
     private struct Batch {
         let queue: DispatchQueue
@@ -43,8 +47,28 @@ public final class TransportTurn {
         batches.append(Batch(queue: queue, work: [work]))
     }
 
-    /// Submits all collected work to its queues; the turn is empty afterwards.
+    /// Resumes tasks when all transfers that have finished now are processed.
+    ///
+    /// A task that is resumed while others still wait is over before the next one is resumed, and
+    /// each of them costs a wake of the thread that runs them.
+    ///
+    /// - Parameter body: Called once, on this thread; resumes tasks, and calls no user code.
+    package func resumeLater(_ body: @escaping () -> Void) { resumptions.append(body) }
+
+    /// Resumes the tasks of ``resumeLater(_:)``.
+    package func resumeTasks() {
+        guard !resumptions.isEmpty else { return }
+        var due: [() -> Void] = []
+        swap(&due, &resumptions)
+        for resume in due { resume() }
+        // Reuses the memory of the array.
+        due.removeAll(keepingCapacity: true)
+        if resumptions.isEmpty { swap(&due, &resumptions) }
+    }
+
+    /// Resumes tasks, and submits all collected work to its queues; the turn is empty afterwards.
     public func end() {
+        resumeTasks()
         guard !batches.isEmpty else { return }
         let ended = batches
         batches.removeAll(keepingCapacity: true)

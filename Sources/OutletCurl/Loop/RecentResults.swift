@@ -1,0 +1,55 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTransport
+
+/// Keeps the heads and bodies of the last small results, so that the thread that allocated their
+/// memory also frees it.
+///
+/// A result is received on another thread. If that thread freed the memory, both would contend for
+/// the lock of the allocator's arena: two system calls for each response, and a tenth of its CPU
+/// time (`Benchmarks/run --only session-callback-queue`).
+struct RecentResults {
+    private struct Entry {
+        let response: HTTPResponse?
+        let body: Data?
+        let size: Int
+    }
+
+    /// More than usually run at a time, so that the receivers have released a result before.
+    private static let maximumCount = 256
+    /// The memory in bytes that an idle receiver's results may occupy.
+    private static let maximumSize = 512 * 1024
+
+    /// A ring, whose oldest entry is at `oldest` once there are ``maximumCount`` entries.
+    private var entries: [Entry] = []
+    private var oldest = 0
+    private var size = 0
+
+    /// The number of results.
+    var count: Int { entries.count }
+
+    /// Adds a result.
+    ///
+    /// Releases the oldest result if there are too many, and all of them if they are too large.
+    /// Ignores a large result, whose memory is not likely to be used again.
+    mutating func add(_ result: borrowing TransferResult) {
+        let body = result.body
+        let added = (body?.count ?? 0) + (result.response?.headers.weight ?? 0)
+        guard added <= ByteBuffer.copyLimit else { return }
+        if size + added > Self.maximumSize { removeAll() }
+        size += added
+        let entry = Entry(response: result.response, body: body, size: added)
+        guard entries.count == Self.maximumCount else { return entries.append(entry) }
+        size -= entries[oldest].size
+        entries[oldest] = entry
+        oldest = (oldest + 1) % Self.maximumCount
+    }
+
+    /// Releases all results.
+    mutating func removeAll() {
+        guard !entries.isEmpty else { return }
+        entries.removeAll(keepingCapacity: true)
+        oldest = 0
+        size = 0
+    }
+}

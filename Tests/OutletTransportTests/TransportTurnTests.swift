@@ -1,0 +1,61 @@
+import Dispatch
+import OutletTestSupport
+import Testing
+
+@testable import OutletTransport
+
+@Suite struct `A turn of a transport` {
+    private final class Work: TurnWork {
+        private let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+        func perform() { body() }
+    }
+
+    @Test func `resumptions run once, in order, and not before they are asked for`() {
+        let turn = TransportTurn()
+        let calls = Recorder<Int>()
+        turn.resumeLater { calls.record(1) }
+        turn.resumeLater { calls.record(2) }
+        #expect(calls.values.isEmpty)
+        turn.resumeTasks()
+        #expect(calls.values == [1, 2])
+        turn.resumeTasks()
+        turn.end()
+        #expect(calls.values == [1, 2])
+    }
+
+    @Test func `the end of a turn runs the resumptions that are left`() {
+        let turn = TransportTurn()
+        let calls = Recorder<Int>()
+        turn.resumeLater { calls.record(1) }
+        turn.end()
+        #expect(calls.values == [1])
+    }
+
+    @Test func `a resumption that is added by another one runs at the next call`() {
+        let turn = TransportTurn()
+        let calls = Recorder<Int>()
+        turn.resumeLater {
+            calls.record(1)
+            turn.resumeLater { calls.record(2) }
+        }
+        turn.resumeTasks()
+        #expect(calls.values == [1])
+        turn.resumeTasks()
+        #expect(calls.values == [1, 2])
+    }
+
+    @Test func `work for a queue is submitted at the end of the turn, in order`() async {
+        let turn = TransportTurn()
+        let calls = Recorder<Int>()
+        let queue = DispatchQueue(label: "turn")
+        turn.perform(Work { calls.record(1) }, on: queue)
+        turn.perform(Work { calls.record(2) }, on: queue)
+        turn.resumeTasks()
+        await queue.drained()
+        #expect(calls.values.isEmpty)
+        turn.end()
+        await queue.drained()
+        #expect(calls.values == [1, 2])
+    }
+}
