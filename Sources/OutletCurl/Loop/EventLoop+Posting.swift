@@ -82,6 +82,8 @@ extension EventLoop {
             { argument in
                 guard let argument else { return nil }
                 ccurl_prepare_thread("outlet-loop")
+                let reserve = ccurl_reserve_memory()
+                defer { free(reserve) }
                 ObjectPointer.takeRetained(argument, as: EventLoop.self).drive { false }
                 return nil
             }, box)
@@ -100,6 +102,7 @@ extension EventLoop {
     func handOver() {
         assertOnLoop()
         let isIdle = pool.inUse == 0 && held.isEmpty && !executor.hasJobs
+        if isIdle { recentResults.removeAll() }
         if !isIdle || !mailbox.release() { startThread() }
     }
 
