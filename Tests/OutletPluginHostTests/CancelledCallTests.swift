@@ -34,7 +34,7 @@ import Testing
     @Test func `a queued hook is not called after its completion was abandoned`() throws {
         let (host, instance) = try instance()
         let token = Completion(
-            hook: .retry, instance: instance, passing: .init(), limit: 1_000_000_000)
+            hook: .retry, instance: instance, limit: 1_000_000_000)
         _ = token.register()
         token.abandon()
         // A worker thread that reaches the waiting call now gets `false` and skips it.
@@ -47,7 +47,7 @@ import Testing
     {
         let (host, instance) = try instance()
         let token = Completion(
-            hook: .adapt, instance: instance, passing: .init(), limit: 1_000_000_000)
+            hook: .adapt, instance: instance, limit: 1_000_000_000)
         let id = token.register().id
         token.keep()
         #expect(token.begin())

@@ -108,24 +108,21 @@ private final class HookedCall: Sendable {
 
     private func notifyDidReceive(_ plugin: PluginInstance) -> HookAnswer<Void> {
         guard let hook = plugin.hooks.did_receive else { return .given(()) }
-        return plugin.notify(
-            .didReceive, RequestHandle(request, scope: scope),
-            ResponseHandle(.init(result), isMutable: false), requestID: request.context.id,
-            limit: limit, .seeResponse(hook))
+        let token = RequestHook(
+            .didReceive, of: plugin, for: request, scope: scope,
+            outcome: .call(result, isMutable: false), limit: limit)
+        return plugin.notify(token, requestID: request.context.id, .seeResponse(hook))
     }
 
     private func process(_ plugin: PluginInstance) -> HookAnswer<Void> {
         // The outcome of a cancelled call is not replaced.
         guard let hook = plugin.hooks.process, !waiting.isCancelled else { return .given(()) }
-        let handle = ResponseHandle(.init(result), isMutable: true)
+        let token = RequestHook(
+            .process, of: plugin, for: request, scope: scope,
+            outcome: .call(result, isMutable: true), limit: limit)
         let stopwatch = Stopwatch(plugin.owner.observer)
-        let asked = RequestHandle(request, scope: scope)
-        let token = Completion(
-            hook: .process, instance: plugin, passing: .init(request: asked, response: handle),
-            limit: limit)
         @Sendable func finish(_ answer: Completion.Answer) {
-            _ = asked.seal()
-            let replacement = handle.seal()
+            let replacement = token.sealResponse()
             var failure: PluginError?
             if case .failed(let error) = answer { failure = error }
             if case .failure(var reason)? = replacement, failure == nil {
@@ -147,7 +144,7 @@ private final class HookedCall: Sendable {
             // If the failure is skipped, the outcome stays unchanged.
             if failure.map({ plugin.skips($0) }) != true { self.take(replacement, failure) }
         }
-        guard let answer = plugin.ask(token, about: asked, settled: .done, .process(hook)) else {
+        guard let answer = plugin.ask(token, settled: .done, .process(hook)) else {
             return .follows(token, meaning: finish)
         }
         return .given(finish(answer))
@@ -180,19 +177,5 @@ extension CallResult {
     fileprivate var isCancellation: Bool {
         guard case .failure(let error as SessionError) = self else { return false }
         return error.isExplicitlyCancelledError
-    }
-}
-
-extension ResponseHandle.Outcome {
-    /// Converts the outcome of a call into what plugins see.
-    fileprivate init(_ result: CallResult) {
-        switch result {
-        case .success(let response):
-            self.init(
-                response: response.head, body: response.body ?? Data(), file: response.file,
-                failure: response.failure.map { FailureText.of($0) })
-        case .failure(let error):
-            self.init(response: nil, body: Data(), failure: FailureText.of(error))
-        }
     }
 }

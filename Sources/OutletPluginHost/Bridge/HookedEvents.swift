@@ -151,7 +151,7 @@ final class EventBuffer: Sendable {
 }
 
 /// Events as C structures, valid as long as this object exists.
-private final class EventBatch: WatchedSubject, @unchecked Sendable {
+private final class EventBatch: ServiceSubject, @unchecked Sendable {
     // @unchecked because nothing is written after `init`.
     private let arena: ByteArena
     private let list: [outlet_event]

@@ -65,16 +65,11 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         let outcome = ResponseHandle.Outcome(
             response: request.response, body: (request as? DataRequest)?.data ?? Data(),
             failure: FailureText.of(error))
-        let asked = RequestHandle(
-            sent, scope: sent.context[RequestScope.Key.self])
-        let judged = ResponseHandle(outcome, isMutable: false)
+        let token = RequestHook(
+            .retry, of: instance, for: sent, outcome: .attempt(outcome), limit: limit)
         let stopwatch = Stopwatch(instance.owner.observer)
-        let token = Completion(
-            hook: .retry, instance: instance, passing: .init(request: asked, response: judged),
-            limit: limit)
         @Sendable func finish(_ answer: Completion.Answer) -> RetryResult {
-            _ = asked.seal()
-            judged.seal()
+            _ = token.seal()
             var verdict = Verdict(answer, instance: instance)
             if verdict.result.retryRequired, attempt > maximumRetries {
                 verdict = .refused(after: maximumRetries, of: instance)
@@ -87,8 +82,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         let function = HookFunction.other {
             hook($0, $1, $2.request, $2.response, UInt32(clamping: attempt), $2)
         }
-        let answer = instance.ask(
-            token, about: asked, settled: .verdict(.doNotRetry), function)
+        let answer = instance.ask(token, settled: .verdict(.doNotRetry), function)
         return HookAnswer(answer, of: token, meaning: finish).deliver(to: completion)
     }
 

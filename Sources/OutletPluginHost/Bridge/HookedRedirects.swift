@@ -26,22 +26,16 @@ final class HookedRedirects: RedirectDecider {
             return nil
         }
         let instance = instance
-        let scope = redirect.request.context[RequestScope.Key.self]
-        let sent = RequestHandle(redirect.request, scope: scope)
-        let answer = ResponseHandle(
-            .init(response: redirect.response, body: Data()), isMutable: false)
-        let next = RequestHandle(redirect.next, access: .request, scope: scope)
+        let token = RequestHook(
+            .redirect, of: instance, for: redirect.request, next: redirect.next, access: .request,
+            outcome: .attempt(.init(response: redirect.response, body: Data())), limit: limit)
         let stopwatch = Stopwatch(instance.owner.observer)
-        let token = Completion(
-            hook: .redirect, instance: instance,
-            passing: .init(request: sent, response: answer, next: next), limit: limit)
         @Sendable func finish(_ decision: Completion.Answer) -> RedirectDecision {
-            _ = sent.seal()
-            answer.seal()
-            let changed = next.seal().request
+            let used = token.seal()
+            let changed = used?.seal().request ?? redirect.next
             let verdict: RedirectDecision
             var effects: [String] = []
-            var failure = instance.rewind(next, in: .redirect)
+            var failure = used.flatMap { instance.rewind($0, in: .redirect) }
             if case .failed(let error) = decision { failure = error }
             if let failure {
                 verdict = instance.skips(failure) ? .follow(redirect.next) : .fail(failure)
@@ -58,7 +52,7 @@ final class HookedRedirects: RedirectDecider {
             return verdict
         }
         let function = HookFunction.other { hook($0, $1, $2.request, $2.response, $2.next, $2) }
-        let decision = instance.ask(token, about: next, settled: .done, function)
+        let decision = instance.ask(token, settled: .done, function)
         return HookAnswer(decision, of: token, meaning: finish).deliver(to: completion)
     }
 }

@@ -95,10 +95,10 @@ final class HookedWire: TransportLayer {
         for plugin in watchers where !request.excludes(plugin) {
             scope.order.run { done in
                 guard let hook = plugin.hooks.will_send else { return done() }
-                let reported = plugin.notify(
-                    .willSend, RequestHandle(request, scope: scope, wire: fields),
-                    requestID: request.context.id, limit: limit, .seeRequest(hook))
-                reported.deliver(to: done)
+                let token = RequestHook(
+                    .willSend, of: plugin, for: request, scope: scope, wire: fields, limit: limit)
+                plugin.notify(token, requestID: request.context.id, .seeRequest(hook))
+                    .deliver(to: done)
             }
         }
     }

@@ -20,14 +20,18 @@ extension PluginInstance {
         _ request: HTTPRequest, by hook: PluginHook, _ function: HookFunction.Change,
         access: RequestHandle.Access = .answer, wire: WireFields? = nil, limit: UInt64
     ) -> HookAnswer<Result<HTTPRequest, any Error>> {
-        let handle = RequestHandle(request, access: access, wire: wire)
+        let token = RequestHook(
+            hook, of: self, for: request, access: access, wire: wire, limit: limit)
         let stopwatch = Stopwatch(owner.observer)
-        let token = Completion(
-            hook: hook, instance: self, passing: .init(request: handle), limit: limit)
         @Sendable func finish(_ answer: Completion.Answer) -> Result<HTTPRequest, any Error> {
-            var (adapted, reply) = handle.seal()
+            let used = token.seal()
+            var (adapted, reply) = used?.seal() ?? (request, nil)
             let failure: PluginError? =
-                if case .failed(let error) = answer { error } else { rewind(handle, in: hook) }
+                if case .failed(let error) = answer {
+                    error
+                } else {
+                    used.flatMap { rewind($0, in: hook) }
+                }
             stopwatch.report(
                 owner, hook, requestID: request.context.id,
                 effects: Effects.of(request, adapted, answer: reply),
@@ -36,7 +40,7 @@ extension PluginInstance {
             if let reply { adapted.givenAnswer = GivenAnswer(reply) }
             return .success(adapted)
         }
-        guard let answer = ask(token, about: handle, settled: .done, .change(function)) else {
+        guard let answer = ask(token, settled: .done, .change(function)) else {
             return .follows(token, meaning: finish)
         }
         return .given(finish(answer))

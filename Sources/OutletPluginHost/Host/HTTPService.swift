@@ -36,7 +36,7 @@ enum HTTPService {
             guard let context = HostTable.find(host, call.id, CallContext.self) else {
                 return OUTLET_E_STALE
             }
-            caller = (context as? Completion)?.arguments.request as? RequestHandle
+            caller = (context as? Completion)?.argument(.request) as? RequestHandle
         }
         guard let instance = HostTable.instance(host),
             let session = caller?.session ?? instance.sessions.first

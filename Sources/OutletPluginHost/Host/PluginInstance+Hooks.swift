@@ -11,27 +11,25 @@ extension PluginInstance {
     ///
     /// - Parameters:
     ///   - token: A new completion, which receives the answer.
-    ///   - subject: The request, stream or service that the hook is called for.
     ///   - settled: The answer if the hook returns `OUTLET_OK`.
     ///   - function: The plugin's hook function.
     /// - Returns: The answer; `nil` if ``Completion/whenAnswered(_:)`` delivers it.
     func ask(
-        _ token: Completion, about subject: any WatchedSubject, settled: Completion.Answer,
-        _ function: HookFunction
+        _ token: Completion, settled: Completion.Answer, _ function: HookFunction
     ) -> Completion.Answer? {
         let completion = token.register()
         guard isNonblocking else {
             token.keep()
             token.startTimer()
-            askLater(token, completion, about: subject, settled: settled, function)
+            askLater(token, completion, settled: settled, function)
             return nil
         }
-        let name = PluginWatch.isOn ? subject.name : nil
+        let name = PluginWatch.isOn ? token.name : nil
         do throws(PluginError) {
-            let answer = try perform(token.hook, about: name) { pointer in
-                call(function, pointer, token, completion, about: subject, settled: settled)
+            let returned = try perform(token.hook, about: name) { pointer in
+                call(function, pointer, token, completion)
             }
-            return token.hookReturned(answer)
+            return token.hookReturned(answer(returned, token, settled: settled))
         } catch {
             token.cancel(error)
             return nil
@@ -39,66 +37,76 @@ extension PluginInstance {
     }
 
     private func askLater(
-        _ token: Completion, _ completion: outlet_completion, about subject: any WatchedSubject,
-        settled: Completion.Answer, _ function: HookFunction
+        _ token: Completion, _ completion: outlet_completion, settled: Completion.Answer,
+        _ function: HookFunction
     ) {
-        performLater(token.hook, about: PluginWatch.isOn ? subject.name : nil) { pointer in
-            self.call(function, pointer, token, completion, about: subject, settled: settled)
+        performLater(token.hook, about: PluginWatch.isOn ? token.name : nil) { pointer in
+            self.call(function, pointer, token, completion)
         } then: { result in
             switch result {
-            case .success(let answer): token.hookReturned(answer).map { token.deliver($0) }
+            case .success(let returned):
+                token.hookReturned(self.answer(returned, token, settled: settled))
+                    .map { token.deliver($0) }
             case .failure(let error): token.cancel(error)
             }
         }
     }
 
+    /// How the call of a hook ended.
+    private enum Returned {
+        /// It was not called: the host has answered already.
+        case withdrawn
+        /// It was not called: it is too late for it.
+        case tooLate
+        /// It returned `OUTLET_PENDING`.
+        case pending
+        case status(outlet_status)
+    }
+
     /// Calls a hook on this thread.
-    ///
-    /// - Returns: The answer given by the hook's return value; `nil` if the answer follows.
     private func call(
         _ function: HookFunction, _ pointer: OpaquePointer, _ token: Completion,
-        _ completion: outlet_completion, about subject: any WatchedSubject,
-        settled: Completion.Answer
+        _ completion: outlet_completion
+    ) -> Returned {
+        guard token.begin() else { return .withdrawn }
+        guard token.enter() else { return .tooLate }
+        defer { token.leave() }
+        let status = function(pointer, completion)
+        guard status == OUTLET_PENDING, token.isPromise else { return .status(status) }
+        // A pending answer can be cancelled from here on. Completions of plugins that may block are
+        // kept already.
+        if isNonblocking { token.keep() }
+        return .pending
+    }
+
+    /// The answer given by a hook's return value; `nil` if the answer follows.
+    private func answer(
+        _ returned: Returned, _ token: Completion, settled: Completion.Answer
     ) -> Completion.Answer? {
-        guard token.begin() else { return nil }
-        guard subject.enter(self, for: token.hook) else {
-            return token.hook.isNeeded ? .failed(token.tooLate) : settled
-        }
-        defer { subject.leave(self) }
-        switch function(pointer, completion) {
-        case OUTLET_OK: return settled
-        case OUTLET_PENDING where token.isPromise:
-            // A pending answer can be cancelled from here on. Completions of plugins that may block
-            // are kept already.
-            if isNonblocking { token.keep() }
-            return nil
-        case let status: return .failed(token.failure(token.reason(status)))
+        switch returned {
+        case .status(OUTLET_OK): settled
+        case .status(let status): .failed(token.failure(token.reason(status)))
+        case .tooLate: token.hook.isNeeded ? .failed(token.tooLate) : settled
+        case .withdrawn, .pending: nil
         }
     }
 
     /// Calls a hook that only observes a request; does nothing if the plugin is closed.
     ///
     /// - Parameters:
-    ///   - hook: The hook.
-    ///   - handle: The request.
-    ///   - response: The response; `nil` for hooks without one.
+    ///   - token: A new completion.
     ///   - requestID: The id of the request, for the observer.
-    ///   - limit: The time limit, in nanoseconds.
     ///   - function: The plugin's hook function.
     /// - Returns: An answer that is given when the hook has returned or was abandoned.
     func notify(
-        _ hook: PluginHook, _ handle: RequestHandle, _ response: ResponseHandle? = nil,
-        requestID: UUID?, limit: UInt64, _ function: HookFunction
+        _ token: RequestHook, requestID: UUID?, _ function: HookFunction
     ) -> HookAnswer<Void> {
         let stopwatch = Stopwatch(owner.observer)
-        let token = Completion(
-            hook: hook, instance: self, passing: .init(request: handle, response: response),
-            limit: limit)
         @Sendable func finish(_ answer: Completion.Answer) {
             guard case .done = answer else { return }
-            stopwatch.report(owner, hook, requestID: requestID, effects: [], failure: nil)
+            stopwatch.report(owner, token.hook, requestID: requestID, effects: [], failure: nil)
         }
-        guard let answer = ask(token, about: handle, settled: .done, function) else {
+        guard let answer = ask(token, settled: .done, function) else {
             return .follows(token, meaning: finish)
         }
         return .given(finish(answer))
@@ -113,13 +121,14 @@ extension PluginInstance {
     ///   - body: Calls the plugin's function.
     /// - Returns: An answer that is given when the hook has returned or was abandoned.
     func report(
-        _ hook: PluginHook, about subject: any WatchedSubject,
+        _ hook: PluginHook, about subject: any ServiceSubject,
         passing response: ResponseHandle? = nil,
         _ body: @escaping @Sendable (OpaquePointer, outlet_call, outlet_completion) -> Void
     ) -> HookAnswer<Void> {
         let stopwatch = Stopwatch(owner.observer)
-        let token = Completion(
-            hook: hook, instance: self, passing: .init(response: response), limit: Self.limitOfDone)
+        let token = ServiceHook(
+            hook, of: self, about: subject, passing: .init(response: response),
+            limit: Self.limitOfDone)
         @Sendable func finish(_ answer: Completion.Answer) {
             guard case .done = answer else { return }
             stopwatch.report(owner, hook, requestID: nil, effects: [], failure: nil)
@@ -128,19 +137,19 @@ extension PluginInstance {
             body(pointer, call, completion)
             return OUTLET_OK
         }
-        guard let answer = ask(token, about: subject, settled: .done, function) else {
+        guard let answer = ask(token, settled: .done, function) else {
             return .follows(token, meaning: finish)
         }
         return .given(finish(answer))
     }
 
     /// Calls `request_done` for a call that has ended.
-    func notifyDone(_ handle: RequestHandle, id: UUID?) {
+    func notifyDone(_ request: HTTPRequest, scope: RequestScope) {
         guard let hook = hooks.request_done else { return }
-        let reported = notify(
-            .requestDone, handle, requestID: id, limit: Self.limitOfDone, .seeRequest(hook))
+        let token = RequestHook(
+            .requestDone, of: self, for: request, scope: scope, limit: Self.limitOfDone)
         // Nothing follows `request_done`.
-        reported.deliver {}
+        notify(token, requestID: request.context.id, .seeRequest(hook)).deliver {}
     }
 
     /// The time limit of hooks that no request waits for, in nanoseconds.

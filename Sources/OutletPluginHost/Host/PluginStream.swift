@@ -5,7 +5,7 @@ import OutletTransport
 /// A body that one plugin watches or makes piece by piece while it is transferred.
 ///
 /// Thread: any.
-final class PluginStream: WatchedSubject {
+final class PluginStream: ServiceSubject {
     private struct State {
         /// The number of calls of the plugin that are running.
         var calls = 0
@@ -60,13 +60,14 @@ final class PluginStream: WatchedSubject {
     ///     of the plugin; before this function returns if the plugin never blocks and answers
     ///     immediately.
     func ask(
-        _ hook: PluginHook, passing arguments: Completion.Arguments, limit: UInt64,
+        _ hook: PluginHook, passing arguments: ServiceHook.Arguments, limit: UInt64,
         _ body:
             @escaping @Sendable (OpaquePointer, outlet_call, outlet_completion) -> outlet_status,
         answered: @escaping @Sendable (PluginError?) -> Void
     ) {
         let stopwatch = Stopwatch(instance.owner.observer)
-        let token = Completion(hook: hook, instance: instance, passing: arguments, limit: limit)
+        let token = ServiceHook(
+            hook, of: instance, about: self, passing: arguments, limit: limit)
         let finish = { @Sendable [weak self, instance] (answer: Completion.Answer) in
             self?.state.withLock { $0.abandon = nil }
             guard case .failed(let failure) = answer else { return answered(nil) }
@@ -74,7 +75,7 @@ final class PluginStream: WatchedSubject {
                 instance.owner, hook, requestID: nil, effects: [], failure: failure.message)
             answered(failure)
         }
-        let answer = instance.ask(token, about: self, settled: .done, .other(body))
+        let answer = instance.ask(token, settled: .done, .other(body))
         let asked = HookAnswer(answer, of: token, meaning: finish)
         guard let abandon = asked.deliver(to: {}) else { return }
         let isTooLate = state.withLock { state in
@@ -102,7 +103,7 @@ final class PluginStream: WatchedSubject {
         ending.end(state.withLock { $0.isWhole } ? OUTLET_OK : OUTLET_E_CANCELLED)
     }
 
-    func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
+    func enter() -> Bool {
         state.withLock { state in
             guard !state.isOver else { return false }
             state.calls += 1
@@ -110,7 +111,7 @@ final class PluginStream: WatchedSubject {
         }
     }
 
-    func leave(_ instance: PluginInstance) {
+    func leave() {
         let isLast = state.withLock { state in
             state.calls -= 1
             return state.isOver && state.calls == 0

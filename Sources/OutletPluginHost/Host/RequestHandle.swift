@@ -7,7 +7,7 @@ import OutletTransport
 /// A request as one hook of one plugin sees it.
 ///
 /// Thread: any.
-final class RequestHandle: WatchedSubject, SettledSubject {
+final class RequestHandle: SettledSubject {
     /// A response that a plugin supplies instead of the network.
     struct Answer: Sendable {
         var status: Int
@@ -100,7 +100,6 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     }
 
     private let state: Lock<State>
-    private let givenName: String?
     private static let none = HTTPRequest(url: nil)
 
     /// Creates a handle.
@@ -110,12 +109,10 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     ///   - access: The changes that are allowed.
     ///   - scope: The call that the request belongs to; `nil` for the one in its context.
     ///   - wire: The header fields that the transport adds; `nil` if the plugin does not see them.
-    ///   - name: A description for crash reports; `nil` for that of `request`.
     init(
         _ request: HTTPRequest, access: Access = .read, scope: RequestScope? = nil,
-        wire: WireFields? = nil, name: String? = nil
+        wire: WireFields? = nil
     ) {
-        givenName = name
         state = Lock(
             State(
                 request: request, access: access, isReadOnly: access == .read, scope: scope,
@@ -126,9 +123,6 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     var excluded: Set<ObjectIdentifier>? {
         state.withLock { $0.request.excludedPlugins }
     }
-
-    /// A short description of the request without secrets.
-    var name: String { givenName ?? state.withLock { "\($0.request)" } }
 
     /// Ends the hook's access and returns the changed request.
     ///
@@ -171,8 +165,13 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     /// The session of the call; `nil` if it is not known or no longer exists.
     var session: Session? { scope?.session }
 
+    /// Adds a hook that is about to be called to the running hooks of the call.
+    ///
+    /// - Parameters:
+    ///   - instance: An instance with a `request_done` hook.
+    ///   - hook: The hook.
+    /// - Returns: `false` where it is too late for the hook.
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
-        guard instance.hooks.request_done != nil else { return true }
         if let scope { return scope.enter(instance, for: hook) }
         // A request that belongs to no known call gets its own, which ends with this object.
         let own = RequestScope(id: state.withLock { $0.request.context.id })
@@ -180,10 +179,8 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         return own.enter(instance, for: hook)
     }
 
-    func leave(_ instance: PluginInstance) {
-        guard instance.hooks.request_done != nil else { return }
-        scope?.leave(instance)
-    }
+    /// Removes a hook that has returned from the running hooks of the call.
+    func leave(_ instance: PluginInstance) { scope?.leave(instance) }
 
     /// Returns the pointer that an instance has stored for the call.
     ///

@@ -54,6 +54,9 @@ final class RequestScope: Sendable {
     private let lifetime: RequestLifetime?
     /// A description of the request for crash reports; `nil` without them.
     private let name: String?
+    /// The same in the scope that is passed to `request_done`, whose request has no URL; otherwise
+    /// `nil`.
+    let nameOfEnded: String?
 
     /// Creates a scope without entries.
     ///
@@ -64,7 +67,21 @@ final class RequestScope: Sendable {
     init(id: UUID?, of request: HTTPRequest? = nil, lifetime: RequestLifetime? = nil) {
         self.id = id
         name = PluginWatch.isOn ? request.map { "\($0)" } : nil
+        nameOfEnded = nil
         self.lifetime = lifetime
+    }
+
+    /// Creates the scope that is passed to the `request_done` of one instance.
+    private init(last entry: Entry, of scope: RequestScope) {
+        id = scope.id
+        name = nil
+        nameOfEnded = scope.name
+        lifetime = nil
+        state.withLock { state in
+            state.entries = [Entry(instance: entry.instance, slot: entry.slot)]
+            state.isLast = true
+            state.isOver = true
+        }
     }
 
     /// The session of the call; `nil` if there is none or it no longer exists.
@@ -87,9 +104,10 @@ final class RequestScope: Sendable {
             let index = Self.index(of: instance, in: state.entries) ?? state.entries.count
             if index == state.entries.count {
                 state.entries.append(Entry(instance: instance))
-                instance.opened(ObjectIdentifier(self)) { [weak self, weak instance] in
-                    if let instance { self?.finish(for: instance) }
-                }
+                // Without a reference to the instance: a weak one would make every retain of the
+                // instance slower.
+                let id = ObjectIdentifier(instance)
+                instance.opened(ObjectIdentifier(self)) { [weak self] in self?.finish(for: id) }
             }
             state.entries[index].calls += 1
             return true
@@ -97,9 +115,13 @@ final class RequestScope: Sendable {
     }
 
     /// Calls `request_done` of an instance that shuts down: now, or after its last running hook.
-    private func finish(for instance: PluginInstance) {
+    private func finish(for instance: ObjectIdentifier) {
         let idle = state.withLock { state -> Entry? in
-            guard let index = Self.index(of: instance, in: state.entries) else { return nil }
+            guard
+                let index = state.entries.firstIndex(where: {
+                    ObjectIdentifier($0.instance) == instance
+                })
+            else { return nil }
             state.entries[index].isFinishing = true
             return state.entries[index].calls == 0
                 ? state.entries.remove(at: index).held() : nil
@@ -176,14 +198,8 @@ final class RequestScope: Sendable {
     private func finish(_ entry: Entry) {
         entry.instance.closed(ObjectIdentifier(self))
         defer { if entry.isHeld { entry.instance.endHold() } }
-        let last = RequestScope(id: id)
-        last.state.withLock { state in
-            state.entries = [Entry(instance: entry.instance, slot: entry.slot)]
-            state.isLast = true
-            state.isOver = true
-        }
         var request = HTTPRequest(url: nil)
         request.context.id = id
-        entry.instance.notifyDone(RequestHandle(request, scope: last, name: name), id: id)
+        entry.instance.notifyDone(request, scope: RequestScope(last: entry, of: self))
     }
 }

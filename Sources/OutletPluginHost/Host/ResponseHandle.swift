@@ -171,3 +171,17 @@ final class ResponseHandle: Sendable, SettledSubject {
         }
     }
 }
+
+extension ResponseHandle.Outcome {
+    /// Converts the outcome of a call into what plugins see.
+    init(_ result: CallResult) {
+        switch result {
+        case .success(let response):
+            self.init(
+                response: response.head, body: response.body ?? Data(), file: response.file,
+                failure: response.failure.map { FailureText.of($0) })
+        case .failure(let error):
+            self.init(response: nil, body: Data(), failure: FailureText.of(error))
+        }
+    }
+}

@@ -7,7 +7,7 @@ import OutletTransport
 /// The plugin receives the outcome exactly once, at the latest before `quiesce`.
 ///
 /// Thread: any.
-final class ServiceCall<Outcome: Sendable>: WatchedSubject {
+final class ServiceCall<Outcome: Sendable>: ServiceSubject {
     private enum State {
         /// The service is active; `stop` ends it early.
         case running(stop: (@Sendable () -> Void)?)

@@ -6,9 +6,12 @@ import OutletTransport
 /// One call of a hook until its answer: by the hook's return value, by the plugin later, or by the
 /// host in its place.
 ///
+/// Subclasses provide the objects that are passed to the hook.
+///
 /// Thread: any.
-final class Completion: CallContext, @unchecked Sendable {
-    // @unchecked: everything is constant except what has its own lock.
+class Completion: CallContext, @unchecked Sendable {
+    // @unchecked: everything is constant except what has its own lock, and ``id``, which is written
+    // before another thread can find the object.
 
     /// The decision of the plugin, or of the host in its place.
     enum Answer: Sendable {
@@ -28,18 +31,10 @@ final class Completion: CallContext, @unchecked Sendable {
         case fail(PluginReason)
     }
 
-    /// The objects passed to a hook together with its completion.
-    struct Arguments: Sendable {
-        var request: (any SettledSubject)?
-        var response: (any SettledSubject)?
-        /// The request that follows a redirect.
-        var next: (any SettledSubject)?
-    }
-
     private struct State {
         var machine = CompletionMachine<Answer>()
+        /// The timer of a completion that is kept.
         var timer: DeadlineTimer?
-        var id: UInt64 = 0
         /// Whether the instance retains the completion, to cancel it at shutdown.
         var isKept = false
         /// The answer, until it is taken.
@@ -49,27 +44,24 @@ final class Completion: CallContext, @unchecked Sendable {
     }
 
     let hook: PluginHook
-    private let instance: PluginInstance
+    let instance: PluginInstance
     /// The time limit for the answer, in nanoseconds.
     let limit: UInt64
-    /// The objects passed to the hook; views into them stay valid as long as this object exists.
-    let arguments: Arguments
-    private let state: Lock<State>
+    /// The handle's value; 0 before ``register()``.
+    private(set) final var id: UInt64 = 0
+    private let state = Lock(State())
 
     /// Creates a completion; its deadline starts now.
     ///
     /// - Parameters:
     ///   - hook: The hook.
     ///   - instance: The plugin's instance.
-    ///   - arguments: The objects passed to the hook, valid until there is an answer.
     ///   - limit: The time limit for the answer in nanoseconds; settings may shorten it.
-    init(hook: PluginHook, instance: PluginInstance, passing arguments: Arguments, limit: UInt64) {
+    init(hook: PluginHook, instance: PluginInstance, limit: UInt64) {
         self.hook = hook
         self.instance = instance
-        self.arguments = arguments
         let limit = instance.limit(of: hook, atMost: limit)
         self.limit = limit
-        state = Lock(State())
         super.init(deadline: Stopwatch.now &+ limit)
     }
 
@@ -95,34 +87,54 @@ final class Completion: CallContext, @unchecked Sendable {
     /// Its `cancel` is then called when the answer is no longer needed.
     var isPromise: Bool { settler != nil }
 
-    /// Inserts the completion into the handle table.
-    func register() -> outlet_completion {
-        let id = HandleTable.shared.insert(self, owner: instance.owner.number)
-        state.withLock { $0.id = id }
-        return outlet_completion(id: id)
+    // MARK: What the hook is called with
+
+    /// An object passed to a hook together with its completion.
+    enum Part: UInt8 {
+        case request = 1
+        case response = 2
+        /// The request that follows a redirect.
+        case next = 3
     }
 
-    /// The handle's value; 0 before ``register()``.
-    var id: UInt64 { state.withLock { $0.id } }
+    /// A description of what the hook is called for, without secrets.
+    var name: String { "" }
+
+    /// Returns an object passed to the hook; `nil` if the hook has no such object.
+    ///
+    /// Views into the object stay valid as long as this completion exists.
+    func argument(_ part: Part) -> (any AnyObject & Sendable)? { nil }
+
+    /// Makes the objects passed to the hook read-only.
+    func closeArguments() {}
+
+    /// Called before the hook is called.
+    ///
+    /// - Returns: `false` where it is too late for the hook, which is then not called.
+    func enter() -> Bool { true }
+
+    /// Called after the hook has returned.
+    func leave() {}
 
     /// The object passed to the hook under a handle derived from this completion's.
     ///
     /// - Returns: `nil` after the answer.
-    func subject(_ part: UInt8) -> (any SettledSubject)? {
-        guard !isCancelled else { return nil }
-        return switch part {
-        case outlet_completion.requestPart: arguments.request
-        case outlet_completion.responsePart: arguments.response
-        default: arguments.next
-        }
+    final func subject(_ part: UInt8) -> (any AnyObject & Sendable)? {
+        guard !isCancelled, let part = Part(rawValue: part) else { return nil }
+        return argument(part)
+    }
+
+    // MARK: The answer
+
+    /// Inserts the completion into the handle table; called once, before the hook.
+    func register() -> outlet_completion {
+        id = HandleTable.shared.insert(self, owner: instance.owner.number)
+        return outlet_completion(id: id)
     }
 
     /// Makes the instance retain the completion and cancel it at shutdown.
     func keep() {
-        let id = state.withLock { state in
-            state.isKept = true
-            return state.id
-        }
+        state.withLock { $0.isKept = true }
         instance.add(self, id: id)
     }
 
@@ -192,13 +204,6 @@ final class Completion: CallContext, @unchecked Sendable {
         }
     }
 
-    /// Makes the objects passed to the hook read-only.
-    private func closeArguments() {
-        arguments.request?.close()
-        arguments.response?.close()
-        arguments.next?.close()
-    }
-
     /// Handles the return of the hook.
     ///
     /// - Parameter answer: The answer if nothing was settled; `nil` when the hook returned
@@ -208,14 +213,17 @@ final class Completion: CallContext, @unchecked Sendable {
     func hookReturned(_ answer: Answer?) -> Answer? {
         var isFailure = false
         if case .failed = answer { isFailure = true }
-        switch state.withLock({ $0.machine.hookReturned(answer, isFailure: isFailure) }) {
+        let (action, isKept) = state.withLock { state in
+            (state.machine.hookReturned(answer, isFailure: isFailure), state.isKept)
+        }
+        switch action {
         case .deliver(let answer):
-            endID()
+            endID(isKept: isKept)
             return answer
         case .deliverFailure(let answer):
             instance.owner.note(
                 .forbiddenValue, "\(hook.rawValue): settled its completion, and then failed")
-            endID()
+            endID(isKept: isKept)
             return answer
         // The host answered before: this answer is too late, and no other follows.
         case .refuse: instance.forgetCompletion(id)
@@ -269,7 +277,6 @@ final class Completion: CallContext, @unchecked Sendable {
     ) {
         guard case .giveUp(let answer, let notifiesPlugin) = action else { return }
         if let breach { instance.owner.note(breach, error.message) }
-        let id = id
         instance.removeCompletion(self, id, isCancelled: notifiesPlugin)
         if notifiesPlugin, isPromise { instance.sendCancel(id) }
         deliver(answer)
@@ -297,19 +304,15 @@ final class Completion: CallContext, @unchecked Sendable {
     }
 
     private func finish(_ answer: Answer) {
-        endID()
+        endID(isKept: state.withLock { $0.isKept })
         deliver(answer)
     }
 
     /// Ends the handle and the timer.
-    private func endID() {
-        let (id, isKept, timer) = state.withLock { ($0.id, $0.isKept, $0.timer.take()) }
-        timer?.cancel()
-        if isKept {
-            instance.removeCompletion(self, id, isCancelled: false)
-        } else {
-            HandleTable.shared.remove(id)
-        }
+    private func endID(isKept: Bool) {
+        guard isKept else { return HandleTable.shared.remove(id) }
+        state.withLock { $0.timer.take() }?.cancel()
+        instance.removeCompletion(self, id, isCancelled: false)
     }
 
     /// Delivers the answer, or keeps it until ``whenAnswered(_:)`` is called.
@@ -324,14 +327,12 @@ final class Completion: CallContext, @unchecked Sendable {
 }
 
 extension outlet_completion {
-    fileprivate static let requestPart: UInt8 = 1
-    fileprivate static let responsePart: UInt8 = 2
-    fileprivate static let nextPart: UInt8 = 3
-
     /// The handle of the request passed to the hook.
-    var request: outlet_request { outlet_request(id: id | UInt64(Self.requestPart)) }
+    var request: outlet_request { outlet_request(id: handle(of: .request)) }
     /// The handle of the response passed to the hook.
-    var response: outlet_response { outlet_response(id: id | UInt64(Self.responsePart)) }
+    var response: outlet_response { outlet_response(id: handle(of: .response)) }
     /// The handle of the request that follows a redirect.
-    var next: outlet_request { outlet_request(id: id | UInt64(Self.nextPart)) }
+    var next: outlet_request { outlet_request(id: handle(of: .next)) }
+
+    private func handle(of part: Completion.Part) -> UInt64 { id | UInt64(part.rawValue) }
 }

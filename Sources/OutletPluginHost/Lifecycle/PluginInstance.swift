@@ -91,6 +91,8 @@ final class PluginInstance: @unchecked Sendable {
     /// - Returns: The result of `body`.
     /// - Throws: ``PluginError`` with ``PluginError/Kind/closed``, ``PluginError/Kind/tripped``, or
     ///   ``PluginError/Kind/reentered`` when the plugin is calling itself.
+    // Inlined: otherwise all that `body` captures is retained for each call.
+    @inline(__always)
     func perform<Result>(
         _ hook: PluginHook, about subject: String? = nil, overlapping: Bool = false,
         _ body: (OpaquePointer) -> Result

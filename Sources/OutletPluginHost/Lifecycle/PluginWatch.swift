@@ -68,22 +68,3 @@ public enum PluginWatch {
         return body()
     }
 }
-
-/// The subject of a call into a plugin.
-protocol WatchedSubject: Sendable {
-    /// A short description without secrets.
-    var name: String { get }
-    /// Called before a hook of an instance is called with this subject.
-    ///
-    /// - Returns: `false` where it is too late for that hook, which is then not called.
-    func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool
-    /// Called after that hook has returned.
-    func leave(_ instance: PluginInstance)
-}
-
-extension WatchedSubject {
-    /// Returns `true`: the subject belongs to no call of a session.
-    func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool { true }
-    /// Does nothing: the subject belongs to no call of a session.
-    func leave(_ instance: PluginInstance) {}
-}

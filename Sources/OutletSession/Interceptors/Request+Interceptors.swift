@@ -41,11 +41,10 @@ extension Request {
         using state: RequestAdapterState, in phase: RequestMachine.Phase
     ) -> Adaptation {
         var request = request
-        var adapters = adapters
-        while let adapter = adapters.first {
-            adapters = adapters.dropFirst()
+        // By index, because a copy of an adapter's existential costs more than its call.
+        for index in adapters.indices {
             var follows: AnswerFollows?
-            if let adapter = adapter.synchronous {
+            if let adapter = adapters[index].synchronous {
                 do {
                     let adapted = try adapter.adapt(request, using: state)
                     request = phase == .transferring ? request.accepting(adapted) : adapted
@@ -58,7 +57,8 @@ extension Request {
             }
             return .waiting(
                 PendingAdaptation(
-                    adapter: adapter, follows: follows, request: request, remaining: adapters))
+                    adapter: adapters[index], follows: follows, request: request,
+                    remaining: adapters[(index + 1)...]))
         }
         return .finished(.success(request))
     }

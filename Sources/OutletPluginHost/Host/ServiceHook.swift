@@ -1,0 +1,70 @@
+/// What a hook of a stream or service is called for.
+protocol ServiceSubject: Sendable {
+    /// A short description without secrets.
+    var name: String { get }
+    /// Called before a hook is called with this subject.
+    ///
+    /// - Returns: `false` where it is too late for the hook, which is then not called.
+    func enter() -> Bool
+    /// Called after that hook has returned.
+    func leave()
+}
+
+extension ServiceSubject {
+    /// Returns `true`: the subject does not end while it is used.
+    func enter() -> Bool { true }
+    /// Does nothing: the subject does not end while it is used.
+    func leave() {}
+}
+
+/// One call of a hook of a stream or service, with the objects that the plugin sees.
+///
+/// Thread: any.
+final class ServiceHook: Completion, @unchecked Sendable {
+    // @unchecked as the superclass; the properties are constant.
+
+    /// The objects passed to a hook together with its completion.
+    struct Arguments: Sendable {
+        var request: (any SettledSubject)?
+        var response: (any SettledSubject)?
+    }
+
+    private let subject: any ServiceSubject
+    private let arguments: Arguments
+
+    /// Creates a call; its deadline starts now.
+    ///
+    /// - Parameters:
+    ///   - hook: The hook.
+    ///   - instance: The plugin's instance.
+    ///   - subject: The stream, the service or the events that the hook is called for.
+    ///   - arguments: The objects passed to the hook.
+    ///   - limit: The time limit for the answer in nanoseconds; settings may shorten it.
+    init(
+        _ hook: PluginHook, of instance: PluginInstance, about subject: any ServiceSubject,
+        passing arguments: Arguments, limit: UInt64
+    ) {
+        self.subject = subject
+        self.arguments = arguments
+        super.init(hook: hook, instance: instance, limit: limit)
+    }
+
+    override var name: String { subject.name }
+
+    override func argument(_ part: Part) -> (any AnyObject & Sendable)? {
+        switch part {
+        case .request: arguments.request
+        case .response: arguments.response
+        case .next: nil
+        }
+    }
+
+    override func closeArguments() {
+        arguments.request?.close()
+        arguments.response?.close()
+    }
+
+    override func enter() -> Bool { subject.enter() }
+
+    override func leave() { subject.leave() }
+}
