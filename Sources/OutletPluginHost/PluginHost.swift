@@ -253,16 +253,18 @@ public final class PluginHost: SessionPlugins {
             HookedRedirects($0, limit: limit, keeping: running)
         }
         let judges = instances(with: .didReceive, .process)
-        // The middleware waits at the end of a call for blocking hooks that run during the
-        // transfer.
-        let isNeeded =
-            !judges.isEmpty || watchers.contains { !$0.isNonblocking }
-            // Requests that a plugin sends for a call use the call's session; its streams end with
-            // the call.
+        // Blocking hooks that run during the transfer end before those at the end of a call.
+        // Requests that a plugin sends for a call use the call's session; its streams end with the
+        // call.
+        let needsScope =
+            (watchers + judges).contains { !$0.isNonblocking }
             || plugins.contains {
                 $0.hooks.contains(.requestDone) || $0.instance.owner.usesCallServices
             }
-        middleware = isNeeded ? [HookedCalls(judges, limit: limit, keeping: running)] : []
+        middleware =
+            judges.isEmpty && !needsScope
+            ? []
+            : [HookedCalls(judges, limit: limit, needsScope: needsScope, keeping: running)]
     }
 
     /// Returns a trust manager that calls the `trust` hooks after the checks of the session.

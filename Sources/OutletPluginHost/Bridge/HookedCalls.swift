@@ -6,81 +6,117 @@ import OutletTransport
 
 /// Calls the hooks at the end of a call: `did_receive` of all plugins, then `process` of all, one
 /// after the other.
-final class HookedCalls: CallbackMiddleware {
+final class HookedCalls: OutcomeMiddleware {
     private let plugins: [PluginInstance]
     /// The time limit of a hook, in nanoseconds.
     private let limit: UInt64
+    private let needsScope: Bool
     private let running: RunningPlugins
     let needsStreamedBodies: Bool
 
-    init(_ plugins: [PluginInstance], limit: UInt64, keeping running: RunningPlugins) {
+    /// Creates the middleware.
+    ///
+    /// - Parameters:
+    ///   - plugins: The instances with a `did_receive` or `process` hook.
+    ///   - limit: The time limit of a hook, in nanoseconds.
+    ///   - needsScope: Whether each call needs a ``RequestScope``, even if none of the plugins uses
+    ///     a service.
+    ///   - running: Keeps the plugins running.
+    init(
+        _ plugins: [PluginInstance], limit: UInt64, needsScope: Bool,
+        keeping running: RunningPlugins
+    ) {
         self.plugins = plugins
         self.limit = limit
+        self.needsScope = needsScope
         self.running = running
         // Plugins with `did_receive` only do not need the bodies of streams.
         needsStreamedBodies = plugins.contains { $0.hooks.process != nil }
     }
 
-    func intercept(
-        _ request: HTTPRequest,
-        next:
-            @escaping @Sendable (HTTPRequest, @escaping @Sendable (CallResult) -> Void) -> Void,
-        completion: @escaping @Sendable (CallResult) -> Void
-    ) -> (@Sendable () -> Void)? {
+    var needsLifetime: Bool {
+        // A plugin may ask for a service at any time.
+        needsScope || plugins.contains { $0.owner.usesCallServices }
+    }
+
+    func begin(_ request: inout HTTPRequest, of lifetime: RequestLifetime) {
         let id = request.context.id
-        let lifetime = request.context[RequestLifetime.Key.self]
-        let scope =
-            lifetime?.object(
-                of: self, make: { RequestScope(id: id, of: request, lifetime: lifetime) }
-            ) { scope in
-                scope.order.run { done in
-                    scope.end()
-                    done()
-                }
-            } ?? RequestScope(id: id, of: request)
-        var asked = request
-        asked.context[RequestScope.Key.self] = scope
-        let waiting = CancelledOnce()
-        next(asked) { [asked] result in
-            let call = HookedCall(
-                result, of: asked, in: scope, limit: self.limit, waiting: waiting)
-            if waiting.isCancelled || result.isCancellation { scope.cancel() }
-            let plugins = self.plugins.filter { !asked.context.excludes($0) }
+        let asked = request
+        request.context[RequestScope.Key.self] = lifetime.object(
+            of: self, make: { RequestScope(id: id, of: asked, lifetime: lifetime) }
+        ) { scope in
             scope.order.run { done in
-                call.run(plugins) { result in
-                    // Before `completion`, because the request may end inside it, and its end must
-                    // not wait for this step.
-                    done()
-                    completion(result)
-                }
+                scope.end()
+                done()
             }
         }
-        return { waiting.cancel() }
+    }
+
+    func end(
+        _ result: CallResult, of request: HTTPRequest, isCancelled: Bool,
+        completion: @escaping @Sendable (CallResult) -> Void
+    ) -> OutcomeDecision {
+        let scope = request.context[RequestScope.Key.self]
+        if isCancelled || result.isCancellation { scope?.cancel() }
+        let plugins =
+            request.excludedPlugins == nil ? plugins : plugins.filter { !request.excludes($0) }
+        let call = HookedCall(
+            result, of: request, in: scope, limit: limit, isCancelled: isCancelled)
+        guard let scope else {
+            let isOver = call.run(plugins) { completion(call.result) }
+            return isOver ? call.decision : .later(abandon: { call.cancel() })
+        }
+        let over = PendingAnswer<Void>()
+        scope.order.run { done in
+            @Sendable func finish() {
+                // Before the decision, because the request may end when it is known, and its end
+                // must not wait for this step.
+                done()
+                over.give(())
+            }
+            if call.run(plugins, completion: finish) { finish() }
+        }
+        if over.given != nil { return call.decision }
+        over.whenGiven { completion(call.result) }
+        return .later(abandon: { call.cancel() })
     }
 }
 
 /// The outcome of one call while its hooks run.
 private final class HookedCall: Sendable {
-    private let state: Lock<CallResult>
-    /// The request as last sent; if nothing was sent, as passed to the middleware.
-    private let request: HTTPRequest
-    private let scope: RequestScope
-    /// The time limit of a hook, in nanoseconds.
-    private let limit: UInt64
-    private let waiting: CancelledOnce
-
-    init(
-        _ result: CallResult, of asked: HTTPRequest, in scope: RequestScope, limit: UInt64,
-        waiting: CancelledOnce
-    ) {
-        state = Lock(result)
-        self.scope = scope
-        self.limit = limit
-        self.waiting = waiting
-        request = result.response?.request ?? asked
+    private struct State {
+        var result: CallResult
+        var isReplaced = false
     }
 
-    var result: CallResult { state.withLock { $0 } }
+    private let state: Lock<State>
+    /// The request as last sent; if nothing was sent, as passed to the attempts.
+    private let request: HTTPRequest
+    private let scope: RequestScope?
+    /// The time limit of a hook, in nanoseconds.
+    private let limit: UInt64
+    private let waiting = CancelledOnce()
+
+    init(
+        _ result: CallResult, of asked: HTTPRequest, in scope: RequestScope?, limit: UInt64,
+        isCancelled: Bool
+    ) {
+        state = Lock(State(result: result))
+        self.scope = scope
+        self.limit = limit
+        request = result.response?.request ?? asked
+        if isCancelled { waiting.cancel() }
+    }
+
+    var result: CallResult { state.withLock { $0.result } }
+
+    /// The decision after all hooks.
+    var decision: OutcomeDecision {
+        state.withLock { $0.isReplaced ? .replaced($0.result) : .unchanged }
+    }
+
+    /// Abandons the pending hook; the outcome is then not replaced.
+    func cancel() { waiting.cancel() }
 
     /// Calls `did_receive` of all plugins, then `process` of all, one after the other.
     ///
@@ -88,22 +124,23 @@ private final class HookedCall: Sendable {
     ///   - plugins: The plugins.
     ///   - position: The index of the first hook: 0 to count - 1 for `did_receive`, from count on
     ///     for `process`.
-    ///   - completion: Called once, on any thread, with the outcome after all hooks.
+    ///   - completion: Called once after all hooks, on any thread, unless this returns `true`.
+    /// - Returns: Whether all hooks have answered.
     func run(
         _ plugins: [PluginInstance], from position: Int = 0,
-        completion: @escaping @Sendable (CallResult) -> Void
-    ) {
+        completion: @escaping @Sendable () -> Void
+    ) -> Bool {
         for position in position..<2 * plugins.count {
-            let plugin = plugins[position % plugins.count]
+            let plugin = plugins[position < plugins.count ? position : position - plugins.count]
             let answer = position < plugins.count ? notifyDidReceive(plugin) : process(plugin)
             if case .given = answer { continue }
             let cancel = answer.deliver {
-                self.run(plugins, from: position + 1, completion: completion)
+                if self.run(plugins, from: position + 1, completion: completion) { completion() }
             }
             if let cancel, position >= plugins.count { waiting.keep(cancel) }
-            return
+            return false
         }
-        completion(result)
+        return true
     }
 
     private func notifyDidReceive(_ plugin: PluginInstance) -> HookAnswer<Void> {
@@ -152,16 +189,17 @@ private final class HookedCall: Sendable {
 
     private func take(_ replacement: ResponseHandle.Replacement?, _ failure: PluginError?) {
         let url = request.url
-        state.withLock { result in
-            var response = result.response
+        state.withLock { state in
+            var response = state.result.response
+            if failure != nil || replacement != nil { state.isReplaced = true }
             if let failure {
                 response?.failure = failure
-                result = response.map { .success($0) } ?? .failure(failure)
+                state.result = response.map { .success($0) } ?? .failure(failure)
             } else if case .response(let answer)? = replacement {
                 let head = HTTPResponse(
                     url: response?.head.url ?? url, statusCode: answer.status,
                     httpVersion: response?.head.httpVersion ?? "HTTP/1.1", headers: answer.headers)
-                result = .success(CallResponse(head: head, body: Data(answer.body)))
+                state.result = .success(CallResponse(head: head, body: Data(answer.body)))
             }
         }
     }

@@ -29,10 +29,10 @@ final class PluginOwner: Sendable {
         /// the instance slower.
         var instance: PluginInstance?
         var calls = ActiveCalls()
-        var usesCallServices = false
         var breaker: CircuitBreaker
     }
 
+    private let isUsingCallServices = Atomic(false)
     /// When request hooks are called again, in nanoseconds of the monotonic clock; 0 if never
     /// suspended.
     private let restsUntil = Atomic<UInt64>(0)
@@ -81,8 +81,8 @@ final class PluginOwner: Sendable {
 
     /// Whether the plugin has requested a service that acts on behalf of a call.
     var usesCallServices: Bool {
-        get { state.withLock { $0.usesCallServices } }
-        set { state.withLock { $0.usesCallServices = newValue } }
+        get { isUsingCallServices.load(ordering: .relaxed) }
+        set { isUsingCallServices.store(newValue, ordering: .relaxed) }
     }
 
     /// The running instance; `nil` before `create` has returned and after `destroy`.

@@ -122,53 +122,64 @@ public struct CallResponse: Sendable {
 /// The response of a call, or its error.
 package typealias CallResult = Result<CallResponse, any Error>
 
-/// Middleware that answers through a callback, and therefore needs no task.
-package protocol CallbackMiddleware: Middleware {
-    /// As ``Middleware/intercept(_:next:)``.
+/// Middleware that only sees the outcome of a call, and may replace it.
+///
+/// As the innermost middleware of a session it needs no task.
+package protocol OutcomeMiddleware: Middleware {
+    /// Whether ``begin(_:of:)`` is to be called with the lifetime of each request.
+    var needsLifetime: Bool { get }
+
+    /// Called before the attempts of a call, and again before those of a retry.
     ///
     /// - Parameters:
-    ///   - request: The application's request.
-    ///   - next: Runs the rest of the call; may call back before it returns.
-    ///   - completion: To be called exactly once.
-    /// - Returns: A closure to call once if the answer is no longer needed, on any thread; it must
-    ///   not block. `nil` if there is nothing to cancel.
+    ///   - request: The application's request; its context may be changed.
+    ///   - lifetime: The lifetime of the request.
+    func begin(_ request: inout HTTPRequest, of lifetime: RequestLifetime)
+
+    /// Called after the attempts of a call.
+    ///
+    /// - Parameters:
+    ///   - result: The outcome.
+    ///   - request: The application's request, as ``begin(_:of:)`` has changed it.
+    ///   - isCancelled: Whether the call has been cancelled; its outcome can then not be replaced.
+    ///   - completion: To be called exactly once if this returns ``OutcomeDecision/later(abandon:)``,
+    ///     on any thread.
     ///
     /// Thread: any thread of the call; must not block.
-    func intercept(
-        _ request: HTTPRequest,
-        next:
-            @escaping @Sendable (HTTPRequest, @escaping @Sendable (CallResult) -> Void) -> Void,
+    func end(
+        _ result: CallResult, of request: HTTPRequest, isCancelled: Bool,
         completion: @escaping @Sendable (CallResult) -> Void
-    ) -> (@Sendable () -> Void)?
+    ) -> OutcomeDecision
 }
 
-extension CallbackMiddleware {
+/// The decision of an ``OutcomeMiddleware``.
+package enum OutcomeDecision: Sendable {
+    case unchanged
+    case replaced(CallResult)
+    /// The decision follows; `abandon` is called once if it is no longer needed, on any thread.
+    case later(abandon: @Sendable () -> Void)
+}
+
+extension OutcomeMiddleware {
+    /// Calls ``end(_:of:isCancelled:completion:)``, where it is not the innermost middleware.
     package func intercept(
         _ request: HTTPRequest, next: @escaping Next
     ) async throws -> CallResponse {
-        try await withCheckedContinuation { continuation in
-            _ = intercept(
-                request,
-                next: { request, completion in
-                    Task {
-                        do {
-                            completion(.success(try await next(request)))
-                        } catch {
-                            completion(.failure(error))
-                        }
-                    }
-                }, completion: { continuation.resume(returning: $0) })
+        let result: CallResult
+        do {
+            result = .success(try await next(request))
+        } catch {
+            result = .failure(error)
+        }
+        return try await withCheckedContinuation { continuation in
+            let decision = end(result, of: request, isCancelled: Task.isCancelled) {
+                continuation.resume(returning: $0)
+            }
+            switch decision {
+            case .unchanged: continuation.resume(returning: result)
+            case .replaced(let replacement): continuation.resume(returning: replacement)
+            case .later: break
+            }
         }.get()
-    }
-}
-
-/// A middleware by its calling convention, which is determined once per session.
-enum MiddlewareStep: Sendable {
-    case calling(any CallbackMiddleware)
-    case awaiting(any Middleware)
-
-    init(_ middleware: any Middleware) {
-        self =
-            (middleware as? any CallbackMiddleware).map { .calling($0) } ?? .awaiting(middleware)
     }
 }

@@ -6,9 +6,6 @@ import OutletTransport
 ///
 /// Thread: any.
 package final class RequestLifetime: Sendable {
-    /// The key in the context of the request.
-    package enum Key: RequestContextKey { package typealias Value = RequestLifetime }
-
     private struct State {
         /// An array instead of a dictionary, because there are few.
         var objects: [(keeper: ObjectIdentifier, object: any AnyObject & Sendable)] = []

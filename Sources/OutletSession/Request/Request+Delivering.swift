@@ -14,6 +14,7 @@ extension Request {
         switch end {
         case .none: break
         case .finishing: finish(&step, at: place)
+        case .judged(let attempt): judge(attempt: attempt, at: place)
         case .intercepted(let interception):
             if handOver(interception) { finishIntercepted(at: place) }
         }
@@ -23,6 +24,7 @@ extension Request {
     ///
     /// Monitors get `didFinish` before serialization; handlers added later cause no further event.
     private func finish(_ step: inout FinishingStep, at place: FinishingPlace) {
+        if core.hasOutcomeMiddleware { endJudging() }
         if core.hasMiddleware { endInterception() }
         if isMonitored { monitors?.observe(.didFinish, of: self) }
         if step.handler == nil { mutable.withLock { $0.advance(&step) } }
@@ -63,7 +65,7 @@ extension Request {
         if step.observers?.notifiesMade == true { notifyMade() }
         let isLast = core.unregister(self)
         cleanUp()
-        if core.hasMiddleware { endLifetime() }
+        if core.hasOutcomeMiddleware { endLifetime() }
         for end in step.observers?.endStreams ?? [] { end() }
         while let delivery = step.deliveries.popFirst() { deliver(delivery, from: place) }
         if let last = step.made.take() { deliver(last, from: place) }

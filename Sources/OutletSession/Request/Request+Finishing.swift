@@ -134,6 +134,7 @@ extension Request: TransferHandler {
             return mutable.wait
         }
         wait?.cancel(error ?? .explicitlyCancelled)
+        if core.hasOutcomeMiddleware { endJudging() }
         if core.hasMiddleware { endInterception() }
         monitors?.observe(.didFinish, of: self)
         onFinishingQueue { self.serializeNext(at: $0) }

@@ -27,15 +27,10 @@ extension Request {
     func beginIntercepting(_ made: HTTPRequest, attempt: Int) {
         let interception = Interception()
         var initial = made
-        initial.describe(as: id)
-        initial.context.takesBody =
-            self is DataRequest || self is DataStreamRequest && core.collectsStreams
+        describe(&initial)
         let isWanted = mutable.withLock { mutable in
             guard mutable.machine.beginIntercepting(attempt: attempt) else { return false }
             mutable.interception = interception
-            let lifetime = mutable.overrides?.lifetime ?? RequestLifetime(of: core.session)
-            mutable.overrides?.lifetime = lifetime
-            initial.context[RequestLifetime.Key.self] = lifetime
             return true
         }
         guard isWanted else { return }
@@ -44,23 +39,22 @@ extension Request {
         }
     }
 
+    /// Sets what middleware reads in the context of a request.
+    func describe(_ initial: inout HTTPRequest) {
+        initial.describe(as: id)
+        let takesBody = self is DataRequest || self is DataStreamRequest && core.collectsStreams
+        if initial.context.takesBody != takesBody { initial.context.takesBody = takesBody }
+    }
+
     private func intercept(
-        _ request: HTTPRequest, with chain: ArraySlice<MiddlewareStep>,
+        _ request: HTTPRequest, with chain: ArraySlice<any Middleware>,
         _ interception: Interception, _ completion: @escaping @Sendable (CallResult) -> Void
     ) {
-        guard let first = chain.first else {
+        guard let middleware = chain.first else {
             return proceed(with: request, interception, completion)
         }
         let next: @Sendable (HTTPRequest, @escaping @Sendable (CallResult) -> Void) -> Void = {
             self.intercept($0, with: chain.dropFirst(), interception, $1)
-        }
-        let middleware: any Middleware
-        switch first {
-        case .calling(let first):
-            let abandon = first.intercept(request, next: next, completion: completion)
-            if let abandon { keep(abandon, of: interception) }
-            return
-        case .awaiting(let first): middleware = first
         }
         let task = Task {
             do {
@@ -89,13 +83,16 @@ extension Request {
 
     /// Starts the attempts when the innermost middleware calls `next`.
     private func proceed(
-        with request: HTTPRequest, _ interception: Interception,
+        with asked: HTTPRequest, _ interception: Interception,
         _ completion: @escaping @Sendable (CallResult) -> Void
     ) {
-        let attempt = mutable.withLock { mutable -> Int? in
+        var request = asked
+        if core.hasOutcomeMiddleware { prepareJudgement(of: &request) }
+        let attempt = mutable.withLock { [request] mutable -> Int? in
             guard mutable.interception === interception, interception.answer == nil,
                 let attempt = mutable.machine.proceed()
             else { return nil }
+            if core.hasOutcomeMiddleware { mutable.machine.expectJudgement() }
             if interception.request != nil { reset(&mutable) }
             interception.request = request
             interception.next = completion
@@ -117,16 +114,20 @@ extension Request {
             next = interception.next.take()
             return mutable.attemptOutcome
         }
-        if let head = outcome.response {
-            let file = (self as? DownloadRequest)?.fileURL
-            next?(.success(CallResponse(head: head, of: outcome, in: file)))
-        } else {
-            next?(.failure(outcome.error ?? .explicitlyCancelled))
-        }
+        next?(callResult(of: outcome))
         return mutable.withLock { mutable in
             interception.isHandingOver = false
             return take(interception, &mutable)
         }
+    }
+
+    /// The outcome of the attempts as middleware receives it.
+    func callResult(of outcome: AttemptOutcome) -> CallResult {
+        guard let head = outcome.response else {
+            return .failure(outcome.error ?? .explicitlyCancelled)
+        }
+        let file = (self as? DownloadRequest)?.fileURL
+        return .success(CallResponse(head: head, of: outcome, in: file))
     }
 
     /// The outermost middleware has returned.
@@ -155,19 +156,27 @@ extension Request {
             return false
         }
         mutable.interception = nil
+        apply(answer, isBodyMade: interception.request == nil, &mutable)
+        return true
+    }
+
+    /// Applies a result of middleware to the attempt.
+    ///
+    /// - Parameter isBodyMade: Whether the middleware has made the body without an attempt.
+    func apply(_ answer: CallResult, isBodyMade: Bool = false, _ mutable: inout Mutable) {
         switch answer {
         case .success(let response):
+            // Middleware around this one sees the bodies of streams, too.
+            let keepsBody = self is DataRequest || mutable.interception != nil
             mutable.attempt.replaceOutcome(
                 AttemptOutcome(
                     request: mutable.history.lastRequest, response: response.head,
-                    data: self is DataRequest ? response.body : nil,
+                    data: keepsBody ? response.body : nil,
                     metrics: mutable.attempt.lastMetrics,
                     error: response.failure?.asSessionError {
                         .responseValidationFailed(reason: .customValidationFailed(error: $0))
                     }))
-            if core.collectsStreams || interception.request == nil {
-                takeIntercepted(response.body)
-            }
+            if core.collectsStreams || isBodyMade { takeIntercepted(response.body) }
         case .failure(let error):
             let isAnswered = mutable.attempt.response != nil
             mutable.attempt.overrule(
@@ -177,12 +186,6 @@ extension Request {
                         : .requestAdaptationFailed(error: error)
                 })
         }
-        return true
-    }
-
-    /// Releases what middleware keeps for the request, after all handlers have run.
-    func endLifetime() {
-        mutable.withLock { $0.overrides?.lifetime.take() }?.end()
     }
 
     /// Cancels the middleware, because the request ends.

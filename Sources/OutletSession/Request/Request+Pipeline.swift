@@ -82,7 +82,7 @@ extension Request {
         if core.hasMiddleware, let request = mutable.withLock({ $0.interception?.request }) {
             return adapt(request, attempt: attempt, adapters: adapters)
         }
-        let initial: HTTPRequest
+        var initial: HTTPRequest
         do {
             initial = try convertible.asURLRequest()
             try initial.validate()
@@ -95,6 +95,7 @@ extension Request {
             return
         }
         if core.hasMiddleware { return beginIntercepting(initial, attempt: attempt) }
+        if core.hasOutcomeMiddleware { expectJudgement(of: &initial) }
         adapt(initial, attempt: attempt, adapters: adapters)
     }
 

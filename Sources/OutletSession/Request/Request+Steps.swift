@@ -26,6 +26,8 @@ enum EndOfAttempts {
     case none
     /// Serialize for the handlers, and deliver the values.
     case finishing
+    /// Pass the outcome of the attempts to the session's ``OutcomeMiddleware``.
+    case judged(attempt: Int)
     /// Pass the result of the attempts to the session's middleware.
     case intercepted(Interception)
 }
@@ -63,6 +65,7 @@ extension Request.Mutable {
     /// Ends the attempts: passes the result to the session's middleware, or finds the first
     /// handler.
     mutating func endAttempts(_ step: inout FinishingStep) -> EndOfAttempts {
+        if machine.beginJudging() { return .judged(attempt: machine.attempt) }
         if let interception, machine.endAttempts() {
             interception.beginHandingOver()
             return .intercepted(interception)

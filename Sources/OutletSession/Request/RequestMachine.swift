@@ -19,6 +19,8 @@ struct RequestMachine: Sendable {
         case evaluating
         /// Waiting for the delay of a retry.
         case waitingToRetry
+        /// The session's ``OutcomeMiddleware`` is running, after the attempts.
+        case judging
         /// Serializers are running.
         case finishing
         /// Everything is done.
@@ -48,6 +50,8 @@ struct RequestMachine: Sendable {
     private(set) var holds: TransferHolds = []
     /// Whether a retrier is being called for a serializer's failure.
     private(set) var isConsulting = false
+    /// Whether the ``OutcomeMiddleware`` is to be called with the outcome of the attempts.
+    private var isJudged = false
 
     /// Whether the attempt is the current one and in this phase, so that its results count.
     func isCurrent(_ attempt: Int, in phase: Phase) -> Bool {
@@ -118,6 +122,28 @@ struct RequestMachine: Sendable {
         attempt += 1
         phase = .settingUp
         return attempt
+    }
+
+    /// The ``OutcomeMiddleware`` is to be called with the outcome of the attempts.
+    mutating func expectJudgement() { isJudged = true }
+
+    /// The last attempt is over.
+    ///
+    /// - Returns: Whether the ``OutcomeMiddleware`` gets the outcome: not after a cancel, nor a
+    ///   second time.
+    mutating func beginJudging() -> Bool {
+        guard isJudged, state != .cancelled, phase < .judging else { return false }
+        isJudged = false
+        phase = .judging
+        return true
+    }
+
+    /// The request ends without ``beginJudging()``.
+    ///
+    /// - Returns: Whether the ``OutcomeMiddleware`` has not been called for it yet.
+    mutating func skipJudging() -> Bool {
+        defer { isJudged = false }
+        return isJudged
     }
 
     /// The last attempt is over.
@@ -263,8 +289,9 @@ extension RequestMachine.Phase: Comparable {
         case .transferring: 4
         case .evaluating: 5
         case .waitingToRetry: 6
-        case .finishing: 7
-        case .finished: 8
+        case .judging: 7
+        case .finishing: 8
+        case .finished: 9
         }
     }
 

@@ -20,6 +20,8 @@ final class RequestOverrides: @unchecked Sendable {
     var interception: Interception?
     /// Objects that middleware keeps until the request has ended.
     var lifetime: RequestLifetime?
+    /// Abandons a pending decision of the ``OutcomeMiddleware``.
+    var abandonOutcome: (@Sendable () -> Void)?
 }
 
 extension Request.Mutable {
@@ -65,6 +67,18 @@ extension Request.Mutable {
     var interception: Interception? {
         get { overrides?.interception }
         set { if newValue != nil || overrides != nil { special().interception = newValue } }
+    }
+
+    /// Objects that middleware keeps until the request has ended.
+    var lifetime: RequestLifetime? {
+        get { overrides?.lifetime }
+        set { if newValue != nil || overrides != nil { special().lifetime = newValue } }
+    }
+
+    /// Abandons a pending decision of the ``OutcomeMiddleware``; `nil` if none is pending.
+    var abandonOutcome: (@Sendable () -> Void)? {
+        get { overrides?.abandonOutcome }
+        set { if newValue != nil || overrides != nil { special().abandonOutcome = newValue } }
     }
 
     /// Whether transfers may be shared; `nil` for the session's setting.

@@ -34,10 +34,14 @@ final class SessionCore: Sendable {
     /// The transport and the layers around it.
     let stack: any Transport
     let hasOwnLayers: Bool
-    /// The middleware around all calls, the outermost first.
-    let middleware: [MiddlewareStep]
+    /// The middleware around all calls, the outermost first, without ``outcomeMiddleware``.
+    let middleware: [any Middleware]
     /// Read for every request in place of ``middleware``, whose access would retain the array.
     let hasMiddleware: Bool
+    /// The innermost middleware, if it only sees the outcomes of calls.
+    let outcomeMiddleware: (any OutcomeMiddleware)?
+    /// Read for every request in place of ``outcomeMiddleware``, whose access would copy it.
+    let hasOutcomeMiddleware: Bool
     /// Whether middleware needs the bodies of streams, which are then collected.
     let collectsStreams: Bool
     private let sessionAdapters: [any RequestAdapter]
@@ -109,8 +113,10 @@ final class SessionCore: Sendable {
         commonAdapters = sessionAdapters + preparers
         self.sessionRetriers = interceptors.flatMap { Interceptor.retriers(in: $0) }
         let middleware = middleware + (plugins?.middleware ?? [])
-        self.middleware = middleware.map { MiddlewareStep($0) }
-        hasMiddleware = !middleware.isEmpty
+        outcomeMiddleware = middleware.last as? any OutcomeMiddleware
+        hasOutcomeMiddleware = outcomeMiddleware != nil
+        self.middleware = hasOutcomeMiddleware ? middleware.dropLast() : middleware
+        hasMiddleware = !self.middleware.isEmpty
         collectsStreams = middleware.contains(where: \.needsStreamedBodies)
         self.serverTrustManager = serverTrustManager
         let verifies = configuration.transport.verifiesCertificates

@@ -1,0 +1,92 @@
+import OutletHTTP
+import OutletTransport
+
+/// The session's ``OutcomeMiddleware``: it sees the outcome of the attempts.
+extension Request {
+    /// Prepares a request before its attempts, and notes that their outcome is to be judged.
+    func expectJudgement(of initial: inout HTTPRequest) {
+        describe(&initial)
+        prepareJudgement(of: &initial)
+        mutable.withLock { $0.machine.expectJudgement() }
+    }
+
+    /// Passes a request to the ``OutcomeMiddleware`` before its attempts.
+    func prepareJudgement(of request: inout HTTPRequest) {
+        guard let middleware = core.outcomeMiddleware, middleware.needsLifetime else { return }
+        let session = core.session
+        let lifetime = mutable.withLock { mutable in
+            let lifetime = mutable.lifetime ?? RequestLifetime(of: session)
+            mutable.lifetime = lifetime
+            return lifetime
+        }
+        middleware.begin(&request, of: lifetime)
+    }
+
+    /// Passes the outcome of the attempts to the ``OutcomeMiddleware``, and continues with its
+    /// decision.
+    func judge(attempt: Int, at place: FinishingPlace) {
+        guard let middleware = core.outcomeMiddleware else { return finish(at: place) }
+        let (outcome, begun) = mutable.withLock { ($0.attemptOutcome, $0.judgedRequest) }
+        let result = callResult(of: outcome)
+        let asked = begun ?? HTTPRequest(url: nil)
+        let decision = middleware.end(result, of: asked, isCancelled: false) { result in
+            self.onFinishingQueue { self.judged(result, attempt: attempt, at: $0) }
+        }
+        switch decision {
+        case .unchanged: judged(core.collectsStreams ? result : nil, attempt: attempt, at: place)
+        case .replaced(let replacement): judged(replacement, attempt: attempt, at: place)
+        case .later(let abandon):
+            let isOver = mutable.withLock { mutable in
+                guard mutable.machine.isCurrent(attempt, in: .judging) else { return true }
+                mutable.abandonOutcome = abandon
+                return false
+            }
+            if isOver { abandon() }
+        }
+    }
+
+    /// Continues after the decision of the ``OutcomeMiddleware``.
+    ///
+    /// - Parameter result: The outcome to apply; `nil` for the one that the request has.
+    private func judged(_ result: CallResult?, attempt: Int, at place: FinishingPlace) {
+        let isIntercepted = mutable.withLock { mutable -> Bool? in
+            guard mutable.machine.isCurrent(attempt, in: .judging) else { return nil }
+            mutable.abandonOutcome = nil
+            if let result { apply(result, &mutable) }
+            return mutable.interception != nil
+        }
+        guard let isIntercepted else { return }
+        // Middleware around this one gets the outcome first.
+        if isIntercepted { finish(at: place) } else { finishIntercepted(at: place) }
+    }
+
+    /// Passes the end of a request that ends before its outcome is judged, and abandons a pending
+    /// decision.
+    func endJudging() {
+        let (abandon, asked, error) = mutable.withLock { mutable in
+            (
+                mutable.abandonOutcome.take(),
+                // Without a request no attempt has begun, and no plugin has seen it.
+                mutable.machine.skipJudging() ? mutable.judgedRequest : nil,
+                mutable.attempt.error
+            )
+        }
+        abandon?()
+        guard let asked else { return }
+        _ = core.outcomeMiddleware?.end(
+            .failure(error ?? SessionError.explicitlyCancelled), of: asked, isCancelled: true
+        ) { _ in }
+    }
+
+    /// Releases what middleware keeps for the request, after all handlers have run.
+    func endLifetime() {
+        mutable.withLock { $0.overrides?.lifetime.take() }?.end()
+    }
+}
+
+extension Request.Mutable {
+    /// The request that was passed to the attempts; `nil` if none has begun.
+    fileprivate var judgedRequest: HTTPRequest? {
+        interception?.request ?? history.firstRequest
+    }
+}
