@@ -16,6 +16,8 @@ final class HookedWire: TransportLayer {
     private let finalizers: [PluginInstance]
     /// The instances with a `will_send` hook.
     private let watchers: [PluginInstance]
+    /// Whether none of ``watchers`` blocks.
+    private let areQuick: Bool
     /// The time limit of a hook, in nanoseconds.
     private let limit: UInt64
     private let queue = DispatchQueue(label: "outlet.plugin.wire")
@@ -29,6 +31,7 @@ final class HookedWire: TransportLayer {
         self.next = next
         self.finalizers = finalizers
         self.watchers = watchers
+        areQuick = watchers.allSatisfy(\.isNonblocking)
         self.limit = limit
     }
 
@@ -89,18 +92,31 @@ final class HookedWire: TransportLayer {
 
     private func notifyWillSend(_ request: HTTPRequest, sentWith credential: Credential?) {
         guard !watchers.isEmpty else { return }
-        let scope = request.context[RequestScope.Key.self] ?? RequestScope(id: request.context.id)
+        let scope = request.context[RequestScope.Key.self]
         let fields = WireFields(sentWith: credential)
-        let limit = limit
+        if scope == nil, areQuick {
+            // Each hook has returned before the next one is called.
+            for plugin in watchers where !request.excludes(plugin) {
+                _ = notifyWillSend(plugin, request, scope: nil, fields)
+            }
+            return
+        }
+        let order = (scope ?? RequestScope(id: request.context.id)).order
         for plugin in watchers where !request.excludes(plugin) {
-            scope.order.run { done in
-                guard let hook = plugin.hooks.will_send else { return done() }
-                let token = RequestHook(
-                    .willSend, of: plugin, for: request, scope: scope, wire: fields, limit: limit)
-                plugin.notify(token, requestID: request.context.id, .seeRequest(hook))
-                    .deliver(to: done)
+            order.run { done in
+                self.notifyWillSend(plugin, request, scope: scope, fields).deliver(to: done)
             }
         }
+    }
+
+    private func notifyWillSend(
+        _ plugin: PluginInstance, _ request: HTTPRequest, scope: RequestScope?,
+        _ fields: WireFields
+    ) -> HookAnswer<Void> {
+        guard let hook = plugin.hooks.will_send else { return .given(()) }
+        let token = RequestHook(
+            .willSend, of: plugin, for: request, scope: scope, wire: fields, limit: limit)
+        return plugin.notify(token, requestID: request.context.id, .seeRequest(hook))
     }
 }
 
@@ -148,21 +164,28 @@ private final class Finalizing: Sendable {
         return { [waiting] in waiting.cancel() }
     }
 
-    private func ask(_ plugins: ArraySlice<PluginInstance>, _ request: HTTPRequest) {
-        guard let plugin = plugins.first else { return answer.give(.success(request)) }
-        guard let hook = plugin.hooks.finalize, !request.excludes(plugin) else {
-            return ask(plugins.dropFirst(), request)
-        }
-        let changed = plugin.change(
-            request, by: .finalize, hook, access: .fields, wire: fields, limit: limit)
-        let cancel = changed.deliver { result in
-            switch result {
-            case .success(let changed): self.ask(plugins.dropFirst(), changed)
-            case .failure(let error):
-                self.answer.give(.failure(TransferError(refusedBecauseOf: error)))
+    private func ask(_ plugins: ArraySlice<PluginInstance>, _ initial: HTTPRequest) {
+        var request = initial
+        for index in plugins.indices {
+            let plugin = plugins[index]
+            guard let hook = plugin.hooks.finalize, !request.excludes(plugin) else { continue }
+            let changed = plugin.change(
+                request, by: .finalize, hook, access: .fields, wire: fields, limit: limit)
+            if case .given(.success(let next)) = changed {
+                request = next
+                continue
             }
+            let cancel = changed.deliver { result in
+                switch result {
+                case .success(let next): self.ask(plugins[(index + 1)...], next)
+                case .failure(let error):
+                    self.answer.give(.failure(TransferError(refusedBecauseOf: error)))
+                }
+            }
+            if let cancel { waiting.keep(cancel) }
+            return
         }
-        if let cancel { waiting.keep(cancel) }
+        answer.give(.success(request))
     }
 }
 

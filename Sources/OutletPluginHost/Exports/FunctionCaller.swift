@@ -22,21 +22,19 @@ final class CallableFunction: Sendable {
 /// Thread: any.
 final class FunctionCaller: Sendable {
     private let instance: PluginInstance
-    private let functions: [String: CallableFunction]
+    /// A list instead of a dictionary: to compare a few names costs less than to hash one.
+    private let functions: [CallableFunction]
 
     init(_ instance: PluginInstance) {
         self.instance = instance
-        functions = Dictionary(
-            uniqueKeysWithValues: instance.descriptor.exports.map {
-                ($0.name, CallableFunction($0))
-            })
+        functions = instance.descriptor.exports.map { CallableFunction($0) }
     }
 
     /// Returns the function with a name.
     ///
     /// - Throws: ``PluginCallError/unknownFunction(_:plugin:known:)``.
     func function(named name: String) throws(PluginCallError) -> CallableFunction {
-        guard let function = functions[name] else {
+        guard let function = functions.first(where: { $0.export.name == name }) else {
             throw .unknownFunction(
                 name, plugin: instance.id, known: instance.descriptor.exports.map(\.name))
         }

@@ -64,7 +64,8 @@ final class RequestHook: Completion, @unchecked Sendable {
     override func argument(_ part: Part) -> (any AnyObject & Sendable)? {
         switch part {
         case .request: requestHandle
-        case .response: handles.withLock { $0.response(of: outcome) }
+        case .response:
+            handles.withLock { $0.response } ?? handles.withLock { $0.response(of: outcome) }
         case .next:
             next.map { next in
                 handles.withLock { $0.next(next, access: access, scope: scope) }
@@ -73,10 +74,12 @@ final class RequestHook: Completion, @unchecked Sendable {
     }
 
     private var requestHandle: RequestHandle {
-        handles.withLock { handles in
-            handles.request(
-                request, access: next == nil ? access : .read, scope: scope, wire: wire)
-        }
+        // The handle that exists is found without copies of what a new one needs.
+        handles.withLock { $0.request }
+            ?? handles.withLock { handles in
+                handles.request(
+                    request, access: next == nil ? access : .read, scope: scope, wire: wire)
+            }
     }
 
     override func closeArguments() { handles.withLock { $0.close() } }

@@ -28,7 +28,10 @@ struct ActiveCalls: Sendable {
     /// Records the end of a call.
     mutating func end(_ number: UInt64) {
         guard let index = calls.lastIndex(where: { $0.number == number }) else { return }
-        let call = calls.remove(at: index)
+        // Usually the last one: `remove(at:)` would cost more than the rest.
+        let call = calls[index]
+        if index < calls.count - 1 { calls[index] = calls[calls.count - 1] }
+        calls.removeLast()
         let duration = Stopwatch.now &- call.start
         guard let index = totals.firstIndex(where: { $0.hook == call.hook }) else {
             totals.append(
