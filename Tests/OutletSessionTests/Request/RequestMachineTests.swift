@@ -312,6 +312,54 @@ import Testing
 
     // MARK: Holds and redirects
 
+    // MARK: Middleware that sees outcomes
+
+    @Test func `an expected outcome is judged once, before middleware receives it`() {
+        var machine = intercepted()
+        _ = machine.proceed()
+        machine.expectJudgement()
+        _ = machine.didSetUp(attempt: 2)
+        #expect(machine.beginEvaluating(attempt: 2) == true)
+        #expect(machine.beginJudging() == true)
+        #expect(machine.isCurrent(2, in: .judging))
+        #expect(machine.beginJudging() == false)
+        #expect(machine.skipJudging() == false)
+        #expect(machine.endAttempts() == true)
+    }
+
+    @Test func `an outcome that nothing expects is not judged`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        _ = machine.didSetUp(attempt: 1)
+        #expect(machine.beginEvaluating(attempt: 1) == true)
+        #expect(machine.beginJudging() == false)
+        #expect(machine.skipJudging() == false)
+        #expect(machine.beginFinishing() == true)
+    }
+
+    @Test func `the end of a cancelled request is reported once without a judgement`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        machine.expectJudgement()
+        _ = machine.didSetUp(attempt: 1)
+        #expect(machine.cancel() == .cancelTransfer)
+        #expect(machine.beginEvaluating(attempt: 1) == true)
+        #expect(machine.beginJudging() == false)
+        #expect(machine.skipJudging() == true)
+        #expect(machine.skipJudging() == false)
+    }
+
+    @Test func `a cancel while an outcome is judged finishes at once`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        machine.expectJudgement()
+        _ = machine.didSetUp(attempt: 1)
+        #expect(machine.beginEvaluating(attempt: 1) == true)
+        #expect(machine.beginJudging() == true)
+        #expect(machine.cancel() == .finish)
+        #expect(!machine.isCurrent(1, in: .judging))
+    }
+
     @Test func `a transfer continues when its last hold is released`() {
         var machine = RequestMachine()
         _ = machine.resume()
