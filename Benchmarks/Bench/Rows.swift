@@ -8,7 +8,13 @@ struct Setting: Sendable {
     let argument: String
 
     /// The argument as a number; 0 if it is none.
-    var number: Int { Int(argument) ?? 0 }
+    let number: Int
+
+    init(url: String, argument: String) {
+        self.url = url
+        self.argument = argument
+        number = Int(argument) ?? 0
+    }
 }
 
 /// A kind of measurement.
