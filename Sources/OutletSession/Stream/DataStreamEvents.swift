@@ -42,7 +42,7 @@ extension DataStreamRequest {
         /// A piece of the body, serialized.
         case stream(Result<Success, Failure>)
         /// The request has ended; the last event.
-        case complete(Completion)
+        indirect case complete(Completion)
     }
 
     /// How a streaming request ended.

@@ -161,12 +161,13 @@ extension DataStreamRequest {
         case .chunk(let data, let attempt): results = parser.feed(data, attempt: attempt)
         case .completion: results = parser.finish()
         }
-        for (index, result) in results.enumerated() where !isEnded {
-            notifyMonitors(of: result)
+        for index in results.indices where !isEnded {
+            notifyMonitors(of: results[index])
             isLastDelivered = index == results.count - 1
-            let stream = Stream<Parser.Value, Parser.Failure>(event: .stream(result), token: token)
+            let stream = Stream<Parser.Value, Parser.Failure>(
+                event: .stream(results[index]), token: token)
             deliver(self, stream, isLastDelivered ? done : nothing)
-            if case .failure = result, automaticallyCancelOnStreamError {
+            if automaticallyCancelOnStreamError, stream.error != nil {
                 end(with: .explicitlyCancelled)
             }
         }

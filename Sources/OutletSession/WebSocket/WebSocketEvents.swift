@@ -20,7 +20,7 @@ extension WebSocketRequest {
             /// Does not occur after a cancel or a failure of the connection.
             case disconnected(closeCode: WebSocketCloseCode, reason: Data?)
             /// The request has ended; always the last event.
-            case completed(Completion)
+            indirect case completed(Completion)
         }
 
         /// The request; the event retains it.

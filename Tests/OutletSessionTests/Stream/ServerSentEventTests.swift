@@ -54,6 +54,13 @@ import Testing
         #expect(found.first?.data.utf8.count == count - 1 + (line.contains("x") ? count : 0))
     }
 
+    @Test func `fields with other names are ignored`() {
+        #expect(
+            events("dat: 1\ndata1: 1\nDATA: 1\neven: 1\ndate: 1\nit: 1\ndata: d\n\n", by: 64) == [
+                ServerSentEvent(data: "d")
+            ])
+    }
+
     @Test func `an id with NUL and an invalid retry are ignored`() {
         #expect(
             events("id: 1\nid: a\0b\nretry: 1x\nretry: -1\ndata: d\n\n", by: 5) == [
