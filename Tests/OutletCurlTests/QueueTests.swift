@@ -254,18 +254,6 @@ import OutletTransport
         let removals = [line.remove(tickets[999]), line.remove(1000)]
         #expect(removals == [false, false])
     }
-
-    @Test func `a FIFO keeps its order while elements are removed`() {
-        var fifo = Fifo<Int>()
-        var taken: [Int] = []
-        for number in 0..<1000 {
-            fifo.append(number)
-            if number % 3 == 2, let first = fifo.popFirst() { taken.append(first) }
-        }
-        while let first = fifo.popFirst() { taken.append(first) }
-        #expect(taken == Array(0..<1000))
-        #expect(fifo.isEmpty)
-    }
 }
 
 @Suite struct `The deadline heap` {

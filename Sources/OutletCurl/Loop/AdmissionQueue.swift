@@ -299,36 +299,3 @@ struct WaitQueue<Element> {
         }
     }
 }
-
-/// A FIFO queue in one array, whose used-up front is removed now and then.
-struct Fifo<Element> {
-    private var elements: [Element?] = []
-    private var head = 0
-
-    var isEmpty: Bool { head == elements.count }
-
-    mutating func append(_ element: Element) {
-        elements.append(element)
-    }
-
-    mutating func popFirst() -> Element? {
-        popFirst { _ in true }
-    }
-
-    /// Removes and returns the first element if it satisfies a condition.
-    mutating func popFirst(where isWanted: (Element) -> Bool) -> Element? {
-        guard head < elements.count, let element = elements[head], isWanted(element) else {
-            return nil
-        }
-        elements[head] = nil
-        head += 1
-        if head == elements.count {
-            elements.removeAll(keepingCapacity: elements.capacity <= 1024)
-            head = 0
-        } else if head > 64, head * 2 > elements.count {
-            elements.removeFirst(head)
-            head = 0
-        }
-        return element
-    }
-}

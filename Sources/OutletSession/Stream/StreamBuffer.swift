@@ -9,30 +9,12 @@ final class StreamBuffer<Element: Sendable>: Sendable {
     }
 
     private struct State: Sendable {
-        var entries: [Entry] = []
-        /// How many of ``entries`` were taken.
-        var taken = 0
+        var entries = Fifo<Entry>()
         /// Unsafe, because a checked one allocates for each awaited element; resumed once, by the
         /// function that sets it to `nil` under the lock.
         var waiting: UnsafeContinuation<Element?, Never>?
         var isFinished = false
         var isClosed = false
-
-        var count: Int { entries.count - taken }
-
-        mutating func take() -> Entry? {
-            guard taken < entries.count else { return nil }
-            defer {
-                taken += 1
-                // Moved rarely, so that the cost of a value does not depend on the number of
-                // entries.
-                if taken == entries.count || taken > 64 && taken * 2 > entries.count {
-                    entries.removeFirst(taken)
-                    taken = 0
-                }
-            }
-            return entries[taken]
-        }
     }
 
     private let policy: StreamOf<Element>.BufferingPolicy
@@ -58,9 +40,9 @@ final class StreamBuffer<Element: Sendable>: Sendable {
             }
             let entry = Entry(element: element, done: done)
             switch policy {
-            case .bufferingOldest(let limit) where state.count >= limit: return (nil, done)
-            case .bufferingNewest(let limit) where state.count >= limit:
-                let oldest = limit > 0 ? state.take() : entry
+            case .bufferingOldest(let limit) where state.entries.count >= limit: return (nil, done)
+            case .bufferingNewest(let limit) where state.entries.count >= limit:
+                let oldest = limit > 0 ? state.entries.popFirst() : entry
                 if limit > 0 { state.entries.append(entry) }
                 return (nil, oldest?.done)
             default:
@@ -86,23 +68,22 @@ final class StreamBuffer<Element: Sendable>: Sendable {
     ///
     /// - Returns: Whether this is the first call.
     func close() -> Bool {
-        let (isFirst, left, waiting) = state.withLock { state in
+        var (isFirst, left, waiting) = state.withLock { state in
             defer {
                 state.isClosed = true
-                state.entries = []
-                state.taken = 0
+                state.entries = Fifo()
                 state.waiting = nil
             }
-            return (!state.isClosed, state.entries.dropFirst(state.taken), state.waiting)
+            return (!state.isClosed, state.entries, state.waiting)
         }
         waiting?.resume(returning: nil)
-        for entry in left { entry.done?() }
+        while let entry = left.popFirst() { entry.done?() }
         return isFirst
     }
 
     /// Returns the next value; `nil` if there is none yet.
     func takeAtOnce() -> Element? {
-        guard let entry = state.withLock({ $0.take() }) else { return nil }
+        guard let entry = state.withLock({ $0.entries.popFirst() }) else { return nil }
         entry.done?()
         return entry.element
     }
@@ -114,7 +95,7 @@ final class StreamBuffer<Element: Sendable>: Sendable {
         defer { state.showOrder() }
         return await withUnsafeContinuation(isolation: actor) { continuation in
             let (entry, isOver) = state.withLock { state -> (Entry?, Bool) in
-                if let entry = state.take() { return (entry, false) }
+                if let entry = state.entries.popFirst() { return (entry, false) }
                 // Only one task can wait: a second one on the same iterator gets `nil`.
                 if state.isFinished || state.isClosed || state.waiting != nil { return (nil, true) }
                 state.waiting = continuation

@@ -18,9 +18,7 @@ final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
     }
 
     private struct Inbox: Sendable {
-        /// The items in order; those before ``first`` were taken.
-        var entries: [Entry?] = []
-        var first = 0
+        var entries = Fifo<Entry>()
         /// How many items may be delivered.
         var due = 0
         var isDraining = false
@@ -37,20 +35,12 @@ final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
         }
 
         mutating func take() -> Entry? {
-            guard due > 0, first < entries.count else {
+            guard due > 0, let entry = entries.popFirst() else {
                 isDraining = false
                 return nil
             }
             due -= 1
-            defer {
-                entries[first] = nil
-                first += 1
-                if first == entries.count || first > 64 && first * 2 > entries.count {
-                    entries.removeFirst(first)
-                    first = 0
-                }
-            }
-            return entries[first]
+            return entry
         }
     }
 
@@ -86,7 +76,7 @@ final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
     /// under a lock.
     func put(_ items: [Item], of owner: Owner) {
         inbox.withLock { inbox in
-            inbox.entries += items.map { Entry(owner: owner, item: $0, done: {}) }
+            for item in items { inbox.entries.append(Entry(owner: owner, item: item, done: {})) }
         }
     }
 
