@@ -49,7 +49,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         var validators = InlineFirst<Validator>()
         /// Checks whether handlers can read a response.
         var refusals: [Refusal] = []
-        var backlog = HandlerBacklog()
+        var backlog: HandlerBacklog
         /// A body that was received as a whole: of a redirect not followed, or for middleware.
         var collected: Data?
         /// The number of handlers that have not got the completion.
@@ -60,7 +60,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     /// Whether a serialization error of a piece cancels the request.
     public let automaticallyCancelOnStreamError: Bool
-    private let stream = Lock(State())
+    private let stream: Lock<State>
 
     init(
         core: SessionCore, convertible: any URLRequestConvertible,
@@ -68,6 +68,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         shouldAutomaticallyResume: Bool?
     ) {
         self.automaticallyCancelOnStreamError = automaticallyCancelOnStreamError
+        stream = Lock(State(backlog: HandlerBacklog(limit: core.configuration.streamBufferSize)))
         super.init(
             core: core, convertible: convertible, interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
@@ -96,13 +97,13 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         _ chunk: UnsafeRawBufferPointer, from task: any TransferTask
     ) -> TransferDecision {
         let attempt = mutable.withLock { $0.machine.attempt }
-        let pipes = stream.withLock { state -> [Pipe] in
+        let (pipes, isFull) = stream.withLock { state -> ([Pipe], Bool) in
             state.backlog.add(chunk.count, handlers: state.pipes.count, attempt: attempt)
-            return state.pipes
+            return (state.pipes, state.backlog.isFull)
         }
         guard !pipes.isEmpty else { return .proceed }
         offer(Data(chunk), to: pipes, from: task, attempt: attempt)
-        return makePeerWait { stream.withLock { $0.backlog.isFull(core.configuration) } }
+        return isFull ? makePeerWait { stream.withLock { $0.backlog.isFull } } : .proceed
     }
 
     private func offer(
@@ -117,12 +118,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     /// A handler has processed this number of bytes.
     private func consumed(_ count: Int, of task: any TransferTask, attempt: Int) {
-        letPeerGoOn(on: task, attempt: attempt) {
-            stream.withLock { state in
-                state.backlog.remove(count, attempt: attempt)
-                    && state.backlog.isLow(core.configuration)
-            }
-        }
+        guard stream.withLock({ $0.backlog.remove(count, attempt: attempt) }) else { return }
+        letPeerGoOn(on: task, attempt: attempt) { stream.withLock { $0.backlog.isFull } }
     }
 
     override func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? {

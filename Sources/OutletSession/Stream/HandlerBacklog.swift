@@ -5,41 +5,47 @@ struct HandlerBacklog: Sendable {
     private var bytes = 0
     /// The attempt that the bytes belong to.
     private var attempt = 0
+    /// The number of bytes above which the transfer has to be paused.
+    private let limit: Int
+    /// Whether the transfer has to be paused: more bytes than the limit have waited, and more than
+    /// a quarter of it still do.
+    private(set) var isFull = false
+
+    /// Makes an empty backlog.
+    ///
+    /// - Parameter limit: The number of bytes above which the transfer has to be paused.
+    init(limit: Int) {
+        self.limit = limit
+    }
 
     /// Adds bytes that were passed to a number of handlers.
     mutating func add(_ count: Int, handlers: Int, attempt: Int) {
         self.attempt = attempt
         bytes += count * handlers
+        if bytes > limit { isFull = true }
     }
 
-    /// Removes bytes that one handler has processed.
+    /// Removes bytes that one handler has processed; ignores those of another attempt.
     ///
-    /// - Returns: Whether they belong to the current attempt.
+    /// - Returns: Whether the backlog was full and is not any more.
     mutating func remove(_ count: Int, attempt: Int) -> Bool {
         guard self.attempt == attempt else { return false }
         bytes -= count
+        guard isFull, bytes <= limit / 4 else { return false }
+        isFull = false
         return true
     }
 
     /// Resets the count, because the attempt is over.
     mutating func forget() {
-        bytes = 0
+        self = HandlerBacklog(limit: limit)
         attempt = -1
-    }
-
-    /// Whether the transfer has to be paused.
-    func isFull(_ configuration: SessionConfiguration) -> Bool {
-        bytes > configuration.streamBufferSize
-    }
-
-    /// Whether a paused transfer may continue.
-    func isLow(_ configuration: SessionConfiguration) -> Bool {
-        bytes <= configuration.streamBufferSize / 4
     }
 }
 
 extension Request {
-    /// Returns whether the transport pauses after bytes were passed to handlers.
+    /// Returns whether the transport pauses after bytes were passed to handlers; needed only if the
+    /// backlog was full then.
     ///
     /// - Parameter isFull: Called under the request's lock.
     func makePeerWait(if isFull: () -> Bool) -> TransferDecision {
@@ -50,12 +56,12 @@ extension Request {
         }
     }
 
-    /// Continues a paused transfer when few bytes are left.
+    /// Continues a paused transfer when the backlog is not full any more.
     ///
-    /// - Parameter isLow: Called under the request's lock.
-    func letPeerGoOn(on task: any TransferTask, attempt: Int, if isLow: () -> Bool) {
+    /// - Parameter isFull: Called under the request's lock.
+    func letPeerGoOn(on task: any TransferTask, attempt: Int, unless isFull: () -> Bool) {
         let goesOn = mutable.withLock { mutable in
-            isLow() && mutable.machine.holds.contains(.backPressure)
+            !isFull() && mutable.machine.holds.contains(.backPressure)
         }
         if goesOn { release(.backPressure, of: task, attempt: attempt) }
     }

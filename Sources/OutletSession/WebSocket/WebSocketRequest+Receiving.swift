@@ -21,26 +21,23 @@ extension WebSocketRequest: WebSocketHandler {
         guard isWanted else { return .proceed }
         let size = message.size
         let limit = core.configuration.streamBufferSize
-        let pipes = socket.withLock { socket -> [Pipe] in
+        let (pipes, isFull) = socket.withLock { socket -> ([Pipe], Bool) in
             socket.backlog.add(size, handlers: socket.pipes.count, attempt: attempt)
-            return socket.listeners(to: .message(message), of: size, limit: limit)
+            let pipes = socket.listeners(to: .message(message), of: size, limit: limit)
+            return (pipes, socket.backlog.isFull)
         }
         for pipe in pipes {
             pipe.offer(.message(message), of: self) {
                 self.consumed(size, of: connection, attempt: attempt)
             }
         }
-        return makePeerWait { socket.withLock { $0.backlog.isFull(core.configuration) } }
+        return isFull ? makePeerWait { socket.withLock { $0.backlog.isFull } } : .proceed
     }
 
     /// Called when a handler has processed `size` bytes.
     private func consumed(_ size: Int, of connection: any WebSocketConnection, attempt: Int) {
-        letPeerGoOn(on: connection, attempt: attempt) {
-            socket.withLock { socket in
-                socket.backlog.remove(size, attempt: attempt)
-                    && socket.backlog.isLow(core.configuration)
-            }
-        }
+        guard socket.withLock({ $0.backlog.remove(size, attempt: attempt) }) else { return }
+        letPeerGoOn(on: connection, attempt: attempt) { socket.withLock { $0.backlog.isFull } }
     }
 
     /// Passes the end of the connection to all handlers; called when both ends have closed it.

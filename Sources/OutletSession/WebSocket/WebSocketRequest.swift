@@ -55,7 +55,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         /// Whether the request has ended: nothing more is sent.
         var isOver = false
         var pingToken: Deadlines.Token?
-        var backlog = HandlerBacklog()
+        var backlog: HandlerBacklog
         /// The items that arrived before the first handler was added; `nil` afterwards.
         var unheard: BufferedItems? = BufferedItems()
 
@@ -84,13 +84,15 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
     /// The settings of the WebSocket.
     public let configuration: Configuration
-    let socket = Lock(SocketState())
+    let socket: Lock<SocketState>
 
     init(
         core: SessionCore, convertible: any URLRequestConvertible, configuration: Configuration,
         interceptor: Boxed<any RequestInterceptor>?, shouldAutomaticallyResume: Bool?
     ) {
         self.configuration = configuration
+        socket = Lock(
+            SocketState(backlog: HandlerBacklog(limit: core.configuration.streamBufferSize)))
         super.init(
             core: core, convertible: convertible, interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
