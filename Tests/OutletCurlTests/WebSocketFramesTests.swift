@@ -27,7 +27,11 @@ import OutletTransport
     }
 
     private func receive(_ frames: WebSocketFrames, _ bytes: [UInt8]) -> [WebSocketFrames.Event] {
-        bytes.withUnsafeBytes { frames.receive($0) }
+        var received = Fifo<WebSocketFrames.Event>()
+        bytes.withUnsafeBytes { frames.receive($0, into: &received) }
+        var events: [WebSocketFrames.Event] = []
+        while let event = received.popFirst() { events.append(event) }
+        return events
     }
 
     @Test func `control frames are not subject to the message size limit`() throws {
@@ -41,6 +45,35 @@ import OutletTransport
                 == [.close(.normalClosure, reason: Data("why".utf8))])
         #expect(frames.fault == nil)
         #expect(frames.isCloseReceived)
+    }
+
+    @Test func `a close frame is read whole wherever the buffer of wslay ends`() throws {
+        let reason = String(repeating: "\u{20AC}", count: 40)
+        // wslay's buffer has 4096 bytes; the header of the text takes four of them.
+        for size in 3900...4096 {
+            let frames = try frames()
+            let text = String(repeating: "a", count: size)
+            let events = receive(
+                frames, WebSocketFrame.text(text).bytes + WebSocketFrame.close(1000, reason).bytes)
+            #expect(
+                events == [
+                    .message(.string(text)), .close(.normalClosure, reason: Data(reason.utf8)),
+                ])
+            #expect(frames.fault == nil)
+        }
+    }
+
+    @Test func `many frames in one piece are received in order, and a header after them waits`()
+        throws
+    {
+        let frames = try frames()
+        let texts = (0..<500).map { String(repeating: "a", count: $0) }
+        let bytes = texts.flatMap { WebSocketFrame.text($0).bytes }
+        let expected = texts.map { WebSocketFrames.Event.message(.string($0)) }
+        let last = WebSocketFrame.text("last").bytes
+        #expect(receive(frames, bytes + last.prefix(1)) == expected)
+        #expect(receive(frames, Array(last.dropFirst(1).prefix(3))) == [])
+        #expect(receive(frames, Array(last.dropFirst(4))) == [.message(.string("last"))])
     }
 
     @Test func `a message of exactly the limit is accepted, and one more byte is refused`() throws {

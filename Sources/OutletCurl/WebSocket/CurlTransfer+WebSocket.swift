@@ -22,7 +22,4 @@ extension CurlTransfer: WebSocketConnection {
             return order.answer(.failure(.webSocketClosed))
         }
     }
-
-    /// The handler that receives the messages.
-    var webSocketHandler: (any WebSocketHandler)? { handler as? any WebSocketHandler }
 }

@@ -82,13 +82,12 @@ extension EventLoop {
                 throw TransferError(
                     code: .unknown, host: transfer.address?.host, reason: "no memory left")
             }
-            link.frames = frames
+            link.open(frames, handler: transfer.handler)
         } catch {
             transfer.response = head
             transfer.failure = error
             return false
         }
-        link.stage = .open
         guard transfer.accept(head, self) else { return false }
         // An open WebSocket may last for days, so it frees its place for other transfers.
         if let origin = transfer.giveUpPlace() {

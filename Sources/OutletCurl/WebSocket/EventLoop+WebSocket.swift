@@ -114,7 +114,7 @@ extension EventLoop {
     /// Ends a WebSocket after a close.
     private func conclude(_ transfer: CurlTransfer, _ link: WebSocketLink) {
         assertOnLoop()
-        if let close = link.peerClose ?? link.ownClose, let handler = transfer.webSocketHandler {
+        if let close = link.peerClose ?? link.ownClose, let handler = link.handler {
             handler.webSocket(
                 transfer, didCloseWith: close.code, reason: close.reason, turn: turn)
         }
@@ -222,7 +222,7 @@ extension EventLoop {
             if link.stage == .open, !rest.isEmpty { try take(rest, transfer, link) }
         case .open:
             guard let frames = link.frames else { return }
-            for event in frames.receive(bytes) { link.received.append(event) }
+            frames.receive(bytes, into: &link.received)
             guard frames.fault != nil else { return }
             link.stage = .refusing
             link.closeDeadline = now + Self.refusalPatience
@@ -239,7 +239,7 @@ extension EventLoop {
             case .pong(let payload): link.didReceivePong(payload)
             case .close(let code, let reason): link.peerClose = (code, reason)
             case .message(let message):
-                guard link.ownClose == nil, let handler = transfer.webSocketHandler else { break }
+                guard link.ownClose == nil, let handler = link.handler else { break }
                 let decision = handler.webSocket(transfer, didReceive: message, turn: turn)
                 switch decision {
                 case .proceed, .deliver: break

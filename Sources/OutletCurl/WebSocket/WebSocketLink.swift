@@ -26,7 +26,14 @@ final class WebSocketLink {
     var frames: WebSocketFrames?
     /// An incomplete line of the handshake's response.
     var line: [UInt8] = []
+    /// Receives the messages; `nil` before the connection is open and after its end.
+    private(set) var handler: (any WebSocketHandler)?
     /// Received events that the handler has not got yet.
+    ///
+    /// Exclusive access to it is checked as to the frames' events.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
     var received = Fifo<WebSocketFrames.Event>()
     /// The peer's close frame; `nil` before it.
     var peerClose: (code: WebSocketCloseCode, reason: Data?)?
@@ -77,6 +84,13 @@ final class WebSocketLink {
     ///
     /// A peer that sends pings but does not read the pongs would otherwise fill the memory.
     var isFlooded: Bool { (frames?.backlog ?? 0) > 1024 }
+
+    /// Allows messages to be sent and received, after the handshake.
+    func open(_ frames: WebSocketFrames, handler: (any TransferHandler)?) {
+        stage = .open
+        self.frames = frames
+        self.handler = handler as? any WebSocketHandler
+    }
 
     // MARK: Sending
 
@@ -167,8 +181,9 @@ final class WebSocketLink {
         for ping in answered { ping.order.answer(.success(())) }
     }
 
-    /// Completes all remaining orders with an error.
+    /// Completes all remaining orders with an error, and releases the handler.
     func abandon(_ error: TransferError?) {
+        handler = nil
         let error = error ?? .webSocketClosed
         while let sent = encoded.popFirst() { sent.order.answer(.failure(error)) }
         let waiting = [current].compactMap { $0 } + pings.map(\.order)

@@ -4,6 +4,7 @@ import FoundationEssentials
 @testable import OutletCurl
 @testable import OutletHTTP
 @testable import OutletSession
+import OutletTransport
 
 /// Parsers of bodies, of content codings and of WebSocket frames.
 let bodyTargets: [FuzzTarget] =
@@ -51,11 +52,13 @@ let bodyTargets: [FuzzTarget] =
                 guard let frames = WebSocketFrames(maximumMessageSize: 1 << 16) else {
                     return ([], false)
                 }
-                var events: [WebSocketFrames.Event] = []
+                var received = Fifo<WebSocketFrames.Event>()
                 for start in stride(from: 0, to: data.count, by: size) {
                     let piece = Array(data.dropFirst(start).prefix(size))
-                    events += piece.withUnsafeBytes { frames.receive($0) }
+                    piece.withUnsafeBytes { frames.receive($0, into: &received) }
                 }
+                var events: [WebSocketFrames.Event] = []
+                while let event = received.popFirst() { events.append(event) }
                 var output: [UInt8] = []
                 while frames.wantsToSend {
                     frames.encode(into: &output)
