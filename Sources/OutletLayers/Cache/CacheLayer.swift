@@ -160,15 +160,11 @@ public final class CacheLayer: TransportLayer {
     func answer(
         with entry: CacheEntry, to request: CacheRequest, _ now: Date
     ) -> TransferResult {
-        var response = entry.response
-        // A response that was not revalidated has an `Age` field (RFC 9111 §5.1).
-        let age = min(cache.rules.age(of: entry, now: now), 1e9)
-        response.headers.update(name: "Age", value: "\(Int(age))")
-        var metrics = TransferMetrics()
-        metrics.httpVersion = response.httpVersion
+        let age = Int(min(cache.rules.age(of: entry, now: now), 1e9))
+        var metrics = TransferMetrics(connection: entry.facts.connection)
         metrics.resourceFetchType = .localCache
         return TransferResult(
-            response: response, body: entry.body(for: request), metrics: metrics)
+            response: entry.head(aged: age), body: entry.body(for: request), metrics: metrics)
     }
 
     /// Identifies how the server of a job is verified: equal for jobs that accept the same servers.

@@ -34,8 +34,10 @@ struct MemoryStore: Sendable {
 
     mutating func entries(for key: String) -> [CacheEntry] {
         guard let index = indices[key] else { return [] }
-        detach(index)
-        attach(index)
+        if index != newest {
+            detach(index)
+            attach(index)
+        }
         return nodes[index]?.entries ?? []
     }
 

@@ -336,6 +336,17 @@ import Testing
         #expect(files(directory).isEmpty)
     }
 
+    @Test func `answers have the age of their own second, and the fields of their own response`() {
+        var entry = entry("http://a.test/")
+        #expect(entry.head(aged: 1).headers["Age"] == "1")
+        #expect(entry.head(aged: 1).headers["Age"] == "1")
+        #expect(entry.head(aged: 2).headers["Age"] == "2")
+        let former = entry
+        entry.response.headers.update(name: "X-Version", value: "new")
+        #expect(entry.head(aged: 2).headers["X-Version"] == "new")
+        #expect(former.head(aged: 2).headers["X-Version"] == nil)
+    }
+
     private func entry(_ address: String) -> CacheEntry {
         CacheEntry(
             response: HTTPResponse(url: URL(string: address), statusCode: 200),
