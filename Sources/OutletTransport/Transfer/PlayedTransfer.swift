@@ -290,19 +290,18 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
 
     private static let pieceSize = 64 << 10
 
-    private let known: TransferResult
-    private let body: Data
+    private var known: TransferResult
+    /// The size of the body in bytes.
+    private let size: Int
     private var isHeadDelivered = false
     private var offset = 0
     /// Whether everything but the end was delivered.
     private var isEnding = false
-    /// The result after the body was written to a file.
-    private var placed: TransferResult?
     private let stopwatch = Stopwatch()
 
     init(_ result: TransferResult) {
         known = result
-        body = result.body ?? Data()
+        size = result.body?.count ?? 0
     }
 
     func play(_ transfer: PlayedTransfer) {
@@ -312,7 +311,7 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
                 if let head = known.response { transfer.notify(head) }
                 continue
             }
-            guard transfer.needsPieces, offset < body.count else {
+            guard transfer.needsPieces, offset < size, let body = known.body else {
                 return notifyRest(to: transfer)
             }
             let piece = body.dropFirst(offset).prefix(Self.pieceSize)
@@ -326,31 +325,30 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
         if let error {
             return TransferResult(response: isHeadDelivered ? known.response : nil, error: error)
         }
-        var result = placed ?? known
-        if case .chunks = delivery { result.body = nil }
-        if result.metrics.resourceFetchType == .localCache {
-            result.metrics.total = Int64(stopwatch.seconds * 1e6)
+        if case .chunks = delivery { known.body = nil }
+        if known.metrics.resourceFetchType == .localCache {
+            known.metrics.total = Int64(stopwatch.seconds * 1e6)
         }
-        return result
+        return known
     }
 
     private func notifyRest(to transfer: PlayedTransfer) {
         isEnding = true
         guard case .file = transfer.delivery else { return finish(transfer) }
         // The transfer's queue must not wait for a disk.
-        DiskQueue.shared.async { [known, body, delivery = transfer.delivery] in
+        DiskQueue.shared.async { [known, delivery = transfer.delivery] in
             var result = known
-            result.place(body, as: delivery)
+            result.place(known.body ?? Data(), as: delivery)
             transfer.perform { [result] in
-                self.placed = result
+                self.known = result
                 self.finish($0)
             }
         }
     }
 
     private func finish(_ transfer: PlayedTransfer) {
-        if offset < body.count {
-            offset = body.count
+        if offset < size {
+            offset = size
             notifyProgress(to: transfer)
         }
         transfer.finish(nil)
@@ -359,6 +357,6 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
     /// Reports the bytes delivered so far, as for a response from a network.
     private func notifyProgress(to transfer: PlayedTransfer) {
         transfer.notify(
-            TransferCounts(received: Int64(offset), expectedToReceive: Int64(body.count)))
+            TransferCounts(received: Int64(offset), expectedToReceive: Int64(size)))
     }
 }
