@@ -70,11 +70,10 @@ public final class TransportTurn {
     public func end() {
         resumeTasks()
         guard !batches.isEmpty else { return }
-        let ended = batches
-        batches.removeAll(keepingCapacity: true)
-        for batch in ended {
+        for batch in batches {
             let work = batch.work
             batch.queue.async { for item in work { item.perform() } }
         }
+        batches.removeAll(keepingCapacity: true)
     }
 }
