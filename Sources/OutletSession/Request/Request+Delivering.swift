@@ -69,7 +69,7 @@ extension Request {
         for end in step.observers?.endStreams ?? [] { end() }
         while let delivery = step.deliveries.popFirst() { deliver(delivery, from: place) }
         if let last = step.made.take() { deliver(last, from: place) }
-        if isLast { core.endDraining() }
+        if isLast { endDraining(from: place) }
     }
 
     /// Continues after the retriers' decision about a serialization failure.
@@ -107,6 +107,12 @@ extension Request {
             delivery.deliver()
         default: (wanted ?? core.callbackQueue).async { delivery.deliver() }
         }
+    }
+
+    /// Ends the session's shutdown after the deliveries of ``deliver(_:from:)``.
+    private func endDraining(from place: FinishingPlace) {
+        guard case .transport(let turn) = place else { return core.endDraining() }
+        turn.resumeLater { [core] in core.endDraining() }
     }
 
     // MARK: Handlers

@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletTestSupport
@@ -8,7 +9,7 @@ import Testing
 
 /// Finishes each transfer at once, and calls `willEnd` before the turn ends.
 private final class OneTurnTransport: Transport {
-    private final class Finished: TransferTask {
+    fileprivate final class Finished: TransferTask {
         let identifier = TransferIdentifier.next()
         func cancel() {}
         func suspend() {}
@@ -33,6 +34,21 @@ private final class OneTurnTransport: Transport {
     func shutDown() {}
 }
 
+/// Ends a transfer when the test asks for it, and calls `didShutDown` when it is shut down.
+private final class HeldTransport: Transport {
+    let handlers = Recorder<any TransferHandler>()
+    private let didShutDown: @Sendable () -> Void
+
+    init(didShutDown: @escaping @Sendable () -> Void) { self.didShutDown = didShutDown }
+
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        defer { handlers.record(handler) }
+        return OneTurnTransport.Finished()
+    }
+
+    func shutDown() { didShutDown() }
+}
+
 @Suite struct `Tasks that await responses` {
     @Test func `a task is resumed after all transfers of a turn were processed`() async throws {
         let awaited = Lock<DataTask<Data>?>(nil)
@@ -50,5 +66,35 @@ private final class OneTurnTransport: Transport {
         #expect(isFilled.values == [false])
         awaited.withLock { $0 = nil }
         withExtendedLifetime(session) {}
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a shutdown ends after the completion of a stream was enqueued`() async throws {
+        let queue = DispatchQueue(label: "callbacks")
+        let completions = Recorder<Bool>()
+        let counts = Recorder<Int>()
+        let transport = HeldTransport {
+            queue.sync {}
+            counts.record(completions.values.count)
+        }
+        let session = Session(
+            transport: transport, startRequestsImmediately: false, callbackQueue: queue)
+        session.streamRequest("http://a.test/").responseStream { stream in
+            if stream.completion != nil { completions.record(true) }
+        }.resume()
+        let handler = try #require(try await transport.handlers.values(1).first)
+        async let report = session.shutDown(deadline: .seconds(3600))
+        let other = session.request("http://a.test/")
+        while session.core.register(other) == nil {
+            _ = session.core.unregister(other)
+            await Task.yield()
+        }
+        let turn = TransportTurn()
+        let head = HTTPResponse(url: nil, statusCode: 200)
+        handler.transferDidFinish(
+            OneTurnTransport.Finished(), result: TransferResult(response: head), turn: turn)
+        turn.end()
+        #expect(await report.cut == 0)
+        #expect(counts.values == [1])
     }
 }
