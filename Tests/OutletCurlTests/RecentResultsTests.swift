@@ -86,4 +86,25 @@ import Testing
         weak let storage = try #require(await transport.carry(job).response).parts.storage
         while storage != nil { await Task.yield() }
     }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a loop that has ended keeps no result`() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "late"))
+        let other = try ScriptedServer.start(.request, .respond(), .again)
+        let transport = CurlTransport.test()
+        let job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
+        let isReleased = Task {
+            weak let storage = try await transport.carry(job).response?.parts.storage
+            while storage != nil { await Task.yield() }
+        }
+        try await server.requests.values(1)
+        let loops = transport.livingLoops
+        async let report = transport.shutDown(deadline: .seconds(60))
+        while try await transport.get(other.baseURL).error == nil {}
+        gate.open()
+        #expect(await report.finished >= 1)
+        try await isReleased.value
+        withExtendedLifetime(loops) {}
+    }
 }

@@ -172,6 +172,7 @@ final class EventLoop: @unchecked Sendable {
             step()
             if isEnough() { return handOver() }
         } while !isOver
+        recentResults.removeAll()
         // First the easy handles: the multi handle closes the connections that they used.
         pool.drain()
         addresses.removeAll()
