@@ -124,8 +124,10 @@ extension EventLoop {
             messages = []
             while let transfer = pool.anyTransfer { end(transfer, error) }
             executor.runJobsElsewhere()
+            recentResults.removeAll()
+            // Afterwards another thread may drive the loop.
+            turn.end()
         } while !(isDraining ? mailbox.close() : mailbox.release())
         if isDraining { announceEnd() }
-        turn.end()
     }
 }
