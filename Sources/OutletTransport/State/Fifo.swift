@@ -24,7 +24,9 @@
     /// Removes and returns the first element; `nil` if there is none.
     @inlinable package mutating func popFirst() -> Element? {
         // Usually each element is removed before the next one is added.
-        if elements.count == 1 { return elements.removeLast() }
+        if elements.count == 1, elements.capacity <= Self.keptCapacity {
+            return elements.removeLast()
+        }
         guard !elements.isEmpty else { return nil }
         let element = elements[head].take()
         head += 1

@@ -52,7 +52,8 @@ public final class TransportTurn {
     /// A task that is resumed while others still wait is over before the next one is resumed, and
     /// each of them costs a wake of the thread that runs them.
     ///
-    /// - Parameter body: Called once, on this thread; resumes tasks, and calls no user code.
+    /// - Parameter body: Called once, on this thread; calls user code only if the session delivers
+    ///   inline.
     package func resumeLater(_ body: @escaping () -> Void) { resumptions.append(body) }
 
     /// Resumes the tasks of ``resumeLater(_:)``.
