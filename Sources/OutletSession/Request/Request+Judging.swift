@@ -4,21 +4,30 @@ import OutletTransport
 /// The session's ``OutcomeMiddleware``: it sees the outcome of the attempts.
 extension Request {
     /// Prepares a request before its attempts, and notes that their outcome is to be judged.
-    func expectJudgement(of initial: inout HTTPRequest) {
+    ///
+    /// - Returns: `false` if the request has ended while it was made.
+    func expectJudgement(of initial: inout HTTPRequest, attempt: Int) -> Bool {
         describe(&initial)
         prepareJudgement(of: &initial)
-        mutable.withLock { $0.machine.expectJudgement() }
+        return mutable.withLock { mutable in
+            guard mutable.machine.isCurrent(attempt, in: .settingUp) else { return false }
+            mutable.machine.expectJudgement()
+            return true
+        }
     }
 
     /// Passes a request to the ``OutcomeMiddleware`` before its attempts.
     func prepareJudgement(of request: inout HTTPRequest) {
         guard let middleware = core.outcomeMiddleware, middleware.needsLifetime else { return }
         let session = core.session
-        let lifetime = mutable.withLock { mutable in
+        let lifetime = mutable.withLock { mutable -> RequestLifetime? in
+            // Nothing would end the lifetime of a request that is being finished.
+            guard mutable.machine.phase < .finishing else { return nil }
             let lifetime = mutable.lifetime ?? RequestLifetime(of: session)
             mutable.lifetime = lifetime
             return lifetime
         }
+        guard let lifetime else { return }
         middleware.begin(&request, of: lifetime)
     }
 

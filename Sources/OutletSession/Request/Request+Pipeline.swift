@@ -95,7 +95,7 @@ extension Request {
             return
         }
         if core.hasMiddleware { return beginIntercepting(initial, attempt: attempt) }
-        if core.hasOutcomeMiddleware { expectJudgement(of: &initial) }
+        if core.hasOutcomeMiddleware, !expectJudgement(of: &initial, attempt: attempt) { return }
         adapt(initial, attempt: attempt, adapters: adapters)
     }
 
@@ -106,7 +106,13 @@ extension Request {
         let id = id
         var initial = request
         if !adapters.isEmpty { initial.describe(as: id, attempt: retryCount + 1) }
-        mutable.withLock { $0.history.add(initial) }
+        let isWanted = mutable.withLock { mutable in
+            // Adapters of a request that has ended would not be told how it ended.
+            guard mutable.machine.isCurrent(attempt, in: .settingUp) else { return false }
+            mutable.history.add(initial)
+            return true
+        }
+        guard isWanted else { return }
         monitors?.observe(.didCreateInitialURLRequest(initial), of: self)
         guard !adapters.isEmpty else {
             // Interceptors that only retry are skipped, but monitors expect the event all the same.
