@@ -26,6 +26,57 @@ import Testing
                 "its trust hook needs OUTLET_F_NONBLOCKING: all transfers wait for it") == true)
     }
 
+    @Test func `a refused plugin may still complete quiesce later, and is destroyed`() async throws
+    {
+        let signals = try TemporaryDirectory()
+        let folder = try PluginFolder()
+        try await folder.compile(
+            """
+            #include <pthread.h>
+            #include <unistd.h>
+            static void *work(void *context) {
+                outlet_instance *self = context;
+                while (access(GO, F_OK) != 0) usleep(1000);
+                self->host->quiesced(self->host);
+                return NULL;
+            }
+            static outlet_status quiesce(outlet_instance *self, outlet_call call) {
+                pthread_t thread;
+                (void)call;
+                if (pthread_create(&thread, NULL, work, self) != 0) return OUTLET_OK;
+                pthread_detach(thread);
+                return OUTLET_PENDING;
+            }
+            static void destroy(outlet_instance *self) {
+                self->host->log(self->host, (outlet_call){0}, OUTLET_LOG_ERROR,
+                                outlet_text("destroyed"), NULL, 0);
+                unmake(self);
+            }
+            static outlet_status trust(outlet_instance *self, outlet_call call,
+                                       const outlet_trust *server) {
+                (void)self, (void)call, (void)server;
+                return OUTLET_OK;
+            }
+            static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
+                                               .trust = trust};
+            static const outlet_hooks *hooks(outlet_instance *self) {
+                (void)self;
+                return &table;
+            }
+            static const outlet_descriptor descriptor = {
+                .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.refused"),
+                .version = OUTLET_TEXT("1.0.0"), .create = make, .destroy = destroy,
+                .quiesce = quiesce, .hooks = hooks};
+            OUTLET_MODULE(descriptor)
+            """, as: "refused.so", "-DGO=\"\(signals.path("go"))\"", "-pthread")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        #expect(host.plugins.isEmpty && host.failures.count == 1)
+        try signals.write("", to: "go")
+        #expect(try await recorder.lines.values(1).map(\.message) == ["destroyed"])
+        #expect(recorder.misbehaviours.values.isEmpty)
+    }
+
     @Test(arguments: [("abc", "201 cba"), ("", "201 ")])
     func `a plugin serializes a response`(body: String, value: String) async throws {
         let host = try host()

@@ -316,6 +316,7 @@ struct PluginLoader {
                 path: path, id: id, reason: "it allows one instance per process, and there is one")
         }
         let owner = PluginOwner(id: id, grants: grants, observer: observer, breaker: breaker)
+        let instance: PluginInstance
         do throws(InvalidDescriptor) {
             guard let host = HostTables.make(number: owner.register()) else {
                 throw InvalidDescriptor(
@@ -324,7 +325,7 @@ struct PluginLoader {
             let pointer = try PluginLoader.create(
                 descriptor, owner: owner, host: host, configuration,
                 dataDirectory: try makeDataDirectory(for: id))
-            let instance = PluginInstance(
+            instance = PluginInstance(
                 owner: owner, descriptor: descriptor, pointer: pointer,
                 hooks: owner.calling(.create) { PluginLoader.hooks(descriptor, pointer) },
                 failsOpen: failsOpen,
@@ -332,18 +333,20 @@ struct PluginLoader {
                     uniqueKeysWithValues: deadlines.compactMap { name, deadline in
                         PluginHook(rawValue: name).map { ($0, deadline.nanoseconds) }
                     }))
-            owner.instance = instance
-            guard instance.hooks.trust == nil || instance.isNonblocking else {
-                instance.shutDown(deadline: .now() + .seconds(5)) { _ in }
-                throw InvalidDescriptor(
-                    reason: "its trust hook needs OUTLET_F_NONBLOCKING: all transfers wait for it")
-            }
-            return instance
         } catch {
             owner.unregister()
             if descriptor.isSingle { SinglePlugins.release(descriptor.id) }
             throw .creationFailed(path: path, id: id, reason: error.reason)
         }
+        owner.instance = instance
+        guard instance.hooks.trust == nil || instance.isNonblocking else {
+            // The owner keeps the instance until it is destroyed: it may still call `quiesced`.
+            instance.shutDown(deadline: .now() + .seconds(5)) { _ in }
+            throw .creationFailed(
+                path: path, id: id,
+                reason: "its trust hook needs OUTLET_F_NONBLOCKING: all transfers wait for it")
+        }
+        return instance
     }
 
     /// Creates the data directory of an instance, if it does not exist.
