@@ -1,6 +1,9 @@
 import COutletPlugin
 import Dispatch
+import OutletHTTP
+import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 @testable import OutletPluginHost
@@ -64,5 +67,67 @@ import Testing
         #expect(!instance.mayNotKnow(isStale: id | 1))
         #expect(instance.owner.misbehaviour.isEmpty)
         withExtendedLifetime(host) {}
+    }
+
+    @Test func `a hook that has ended holds neither its request nor its outcome`() throws {
+        let (host, instance) = try instance()
+        weak var released: Held?
+        let token = { () -> RequestHook in
+            let held = Held()
+            released = held
+            var request = HTTPRequest(url: nil)
+            request.context[Held.Key.self] = held
+            return RequestHook(
+                .process, of: instance, for: request,
+                outcome: .call(.failure(Holding(held: held)), isMutable: true),
+                limit: 1_000_000_000)
+        }()
+        #expect(token.argument(.request) is RequestHandle)
+        #expect(released != nil)
+        _ = token.sealResponse()
+        #expect(released == nil)
+        withExtendedLifetime((host, token)) {}
+    }
+
+    @Test func `the description of an error is read while other threads may end the hook`() throws {
+        let (host, instance) = try instance()
+        let ended = Lock<DispatchTimeoutResult?>(nil)
+        let hook = Lock<RequestHook?>(nil)
+        let error = Described {
+            let hook = hook.withLock { $0 }
+            let over = DispatchSemaphore(value: 0)
+            DispatchQueue.global().async {
+                _ = hook?.seal()
+                over.signal()
+            }
+            let result = over.wait(timeout: .now() + .seconds(10))
+            ended.withLock { $0 = result }
+        }
+        let token = RequestHook(
+            .didReceive, of: instance, for: HTTPRequest(url: nil),
+            outcome: .call(.failure(error), isMutable: true), limit: 1_000_000_000)
+        hook.withLock { $0 = token }
+        let response = try #require(token.argument(.response) as? ResponseHandle)
+        hook.withLock { $0 = nil }
+        #expect(ended.withLock { $0 } == .success)
+        // The hook had ended before its handle was made.
+        #expect(response.replace(.failure(PluginReason(message: "late"))) == OUTLET_E_STALE)
+        withExtendedLifetime(host) {}
+    }
+}
+
+/// An object that a request and an outcome hold.
+private final class Held: Sendable {
+    enum Key: RequestContextKey { typealias Value = Held }
+}
+
+private struct Holding: Error { let held: Held }
+
+/// An error whose description is made by a closure.
+private struct Described: Error, CustomStringConvertible {
+    let body: @Sendable () -> Void
+    var description: String {
+        body()
+        return "described"
     }
 }

@@ -20,17 +20,14 @@ final class RequestHook: Completion, @unchecked Sendable {
         indirect case attempt(ResponseHandle.Outcome)
     }
 
-    /// The request that the hook is called for.
-    private let request: HTTPRequest
     /// What the hook may change: of ``next`` if there is one, otherwise of ``request``.
     private let access: RequestHandle.Access
     private let scope: RequestScope?
     /// The header fields that the transport adds; `nil` if the plugin does not see them.
     private let wire: WireFields?
-    private let outcome: Outcome
-    /// The request that follows a redirect.
-    private let next: HTTPRequest?
-    private let handles = Lock(Handles())
+    /// Whether the hook is called for a redirect.
+    private let isOfRedirect: Bool
+    private let handles: Lock<Handles>
 
     /// Creates a call; its deadline starts now.
     ///
@@ -50,26 +47,26 @@ final class RequestHook: Completion, @unchecked Sendable {
         scope: RequestScope? = nil, wire: WireFields? = nil, outcome: Outcome = .none,
         limit: UInt64
     ) {
-        self.request = request
-        self.next = next
         self.access = access
         self.scope = scope
         self.wire = wire
-        self.outcome = outcome
+        isOfRedirect = next != nil
+        handles = Lock(Handles(of: request, next, outcome))
         super.init(hook: hook, instance: instance, limit: limit)
     }
 
-    override var name: String { scope?.nameOfEnded ?? "\(next ?? request)" }
+    override var name: String {
+        if let name = scope?.nameOfEnded { return name }
+        let asked = handles.withLock { $0.asked }
+        return "\(asked)"
+    }
 
     override func argument(_ part: Part) -> (any AnyObject & Sendable)? {
         switch part {
         case .request: requestHandle
         case .response:
-            handles.withLock { $0.response } ?? handles.withLock { $0.response(of: outcome) }
-        case .next:
-            next.map { next in
-                handles.withLock { $0.next(next, access: access, scope: scope) }
-            }
+            handles.withLock { $0.response } ?? makeResponse()
+        case .next: handles.withLock { $0.makeNext(access: access, scope: scope) }
         }
     }
 
@@ -77,9 +74,21 @@ final class RequestHook: Completion, @unchecked Sendable {
         // The handle that exists is found without copies of what a new one needs.
         handles.withLock { $0.request }
             ?? handles.withLock { handles in
-                handles.request(
-                    request, access: next == nil ? access : .read, scope: scope, wire: wire)
+                handles.makeRequest(
+                    access: isOfRedirect ? .read : access, scope: scope, wire: wire)
             }
+    }
+
+    private func makeResponse() -> ResponseHandle? {
+        // Without the lock, because the descriptions of errors may be user code.
+        let made: ResponseHandle
+        switch handles.withLock({ $0.outcome }) {
+        case .none: return nil
+        case .call(let result, let isMutable):
+            made = ResponseHandle(.init(result), isMutable: isMutable)
+        case .attempt(let outcome): made = ResponseHandle(outcome, isMutable: false)
+        }
+        return handles.withLock { $0.response(made) }
     }
 
     override func closeArguments() { handles.withLock { $0.close() } }
@@ -98,68 +107,89 @@ final class RequestHook: Completion, @unchecked Sendable {
 
     /// Ends the hook's access to its handles.
     ///
+    /// Only the copies that the plugin has read are kept, because the instance retains a completion
+    /// that was given up, until the plugin settles it or ends.
+    ///
     /// - Returns: The handle of the request that the hook may change; `nil` if the plugin has not
     ///   used it, so that the request is unchanged.
     func seal() -> RequestHandle? {
-        handles.withLock { handles in
-            handles.close()
-            return next == nil ? handles.request : handles.next
-        }
+        let used = handles.withLock { $0.end() }
+        used.response?.seal()
+        guard isOfRedirect else { return used.request }
+        _ = used.request?.seal()
+        return used.next
     }
 
-    /// Ends the hook's access to its handles.
+    /// Ends the hook's access to its handles, as ``seal()``.
     ///
     /// - Returns: The replacement of the outcome; `nil` if the plugin set none.
     func sealResponse() -> ResponseHandle.Replacement? {
-        let used = handles.withLock { handles in
-            handles.close()
-            return handles.response
-        }
-        return used?.seal()
+        let used = handles.withLock { $0.end() }
+        _ = used.request?.seal()
+        return used.response?.seal()
     }
 }
 
-/// The handles that a hook has used; a value, whose owner has the lock.
+/// The handles that a hook has used, and what the others are made of; a value, whose owner has the
+/// lock.
 private struct Handles {
     private(set) var request: RequestHandle?
     private(set) var response: ResponseHandle?
     private(set) var next: RequestHandle?
+    private(set) var outcome: RequestHook.Outcome
+    /// The request that the hook is called for.
+    private var initial: HTTPRequest
+    /// The request that follows a redirect.
+    private var following: HTTPRequest?
     /// Whether the completion is settled, so that nothing may be changed any more.
     private var isClosed = false
 
-    mutating func request(
-        _ value: HTTPRequest, access: RequestHandle.Access, scope: RequestScope?,
-        wire: WireFields?
+    init(of request: HTTPRequest, _ next: HTTPRequest?, _ outcome: RequestHook.Outcome) {
+        initial = request
+        following = next
+        self.outcome = outcome
+    }
+
+    /// The request that the hook may change.
+    var asked: HTTPRequest { following ?? initial }
+
+    mutating func makeRequest(
+        access: RequestHandle.Access, scope: RequestScope?, wire: WireFields?
     ) -> RequestHandle {
         if let request { return request }
-        let made = RequestHandle(value, access: access, scope: scope, wire: wire)
+        let made = RequestHandle(initial, access: access, scope: scope, wire: wire)
         if isClosed { made.close() }
         request = made
         return made
     }
 
-    mutating func next(
-        _ value: HTTPRequest, access: RequestHandle.Access, scope: RequestScope?
-    ) -> RequestHandle {
+    mutating func makeNext(access: RequestHandle.Access, scope: RequestScope?) -> RequestHandle? {
         if let next { return next }
-        let made = RequestHandle(value, access: access, scope: scope)
+        guard let following else { return nil }
+        let made = RequestHandle(following, access: access, scope: scope)
         if isClosed { made.close() }
         next = made
         return made
     }
 
-    mutating func response(of outcome: RequestHook.Outcome) -> ResponseHandle? {
+    /// Stores a handle, unless another thread has stored one.
+    mutating func response(_ made: ResponseHandle) -> ResponseHandle {
         if let response { return response }
-        let made: ResponseHandle
-        switch outcome {
-        case .none: return nil
-        case .call(let result, let isMutable):
-            made = ResponseHandle(.init(result), isMutable: isMutable)
-        case .attempt(let outcome): made = ResponseHandle(outcome, isMutable: false)
-        }
         if isClosed { made.close() }
         response = made
         return made
+    }
+
+    /// Closes the handles, and releases what others would be made of.
+    ///
+    /// - Returns: The handles, and what was released: not under the lock.
+    mutating func end() -> Handles {
+        close()
+        let ended = self
+        initial = HTTPRequest(url: nil)
+        following = nil
+        outcome = .none
+        return ended
     }
 
     mutating func close() {
