@@ -67,7 +67,7 @@ void ccurl_prepare_thread(const char *name) {
 }
 
 void *ccurl_reserve_memory(void) {
-    enum { block_size = 96 * 1024, block_count = 22 };
+    enum { block_size = 96 * 1024, block_count = 86 };
     void *blocks[block_count];
     for (int i = 0; i < block_count; i++) blocks[i] = malloc(block_size);
     // Above the blocks, so that they do not become part of the arena's top, which is given back.
