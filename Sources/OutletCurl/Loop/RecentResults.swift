@@ -17,7 +17,7 @@ struct RecentResults {
 
     /// More than usually run at a time, so that the receivers have released a result before.
     private static let maximumCount = 256
-    /// The memory in bytes that an idle receiver's results may occupy.
+    /// The maximum size of all results together, in bytes.
     private static let maximumSize = 512 * 1024
 
     /// A ring, whose oldest entry is at `oldest` once there are ``maximumCount`` entries.
@@ -30,8 +30,9 @@ struct RecentResults {
 
     /// Adds a result.
     ///
-    /// Releases the oldest result if there are too many, and all of them if they are too large.
-    /// Ignores a large result, whose memory is not likely to be used again.
+    /// Releases the oldest result if there are too many, and all of them if they are too large
+    /// together. Ignores a result of more than `ByteBuffer.copyLimit`, whose memory would be kept
+    /// for nothing: the next one is allocated anew.
     mutating func add(_ result: borrowing TransferResult) {
         let body = result.body
         let added = (body?.count ?? 0) + (result.response?.headers.weight ?? 0)

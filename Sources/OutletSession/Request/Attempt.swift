@@ -72,6 +72,7 @@ struct Attempt: ~Copyable, Sendable {
         self.data = data
         measures = measured
         isMeasured = true
+        outcome = nil
         if redirects > 0 || redirectDuration > 0 {
             measures.redirectCount = redirects
             measures.redirectDuration = redirectDuration
