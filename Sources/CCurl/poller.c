@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@ struct slot {
 struct ccurl_poller {
     int epoll;
     int event;
+    int relief;  // a timerfd; -1 if it was not made
     sem_t unpark;
     CURLM *multi;
     struct slot *slots;
@@ -95,6 +97,7 @@ ccurl_poller *ccurl_poller_create(int *error) {
         return NULL;
     }
     poller->timer_us = -1;
+    poller->relief = -1;
     sem_init(&poller->unpark, 0, 0);
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
     poller->event = poller->epoll < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -137,6 +140,7 @@ void ccurl_poller_destroy(ccurl_poller *poller) {
     for (size_t fd = 0; fd < poller->slot_count; fd++) settle(poller, &poller->slots[fd]);
     if (poller->event >= 0) close(poller->event);
     if (poller->epoll >= 0) close(poller->epoll);
+    if (poller->relief >= 0) close(poller->relief);
     free(poller->slots);
     sem_destroy(&poller->unpark);
     free(poller->dirty);
@@ -416,6 +420,25 @@ void ccurl_poller_park(ccurl_poller *poller) {
 }
 
 void ccurl_poller_unpark(ccurl_poller *poller) { sem_post(&poller->unpark); }
+
+bool ccurl_poller_make_relief(ccurl_poller *poller) {
+    if (poller->relief < 0) poller->relief = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    return poller->relief >= 0;
+}
+
+bool ccurl_poller_set_relief(ccurl_poller *poller, int64_t us) {
+    struct itimerspec time = {
+        .it_value = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}};
+    return timerfd_settime(poller->relief, 0, &time, NULL) == 0;
+}
+
+bool ccurl_poller_await_relief(ccurl_poller *poller) {
+    uint64_t expirations;
+    ssize_t length;
+    do length = read(poller->relief, &expirations, sizeof expirations);
+    while (length < 0 && errno == EINTR);
+    return length > 0;
+}
 
 int ccurl_poller_take_socket_error(ccurl_poller *poller) {
     int error = poller->socket_error;

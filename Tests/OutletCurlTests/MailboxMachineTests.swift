@@ -9,7 +9,8 @@ import Testing
 
     /// A state, and the calls that bring a new machine into it.
     enum Way: CaseIterable {
-        case undriven, running, polling, parked, callerOfUndriven, callerOfParked, closed
+        case undriven, running, polling, parked, inHandlers, callerOfUndriven, callerOfParked
+        case closed
 
         var state: Machine.State {
             switch self {
@@ -17,6 +18,7 @@ import Testing
             case .running: .running
             case .polling: .polling
             case .parked: .parked
+            case .inHandlers: .inHandlers
             case .callerOfUndriven: .callerRuns(before: .undriven)
             case .callerOfParked: .callerRuns(before: .parked)
             case .closed: .closed
@@ -37,6 +39,7 @@ import Testing
             switch self {
             case .polling: #expect(machine.poll() == true)
             case .parked, .callerOfParked: #expect(machine.park() == true)
+            case .inHandlers: #expect(machine.enterHandlers() == true)
             case .closed: #expect(machine.close() == true)
             default: break
             }
@@ -58,6 +61,7 @@ import Testing
         (.running, .none, .running),
         (.polling, .wake, .running),
         (.parked, .unpark, .running),
+        (.inHandlers, .none, .inHandlers),
         (.callerOfUndriven, .none, .callerRuns(before: .undriven)),
         (.callerOfParked, .none, .callerRuns(before: .parked)),
     ])
@@ -76,6 +80,7 @@ import Testing
         (.parked, .runOnCaller, .callerRuns(before: .parked)),
         (.running, .none, .running),
         (.polling, .wake, .running),
+        (.inHandlers, .none, .inHandlers),
         (.callerOfUndriven, .none, .callerRuns(before: .undriven)),
         (.callerOfParked, .none, .callerRuns(before: .parked)),
     ])
@@ -199,9 +204,54 @@ import Testing
         #expect(other.state == .running && other.messages == [1])
     }
 
+    @Test func `a driver that returns from its handlers in time still drives`() throws {
+        var machine = try Way.inHandlers.machine()
+        _ = machine.post(1)
+        #expect(machine.returnFromHandlers() == true)
+        #expect(machine.state == .running && machine.messages == [1])
+        #expect(machine.enterHandlers() == true)
+    }
+
+    @Test func `the standby thread relieves a driver only once`() throws {
+        var machine = try Way.inHandlers.machine()
+        #expect(machine.relieve() == .drive)
+        #expect(machine.state == .running && machine.hasRelieved)
+        #expect(machine.relieve() == .wait)
+        #expect(machine.returnFromHandlers() == false)
+        #expect(machine.state == .running && !machine.hasRelieved)
+    }
+
+    @Test func `a second driver enters no handlers while the first one is in its own`() throws {
+        var machine = try Way.inHandlers.machine()
+        _ = machine.relieve()
+        #expect(machine.enterHandlers() == false)
+        #expect(machine.state == .running)
+        _ = machine.returnFromHandlers()
+        #expect(machine.enterHandlers() == true)
+    }
+
+    @Test(arguments: Way.allCases.filter { $0 != .inHandlers })
+    func `the standby thread waits unless the driver is in handlers or the loop has ended`(
+        way: Way
+    ) throws {
+        var machine = try way.machine()
+        #expect(machine.relieve() == (way == .closed ? .end : .wait))
+        #expect(machine.state == way.state)
+    }
+
+    @Test func `a driver that returns after the loop has ended does not drive`() throws {
+        var machine = try Way.inHandlers.machine()
+        _ = machine.relieve()
+        #expect(machine.close() == true)
+        #expect(machine.returnFromHandlers() == false)
+        #expect(machine.state == .closed)
+        #expect(machine.relieve() == .end)
+    }
+
     /// The calls that threads make on the machine.
     private enum Step: CaseIterable {
         case post, postOwn, postOnCaller, take, poll, park, release, close, returnIdle, returnBusy
+        case enterHandlers, returnFromHandlers, relieve
     }
 
     @Test func `no message is lost or left unread in any sequence of five steps`() {
@@ -221,7 +271,7 @@ import Testing
             check(all == Array(0..<run.posted), path, "messages lost or out of order: \(all)")
             // While messages are stored, the thread that reads them must be running or woken.
             switch run.machine.state {
-            case .running, .callerRuns: break
+            case .running, .inHandlers, .callerRuns: break
             default: check(run.machine.messages.isEmpty, path, "unread: \(run.machine.state)")
             }
             guard path.count < 5, faults.count < 10 else { return }
@@ -252,6 +302,17 @@ import Testing
                         default: next.machine.close()
                         }
                     check(isGone == run.machine.messages.isEmpty, path, "left: \(step)")
+                case .enterHandlers:
+                    guard before == .running else { continue }
+                    let enters = next.machine.enterHandlers()
+                    check(enters == !run.machine.hasRelieved, path, "entered handlers")
+                case .returnFromHandlers:
+                    guard before == .inHandlers || run.machine.hasRelieved else { continue }
+                    let drives = next.machine.returnFromHandlers()
+                    check(drives == (before == .inHandlers), path, "returned from handlers")
+                case .relieve:
+                    let relief = next.machine.relieve()
+                    check((relief == .drive) == (before == .inHandlers), path, "relieved")
                 case .returnIdle, .returnBusy:
                     guard case .callerRuns = before else { continue }
                     let action = next.machine.returnFromCaller(isIdle: step == .returnIdle)

@@ -58,4 +58,34 @@ import Testing
         await queue.drained()
         #expect(calls.values == [1, 2])
     }
+
+    @Test func `work for a session's own queue is submitted unless the transport takes it`() async {
+        let turn = TransportTurn()
+        let calls = Recorder<Int>()
+        let queue = DispatchQueue(label: "own")
+        turn.perform(Work { calls.record(1) }, on: queue, isOwn: true)
+        turn.end()
+        await queue.drained()
+        #expect(calls.values == [1])
+        if turn.takeOwnBatch() != nil { Issue.record("taken after it was submitted") }
+    }
+
+    @Test func `work that the transport takes runs as its queue, and is not submitted again`() async
+    {
+        let turn = TransportTurn()
+        let calls = Recorder<Int>()
+        let (own, other) = (DispatchQueue(label: "own"), DispatchQueue(label: "other"))
+        turn.perform(Work { calls.record(1) }, on: other)
+        turn.perform(
+            Work {
+                dispatchPrecondition(condition: .onQueue(own))
+                calls.record(2)
+            }, on: own, isOwn: true)
+        turn.takeOwnBatch()?.run()
+        #expect(calls.values == [2])
+        turn.end()
+        await own.drained()
+        await other.drained()
+        #expect(calls.values == [2, 1])
+    }
 }

@@ -85,6 +85,14 @@ void ccurl_poller_park(ccurl_poller *_Nonnull poller);
 /// Ends the current park, or the next one. Thread: any.
 void ccurl_poller_unpark(ccurl_poller *_Nonnull poller);
 
+/// Makes the timer of the functions below. Returns false if descriptors are exhausted.
+bool ccurl_poller_make_relief(ccurl_poller *_Nonnull poller);
+/// Ends the current `ccurl_poller_await_relief`, or the next one, after `us`; 0 cancels that.
+/// Returns false if that is not possible, because the descriptor was closed.
+bool ccurl_poller_set_relief(ccurl_poller *_Nonnull poller, int64_t us);
+/// Waits for the time that `ccurl_poller_set_relief` sets. Returns false if it cannot wait.
+bool ccurl_poller_await_relief(ccurl_poller *_Nonnull poller);
+
 /// Returns the errno of the last socket that could not be opened because descriptors or memory were
 /// exhausted, and resets it; 0 if there was none.
 int ccurl_poller_take_socket_error(ccurl_poller *_Nonnull poller);

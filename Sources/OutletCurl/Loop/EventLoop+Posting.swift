@@ -74,24 +74,8 @@ extension EventLoop {
     }
 
     private func startThread() {
-        var thread = pthread_t()
-        // The thread keeps the loop alive until it ends.
-        let box = ObjectPointer.retained(self)
-        let code = pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                ccurl_prepare_thread("outlet-loop")
-                let reserve = ccurl_reserve_memory()
-                defer { free(reserve) }
-                ObjectPointer.takeRetained(argument, as: EventLoop.self).drive { false }
-                return nil
-            }, box)
-        guard code != 0 else {
-            pthread_detach(thread)
-            return
-        }
-        ObjectPointer.release(box)
+        let code = startThread(standsBy: false)
+        guard code != 0 else { return }
         abandon(
             TransferError(
                 code: .unknown,

@@ -84,6 +84,11 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     private(set) var isOnCaller = false
+    /// Whether handlers may run on the loop's threads, and which thread stands by.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var handlers = HandlerTime()
     /// Whether a call of ``start(_:mayRunOnCaller:mayBegin:)`` is starting a transfer now.
     ///
     /// The handler must not be called before that returns, so ``fail(_:_:)`` postpones failures.
@@ -163,15 +168,38 @@ final class EventLoop: @unchecked Sendable {
         assert(executor.isCurrent, "\(method): not on the thread that drives the loop")
     }
 
-    /// Runs the loop until it has ended, or until `isEnough` returns true and the loop can be left.
+    /// Runs the loop on a thread of a caller until it has ended, or until `isEnough` returns true
+    /// and the loop can be left.
     func drive(until isEnough: () -> Bool) {
         let before = executor.enter()
         defer { executor.leave(for: before) }
         repeat {
             wait()
             step()
+            turn.end()
             if isEnough() { return handOver() }
         } while !isOver
+        end(for: before)
+    }
+
+    /// Runs the loop on one of its own threads until it has ended.
+    ///
+    /// - Returns: Whether it has; false if the other thread drives it from now on.
+    func drive() -> Bool {
+        let before = executor.enter()
+        defer { executor.leave(for: before) }
+        repeat {
+            wait()
+            step()
+            guard endTurn() else { return false }
+        } while !isOver
+        end(for: before)
+        return true
+    }
+
+    /// Releases what the driver uses, and reports the end of the loop.
+    private func end(for before: UnsafeRawPointer?) {
+        assertOnLoop()
         recentResults.removeAll()
         // First the easy handles: the multi handle closes the connections that they used.
         pool.drain()
@@ -188,6 +216,7 @@ final class EventLoop: @unchecked Sendable {
         assertOnLoop()
         executor.belongs(to: nil)
         ending.reach(cutCount)
+        dismissStandby()
     }
 
     private var isOver: Bool {
@@ -268,7 +297,6 @@ final class EventLoop: @unchecked Sendable {
             if !move() { break }
         }
         expire()
-        turn.end()
     }
 
     /// Calls libcurl if its timer is due, and reports the transfers it has finished.

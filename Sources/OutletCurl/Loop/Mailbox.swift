@@ -30,7 +30,8 @@ enum LoopMessage {
 /// sender to a loop without a driver has to provide one. The submitting thread may drive a loop
 /// that has nothing to do. ``MailboxMachine`` documents the states.
 ///
-/// Thread: any for ``post(_:isDriver:mayRunOnCaller:)``; the driver's for all others.
+/// Thread: any for ``post(_:isDriver:mayRunOnCaller:)``; the standby thread's for ``relieve()``; the
+/// driver's for all others.
 final class Mailbox: Sendable {
     typealias Action = MailboxMachine<LoopMessage>.Action
 
@@ -63,6 +64,15 @@ final class Mailbox: Sendable {
 
     /// Before the driver leaves, see ``MailboxMachine/release()``.
     func release() -> Bool { machine.withLock { $0.release() } }
+
+    /// Before handlers are run, see ``MailboxMachine/enterHandlers()``.
+    func enterHandlers() -> Bool { machine.withLock { $0.enterHandlers() } }
+
+    /// After handlers were run, see ``MailboxMachine/returnFromHandlers()``.
+    func returnFromHandlers() -> Bool { machine.withLock { $0.returnFromHandlers() } }
+
+    /// Before the standby thread drives, see ``MailboxMachine/relieve()``.
+    func relieve() -> MailboxMachine<LoopMessage>.Relief { machine.withLock { $0.relieve() } }
 
     /// Before the loop ends, see ``MailboxMachine/close()``.
     func close() -> Bool { machine.withLock { $0.close() } }

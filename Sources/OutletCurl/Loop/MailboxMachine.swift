@@ -10,7 +10,8 @@ struct MailboxMachine<Message> {
     ///     post                  undriven → running        the sender finds a driver
     ///                           polling, parked → running the sender wakes the driver, unless it
     ///                                                     is the driver, which has woken already
-    ///                           running, callerRuns stay  the driver sees the message by itself
+    ///                           running, callerRuns,      the driver sees the message by itself
+    ///                           inHandlers stay
     ///                           closed stays              the message is refused
     ///     post, mayRunOnCaller  undriven, parked → callerRuns
     ///     returnFromCaller      callerRuns → the state before, or → running with work left
@@ -18,6 +19,9 @@ struct MailboxMachine<Message> {
     ///     poll, park            running → polling, parked, unless messages are there
     ///     release               running → undriven, unless messages are there
     ///     close                 running → closed, unless messages are there
+    ///     enterHandlers         running → inHandlers, unless a relieved driver is still in its own
+    ///     returnFromHandlers    inHandlers → running; all others stay, the caller was relieved
+    ///     relieve               inHandlers → running      the standby thread drives from now on
     enum State: Equatable {
         /// No thread drives the loop, and it has nothing to do.
         case undriven
@@ -30,6 +34,9 @@ struct MailboxMachine<Message> {
         case polling
         /// The driver waits to be unparked; sockets and timers do not end this wait.
         case parked
+        /// The driver runs the handlers of a session and cannot drive; if they take long, the
+        /// standby thread drives in its place.
+        case inHandlers
         /// The thread that submitted a transfer runs it in place of the driver.
         case callerRuns(before: Idle)
         /// The loop has ended. Final.
@@ -58,7 +65,19 @@ struct MailboxMachine<Message> {
         case refuse
     }
 
+    /// What a thread that stands by finds, see ``relieve()``.
+    enum Relief {
+        /// The calling thread drives the loop from now on.
+        case drive
+        /// The driver is not in handlers: wait again.
+        case wait
+        /// The loop has ended.
+        case end
+    }
+
     private(set) var state = State.undriven
+    /// Whether a driver that was relieved has not returned from its handlers.
+    private(set) var hasRelieved = false
     private(set) var messages: [Message] = []
     /// Whether a thread other than the driver has sent any of the messages.
     private(set) var hasForeign = false
@@ -76,7 +95,7 @@ struct MailboxMachine<Message> {
     ) -> Action {
         let action: Action
         switch state {
-        case .running, .callerRuns:
+        case .running, .inHandlers, .callerRuns:
             action = .none
         case .polling:
             state = .running
@@ -149,10 +168,47 @@ struct MailboxMachine<Message> {
     /// - Returns: Whether it may leave; false if there are messages.
     mutating func release() -> Bool { leave(for: .undriven) }
 
+    /// Before the driver runs the handlers of a session.
+    ///
+    /// - Returns: Whether it may; false if no thread could relieve it, because the other one is
+    ///   still in handlers itself.
+    mutating func enterHandlers() -> Bool {
+        assert(state == .running, "handlers entered in state \(state)")
+        guard !hasRelieved else { return false }
+        state = .inHandlers
+        return true
+    }
+
+    /// The thread that called ``enterHandlers()`` is back.
+    ///
+    /// - Returns: Whether it still drives the loop; false if it was relieved.
+    mutating func returnFromHandlers() -> Bool {
+        if hasRelieved {
+            hasRelieved = false
+            return false
+        }
+        state = .running
+        return true
+    }
+
     /// Before the loop ends; messages are refused from then on.
     ///
     /// - Returns: Whether it may end; false if there are messages.
     mutating func close() -> Bool { leave(for: .closed) }
+
+    // MARK: The standby thread
+
+    /// Lets the calling thread drive the loop if the driver is in handlers.
+    mutating func relieve() -> Relief {
+        switch state {
+        case .inHandlers:
+            state = .running
+            hasRelieved = true
+            return .drive
+        case .closed: return .end
+        default: return .wait
+        }
+    }
 
     private mutating func leave(for next: State) -> Bool {
         assert(state.hasDriver, "\(next) after \(state)")
@@ -169,7 +225,7 @@ extension MailboxMachine.State {
     fileprivate var hasDriver: Bool {
         switch self {
         case .running, .polling, .parked: true
-        case .undriven, .callerRuns, .closed: false
+        case .undriven, .inHandlers, .callerRuns, .closed: false
         }
     }
 }

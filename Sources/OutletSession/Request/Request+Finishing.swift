@@ -91,7 +91,7 @@ extension Request: TransferHandler {
         }
         turn.perform(
             PendingEvaluation(request: self, task: task, evaluation: evaluation, queue: queue),
-            on: queue)
+            on: queue, isOwn: core.ownsCallbackQueue && queue === core.callbackQueue)
     }
 
     /// Sets the error of the attempt, unless it has one.

@@ -20,6 +20,8 @@ final class SessionCore: Sendable {
     /// the session's own.
     let serializationQueue: DispatchQueue
     let callbackQueue: DispatchQueue
+    /// Whether the session made ``callbackQueue`` for itself.
+    let ownsCallbackQueue: Bool
     let startsImmediately: Bool
     let setup: Session.RequestSetup
     let deliversInline: Bool
@@ -102,6 +104,7 @@ final class SessionCore: Sendable {
         self.explicitSerializationQueue = queues.explicitSerialization
         self.serializationQueue = queues.serialization
         self.callbackQueue = queues.callback
+        self.ownsCallbackQueue = queues.ownsCallback
         self.startsImmediately = startsImmediately
         self.setup = setup
         self.deliversInline = deliversInline
@@ -340,6 +343,7 @@ struct SessionQueues {
     let explicitSerialization: DispatchQueue?
     let serialization: DispatchQueue
     let callback: DispatchQueue
+    let ownsCallback: Bool
 
     /// Makes the queues that were not given, with labels derived from that of `root`.
     init(
@@ -353,5 +357,6 @@ struct SessionQueues {
         self.serialization =
             serialization ?? DispatchQueue(label: "\(label).serializationQueue")
         self.callback = callback ?? DispatchQueue(label: "\(label).callbackQueue")
+        ownsCallback = callback == nil
     }
 }

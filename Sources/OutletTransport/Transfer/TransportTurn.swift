@@ -26,9 +26,22 @@ public final class TransportTurn {
     #endif
     private var resumptions: [() -> Void] = []
 
-    private struct Batch {
-        let queue: DispatchQueue
-        var work: [any TurnWork]
+    /// Work for one queue.
+    package struct Batch {
+        fileprivate let queue: DispatchQueue
+        fileprivate let isOwn: Bool
+        fileprivate var work: [any TurnWork]
+
+        /// Submits the work to the queue.
+        package func submit() {
+            let work = work
+            queue.async { for item in work { item.perform() } }
+        }
+
+        /// Runs the work on the calling thread, as the queue.
+        package func run() {
+            queue.sync { for item in work { item.perform() } }
+        }
     }
 
     /// Makes an empty turn.
@@ -40,11 +53,28 @@ public final class TransportTurn {
     ///   - work: Its ``TurnWork/perform()`` is called once, on the queue.
     ///   - queue: The queue; a serial one keeps the order in which the work was added.
     public func perform(_ work: any TurnWork, on queue: DispatchQueue) {
+        perform(work, on: queue, isOwn: false)
+    }
+
+    /// Runs `work` on `queue` after this turn.
+    ///
+    /// - Parameters:
+    ///   - work: Its ``TurnWork/perform()`` is called once, on the queue.
+    ///   - queue: The queue; a serial one keeps the order in which the work was added.
+    ///   - isOwn: Whether it is a serial queue that a session made for itself, so that a thread of
+    ///     the transport may run the work.
+    package func perform(_ work: any TurnWork, on queue: DispatchQueue, isOwn: Bool) {
         for index in batches.indices where batches[index].queue === queue {
             batches[index].work.append(work)
             return
         }
-        batches.append(Batch(queue: queue, work: [work]))
+        batches.append(Batch(queue: queue, isOwn: isOwn, work: [work]))
+    }
+
+    /// Removes the work for a queue that a session made for itself; `nil` if there is none.
+    package func takeOwnBatch() -> Batch? {
+        guard let index = batches.firstIndex(where: \.isOwn) else { return nil }
+        return batches.remove(at: index)
     }
 
     /// Resumes tasks when all transfers that have finished now are processed.
@@ -71,10 +101,7 @@ public final class TransportTurn {
     public func end() {
         resumeTasks()
         guard !batches.isEmpty else { return }
-        for batch in batches {
-            let work = batch.work
-            batch.queue.async { for item in work { item.perform() } }
-        }
+        for batch in batches { batch.submit() }
         batches.removeAll(keepingCapacity: true)
     }
 }

@@ -1,0 +1,130 @@
+import CCurl
+import Glibc
+import OutletPointers
+import OutletTransport
+
+/// The threads of a loop, and the handlers that run on them.
+///
+/// The handlers of a session's own queue run on the thread that drives the loop. To wake a thread
+/// for them costs more than most handlers take, and the two would contend for memory: 3 µs a
+/// request at 64 in flight (`Benchmarks/run --only session-callback-queue`). Handlers may block, so
+/// a second thread stands by: after ``HandlerTime/limit`` it drives the loop, and the first one
+/// stands by when it returns (the leader/followers pattern).
+extension EventLoop {
+    /// Starts a thread of the loop, which keeps the loop alive until it ends.
+    ///
+    /// - Parameter standsBy: Whether it stands by first, and does not drive the loop.
+    /// - Returns: 0, or the errno of `pthread_create`.
+    func startThread(standsBy: Bool) -> Int32 {
+        var thread = pthread_t()
+        let start = ObjectPointer.retained(LoopThread(loop: self, standsBy: standsBy))
+        let code = pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument else { return nil }
+                ccurl_prepare_thread("outlet-loop")
+                let start = ObjectPointer.takeRetained(argument, as: LoopThread.self)
+                if !start.standsBy || start.loop.standBy() { start.loop.run() }
+                return nil
+            }, start)
+        if code == 0 { pthread_detach(thread) } else { ObjectPointer.release(start) }
+        return code
+    }
+
+    /// Drives the loop, or stands by, until the loop has ended.
+    ///
+    /// Thread: the loop's own.
+    private func run() {
+        let reserve = ccurl_reserve_memory()
+        defer { free(reserve) }
+        while !drive(), standBy() {}
+    }
+
+    /// Submits the turn's work to its queues, and runs that of a session's own queue.
+    ///
+    /// - Returns: Whether this thread still drives the loop.
+    func endTurn() -> Bool {
+        assertOnLoop()
+        guard now >= handlers.restsUntil, let batch = turn.takeOwnBatch() else {
+            turn.end()
+            return true
+        }
+        turn.end()
+        guard prepareStandby(), mailbox.enterHandlers() else {
+            batch.submit()
+            return true
+        }
+        guard ccurl_poller_set_relief(poller, HandlerTime.limit) else {
+            batch.submit()
+            return mailbox.returnFromHandlers()
+        }
+        executor.leave(for: nil)
+        batch.run()
+        guard mailbox.returnFromHandlers() else { return false }
+        _ = executor.enter()
+        _ = ccurl_poller_set_relief(poller, 0)
+        return true
+    }
+
+    /// Starts the second thread with the first handlers.
+    ///
+    /// - Returns: False if it cannot be started.
+    private func prepareStandby() -> Bool {
+        assertOnLoop()
+        guard !handlers.hasStandby else { return true }
+        guard ccurl_poller_make_relief(poller),
+            startThread(standsBy: true) == 0
+        else {
+            handlers.restsUntil = .max
+            return false
+        }
+        handlers.hasStandby = true
+        return true
+    }
+
+    /// Waits until the driver has been in handlers for too long.
+    ///
+    /// - Returns: Whether this thread drives the loop from now on; false if the loop has ended.
+    private func standBy() -> Bool {
+        while ccurl_poller_await_relief(poller) {
+            switch mailbox.relieve() {
+            case .drive:
+                handlers.restsUntil = ccurl_now_us() + HandlerTime.rest
+                return true
+            case .wait: continue
+            case .end: return false
+            }
+        }
+        return false
+    }
+
+    /// Ends the thread that stands by, after the mailbox has been closed.
+    func dismissStandby() {
+        assertOnLoop()
+        if handlers.hasStandby { _ = ccurl_poller_set_relief(poller, 1) }
+    }
+}
+
+/// What a thread of a loop is started with.
+private final class LoopThread {
+    let loop: EventLoop
+    let standsBy: Bool
+
+    init(loop: EventLoop, standsBy: Bool) {
+        self.loop = loop
+        self.standsBy = standsBy
+    }
+}
+
+/// When the handlers of a session's own queue may run on the loop's threads.
+struct HandlerTime {
+    /// How long they may keep the loop from being driven, in µs.
+    static let limit: Int64 = 1000
+    /// How long handlers go to their queue after they took longer than ``limit``, in µs.
+    static let rest: Int64 = 100_000
+
+    /// Whether a second thread stands by.
+    var hasStandby = false
+    /// Handlers go to their queue until then, in µs of the monotonic clock.
+    var restsUntil: Int64 = 0
+}

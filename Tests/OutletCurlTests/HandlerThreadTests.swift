@@ -1,0 +1,223 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import OutletHTTP
+import OutletSession
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+@testable import OutletCurl
+@testable import OutletTransport
+
+/// Work for a queue, as a closure.
+private final class Work: TurnWork {
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    func perform() { body() }
+}
+
+/// Runs work on a queue of its own when a transfer ends, as the handlers of a session do.
+private final class OwnQueue: TransferHandler {
+    let end = Once<TransferResult>()
+    private let queue = DispatchQueue(label: "own")
+    private let body: @Sendable (_ loopThread: pthread_t) -> Void
+
+    init(_ body: @escaping @Sendable (_ loopThread: pthread_t) -> Void) { self.body = body }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        let thread = pthread_self()
+        let work = Work { [self] in
+            dispatchPrecondition(condition: .onQueue(queue))
+            body(thread)
+            end.set(result)
+        }
+        turn.perform(work, on: queue, isOwn: true)
+    }
+}
+
+@Suite(.timeLimit(.minutes(patience))) struct `Handlers on a loop's thread` {
+    private static func job(_ url: String) -> TransferJob {
+        TransferJob(request: HTTPRequest(url: URL(string: url)))
+    }
+
+    @Test func `the handlers of a session's own queue run on the loop's thread`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let isSame = Once<Bool>()
+        let handler = OwnQueue { thread in isSame.set(pthread_equal(thread, pthread_self()) != 0) }
+        _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+        #expect(try await isSame.value())
+        #expect(try await handler.end.value().error == nil)
+    }
+
+    @Test func `other transfers end while a handler blocks the loop's thread`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let ended = try Gate()
+        let isOpen = Once<Bool>()
+        let handler = OwnQueue { _ in
+            let other = Ending { _ in ended.open() }
+            _ = transport.start(Self.job("\(server.baseURL)/get"), handler: other)
+            isOpen.set(ended.isOpen(within: .seconds(30)))
+        }
+        _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+        #expect(try await isOpen.value())
+        // The thread that was relieved, and the one that relieved it, both continue.
+        for _ in 0..<3 { #expect(try await transport.get("\(server.baseURL)/get").error == nil) }
+    }
+
+    @Test func `handlers of another queue run while one blocks the loop's thread`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let ended = try Gate()
+        let isOpen = Once<Bool>()
+        let isSame = Once<Bool>()
+        let handler = OwnQueue { _ in
+            let other = OwnQueue { thread in
+                isSame.set(pthread_equal(thread, pthread_self()) != 0)
+                ended.open()
+            }
+            _ = transport.start(Self.job("\(server.baseURL)/get"), handler: other)
+            isOpen.set(ended.isOpen(within: .seconds(30)))
+        }
+        _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+        #expect(try await isOpen.value())
+        // No thread stands by, so the loop's second thread must not run handlers.
+        #expect(try await !isSame.value())
+    }
+
+    @Test func `a blocking transfer may be performed in a handler`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let inner = Once<TransferResult>()
+        let handler = OwnQueue { _ in
+            inner.set(transport.perform(Self.job("\(server.baseURL)/bytes/100")))
+        }
+        _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+        #expect(try await inner.value().body.map { Array($0) } == LoopbackServer.bytes(100))
+    }
+
+    @Test func `a transport that is shut down in a handler ends its loop`() async throws {
+        let server = try LoopbackServer.start()
+        let gate = try Gate()
+        let slow = try ScriptedServer.start(.request, .wait(gate), .respond(body: "late"))
+        let transport = CurlTransport.test()
+        let cut = try Gate()
+        let isOpen = Once<Bool>()
+        let code = Once<TransferError.Code?>()
+        let other = Ending { result in
+            code.set(result.error?.code)
+            cut.open()
+        }
+        _ = transport.start(Self.job(slow.baseURL), handler: other)
+        let handler = OwnQueue { _ in
+            transport.shutDown()
+            isOpen.set(cut.isOpen(within: .seconds(30)))
+        }
+        _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+        #expect(try await isOpen.value())
+        #expect(try await code.value() == .transportClosed)
+        #expect(try await handler.end.value().error == nil)
+        gate.open()
+    }
+
+    @Test func `the threads of a loop end with it`() async throws {
+        let server = try LoopbackServer.start()
+        weak var executor: LoopExecutor?
+        do {
+            let transport = CurlTransport.test()
+            executor = transport.taskExecutor as? LoopExecutor
+            #expect(executor != nil)
+            let ended = try Gate()
+            // Both threads have driven the loop afterwards.
+            let handler = OwnQueue { _ in
+                let other = Ending { _ in ended.open() }
+                _ = transport.start(Self.job("\(server.baseURL)/get"), handler: other)
+                _ = ended.isOpen(within: .seconds(30))
+            }
+            _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+            _ = try await handler.end.value()
+        }
+        while executor != nil { await Task.yield() }
+    }
+
+    @Suite(.serialized) struct `The end of a turn` {
+        /// A loop that the calling thread drives, as one of its own threads would.
+        private func loop() throws -> EventLoop {
+            let settings = TransportSettings(TransportConfiguration(), environment: [:])
+            let loop = try EventLoop(
+                settings, shared: SharedState(settings.checked), share: 1, isBulk: false)
+            #expect(loop.mailbox.post(.drain) == .drive)
+            _ = loop.mailbox.take(into: &loop.messages)
+            loop.messages = []
+            return loop
+        }
+
+        /// Returns whether the work of a session's own queue runs on the calling thread.
+        private func runsHere(_ loop: EventLoop) async throws -> Bool {
+            let thread = Once<pthread_t>()
+            let isDriver = Once<Bool>()
+            let work = Work {
+                isDriver.set(loop.executor.isCurrent)
+                thread.set(pthread_self())
+            }
+            let own = try await offPool {
+                let before = loop.executor.enter()
+                loop.turn.perform(work, on: DispatchQueue(label: "own"), isOwn: true)
+                _ = loop.endTurn()
+                loop.executor.leave(for: before)
+                return pthread_self()
+            }
+            // In a handler the thread does not drive the loop, so what it submits is posted.
+            #expect(try await !isDriver.value())
+            return try await pthread_equal(own, thread.value()) != 0
+        }
+
+        private func end(_ loop: EventLoop) async throws {
+            try await offPool {
+                let before = loop.executor.enter()
+                #expect(loop.mailbox.close())
+                loop.announceEnd()
+                loop.executor.leave(for: before)
+            }
+        }
+
+        @Test func `handlers rest for a while after they took too long`() async throws {
+            let loop = try loop()
+            #expect(try await runsHere(loop))
+            loop.handlers.restsUntil = .max
+            #expect(try await !runsHere(loop))
+            try await end(loop)
+        }
+
+        @Test func `work for other queues is submitted to them`() async throws {
+            let loop = try loop()
+            let own = pthread_self()
+            let isSame = Once<Bool>()
+            let before = loop.executor.enter()
+            loop.turn.perform(
+                Work { isSame.set(pthread_equal(own, pthread_self()) != 0) },
+                on: DispatchQueue(label: "other"))
+            #expect(loop.endTurn())
+            loop.executor.leave(for: before)
+            #expect(try await !isSame.value())
+            #expect(!loop.handlers.hasStandby)
+            try await end(loop)
+        }
+
+        @Test func `handlers go to their queue if no thread can stand by`() async throws {
+            try await #require(processExitsWith: .success) {
+                let suite = Self()
+                let loop = try suite.loop()
+                var limit = rlimit()
+                getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                limit.rlim_cur = 0
+                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                guard try await !suite.runsHere(loop), !loop.handlers.hasStandby else { exit(1) }
+            }
+        }
+    }
+}
