@@ -24,6 +24,17 @@ package enum ObjectPointer {
         Unmanaged<Object>.fromOpaque(pointer).takeUnretainedValue()
     }
 
+    /// Calls `body` with the object of a pointer of either kind, without retaining it: another
+    /// reference must keep it alive during the call.
+    ///
+    /// `Object` must be the class of the object or a superclass; this is not checked.
+    @inlinable package static func with<Object: AnyObject, Result>(
+        _ pointer: UnsafeMutableRawPointer, as type: Object.Type = Object.self,
+        _ body: (Object) -> Result
+    ) -> Result {
+        Unmanaged<Object>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
+    }
+
     /// Returns the object of a pointer that owns a reference, and takes over that reference.
     ///
     /// The pointer must not be used again.

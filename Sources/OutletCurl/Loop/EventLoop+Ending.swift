@@ -129,7 +129,6 @@ extension EventLoop {
             trailers: easy.head.trailers, error: error,
             metrics: metrics,
             tunnelRefusal: refusal.map { TunnelRefusal(head: $0) })
-        recentResults.add(result)
         remove(transfer, easy, isClean: error == nil)
         if let error, error.code != .cancelled, let origin = transfer.address?.queue,
             origin.waitsForFirst

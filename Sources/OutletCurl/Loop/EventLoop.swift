@@ -46,11 +46,6 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var pool: HandlePool
-    /// The results of the transfers that ended last; empty while the loop has nothing to do.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var recentResults = RecentResults()
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
@@ -200,7 +195,7 @@ final class EventLoop: @unchecked Sendable {
     /// Releases what the driver uses, and reports the end of the loop.
     private func end(for before: UnsafeRawPointer?) {
         assertOnLoop()
-        recentResults.removeAll()
+        turn.releaseResults()
         // First the easy handles: the multi handle closes the connections that they used.
         pool.drain()
         addresses.removeAll()
@@ -246,7 +241,7 @@ final class EventLoop: @unchecked Sendable {
         expire()
         turn.end()
         guard hasNothingToDo else { return false }
-        recentResults.removeAll()
+        turn.releaseResults()
         return true
     }
 
@@ -260,7 +255,7 @@ final class EventLoop: @unchecked Sendable {
         // If messages have arrived, `park` and `poll` refuse.
         if maySleep, ready == 0 {
             if hasNothingToDo {
-                recentResults.removeAll()
+                turn.releaseResults()
                 if mailbox.park() {
                     ccurl_poller_park(poller)
                     ready = ccurl_poller_wait(poller, 0)

@@ -100,10 +100,12 @@ final class EasyHandle {
     static func call<Result>(
         _ client: UnsafeMutableRawPointer?, _ body: (EasyHandle, CurlTransfer, EventLoop) -> Result
     ) -> Result? {
-        guard let easy = client.map(from), let transfer = easy.carried, let loop = transfer.loop
-        else { return nil }
-        loop.assertOnLoop()
-        return body(easy, transfer, loop)
+        guard let client else { return nil }
+        return ObjectPointer.with(client, as: EasyHandle.self) { easy in
+            guard let transfer = easy.carried, let loop = transfer.loop else { return nil }
+            loop.assertOnLoop()
+            return body(easy, transfer, loop)
+        }
     }
 
     /// The pointer that libcurl passes to callbacks.
@@ -206,7 +208,8 @@ struct HandlePool {
         inUse -= 1
         if handle.place != inUse {
             handles[inUse].place = handle.place
-            handles.swapAt(handle.place, inUse)
+            // Unlike the array's own method, moves the references instead of copying them.
+            handles.withUnsafeMutableBufferPointer { $0.swapAt(handle.place, inUse) }
         }
         returns += 1
         // Keeps as many as were in use at once among the last 4096 transfers, so that the handles

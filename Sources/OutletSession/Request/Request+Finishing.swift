@@ -87,11 +87,14 @@ extension Request: TransferHandler {
             return onFinishingQueue { self.evaluate(task, evaluation, at: $0) }
         }
         guard let queue = evaluation.queue else {
+            if !core.deliversInline { turn.handOver(result) }
             return evaluate(task, evaluation, at: .transport(turn))
         }
+        let isOwn = core.ownsCallbackQueue && queue === core.callbackQueue
+        if !isOwn { turn.handOver(result) }
         turn.perform(
             PendingEvaluation(request: self, task: task, evaluation: evaluation, queue: queue),
-            on: queue, isOwn: core.ownsCallbackQueue && queue === core.callbackQueue)
+            on: queue, isOwn: isOwn)
     }
 
     /// Sets the error of the attempt, unless it has one.

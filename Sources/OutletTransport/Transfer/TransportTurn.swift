@@ -25,6 +25,11 @@ public final class TransportTurn {
         @exclusivity(unchecked)
     #endif
     private var resumptions: [() -> Void] = []
+    /// The results that other threads use.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var recentResults = RecentResults()
 
     /// Work for one queue.
     package struct Batch {
@@ -76,6 +81,12 @@ public final class TransportTurn {
         guard let index = batches.firstIndex(where: \.isOwn) else { return nil }
         return batches.remove(at: index)
     }
+
+    /// Lets the transport's thread free the memory of a result that another thread uses.
+    package func handOver(_ result: borrowing TransferResult) { recentResults.add(result) }
+
+    /// Releases the results of ``handOver(_:)``.
+    package func releaseResults() { recentResults.removeAll() }
 
     /// Resumes tasks when all transfers that have finished now are processed.
     ///

@@ -3,7 +3,8 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
-import OutletTransport
+
+@testable import OutletTransport
 
 /// A handler that records its calls, and returns the decisions that the test sets.
 final class Probe: TransferHandler {
@@ -72,6 +73,7 @@ final class Probe: TransferHandler {
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         events.record(.end(result))
+        turn.handOver(result)
         end.set(result)
     }
 }

@@ -1,13 +1,12 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletTransport
 
 /// Keeps the heads and bodies of the last small results, so that the thread that allocated their
 /// memory also frees it.
 ///
-/// A result is received on another thread. If that thread freed the memory, both would contend for
-/// the lock of the allocator's arena: two system calls for each response, and a tenth of its CPU
-/// time (`Benchmarks/run --only session-callback-queue`).
+/// Other threads that freed it would contend with this one for the lock of the allocator's arena:
+/// two system calls for each response, and a tenth of its CPU time (`Benchmarks/run --only
+/// session-async`).
 struct RecentResults {
     private struct Entry {
         let response: HTTPResponse?
@@ -17,6 +16,8 @@ struct RecentResults {
 
     /// More than usually run at a time, so that the receivers have released a result before.
     private static let maximumCount = 256
+    /// The maximum size of a result, in bytes.
+    private static let maximumOfOne = 16 * 1024
     /// The maximum size of all results together, in bytes.
     private static let maximumSize = 512 * 1024
 
@@ -31,12 +32,12 @@ struct RecentResults {
     /// Adds a result.
     ///
     /// Releases the oldest result if there are too many, and all of them if they are too large
-    /// together. Ignores a result of more than `ByteBuffer.copyLimit`, whose memory would be kept
+    /// together. Ignores a result of more than ``maximumOfOne``, whose memory would be kept
     /// for nothing: the next one is allocated anew.
     mutating func add(_ result: borrowing TransferResult) {
         let body = result.body
         let added = (body?.count ?? 0) + (result.response?.headers.weight ?? 0)
-        guard added <= ByteBuffer.copyLimit else { return }
+        guard added <= Self.maximumOfOne else { return }
         if size + added > Self.maximumSize { removeAll() }
         size += added
         let entry = Entry(response: result.response, body: body, size: added)
