@@ -101,23 +101,6 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Whether there is exactly one field for each entry of a dictionary, with the same bytes.
-    ///
-    /// `false` for received fields.
-    package func haveSameBytes(as dictionary: [String: String]) -> Bool {
-        guard received == nil, own.count == dictionary.count else { return false }
-        return own.withUnsafeBufferPointer { fields in
-            dictionary.allSatisfy { name, value in
-                fields.contains {
-                    $0.name.utf8.count == name.utf8.count
-                        && $0.value.utf8.count == value.utf8.count
-                        && $0.name.hasSameBytes(as: name) && $0.value.hasSameBytes(as: value)
-                        && !$0.isLatin1
-                }
-            }
-        }
-    }
-
     /// The position of the first field with a name, at or after `start`.
     private static func position(
         of name: String, in fields: [HTTPHeader], from start: Int = 0

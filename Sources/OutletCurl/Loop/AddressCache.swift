@@ -138,7 +138,10 @@ struct AddressCache {
 
     private var young: [String: Address] = [:]
     private var old: [String: Address] = [:]
-    private var last: (text: String, address: Address)?
+    // The last URL; two properties instead of an optional tuple, which would be copied for the
+    // comparison.
+    private var lastText = ""
+    private var lastAddress: Address?
     private var queues: OriginTable
 
     init(_ queues: OriginTable) {
@@ -149,14 +152,15 @@ struct AddressCache {
     mutating func removeAll() {
         young = [:]
         old = [:]
-        last = nil
+        lastText = ""
+        lastAddress = nil
     }
 
     /// Returns the parsed form of a URL.
     ///
     /// - Throws: `TransferError` if it is not a URL, or its scheme is not supported.
     mutating func address(_ text: String) throws(TransferError) -> Address {
-        if let last, last.text == text { return last.address }
+        if lastText == text, let lastAddress { return lastAddress }
         let address: Address
         if let known = young[text] {
             address = known
@@ -172,7 +176,8 @@ struct AddressCache {
             }
             young[text] = address
         }
-        last = (text, address)
+        lastText = text
+        lastAddress = address
         return address
     }
 }

@@ -45,24 +45,28 @@ extension EventLoop {
     /// - Returns: Whether this thread still drives the loop.
     func endTurn() -> Bool {
         assertOnLoop()
-        guard now >= handlers.restsUntil, let batch = turn.takeOwnBatch() else {
+        guard now >= handlers.restsUntil, turn.takeOwnWork(into: &handlers.work) else {
             turn.end()
             return true
         }
         turn.end()
+        // The other thread may use the handlers' time meanwhile.
+        var work = TransportTurn.OwnWork()
+        swap(&work, &handlers.work)
         guard prepareStandby(), mailbox.enterHandlers() else {
-            batch.submit()
+            work.submit()
             return true
         }
         guard ccurl_poller_set_relief(poller, HandlerTime.limit) else {
-            batch.submit()
+            work.submit()
             return mailbox.returnFromHandlers()
         }
         executor.leave(for: nil)
-        batch.run()
+        work.run()
         guard mailbox.returnFromHandlers() else { return false }
         _ = executor.enter()
         _ = ccurl_poller_set_relief(poller, 0)
+        swap(&work, &handlers.work)
         return true
     }
 
@@ -125,6 +129,8 @@ struct HandlerTime {
 
     /// Whether a second thread stands by.
     var hasStandby = false
+    /// Empty; kept for the memory of the last turn's work.
+    var work = TransportTurn.OwnWork()
     /// Handlers go to their queue until then, in µs of the monotonic clock.
     var restsUntil: Int64 = 0
 }

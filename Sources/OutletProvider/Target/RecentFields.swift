@@ -9,15 +9,36 @@ final class RecentFields: Sendable {
     /// Shared by all endpoints: the fields depend on the dictionary only.
     static let shared = RecentFields()
 
-    private let last = Lock(HTTPHeaders())
+    private struct Memory: Sendable {
+        /// The entries of the dictionary, in its order: equal dictionaries usually have the same.
+        var entries: [(name: String, value: String)] = []
+        var fields = HTTPHeaders()
+
+        func isOf(_ dictionary: [String: String]) -> Bool {
+            guard entries.count == dictionary.count else { return false }
+            var index = 0
+            for (name, value) in dictionary {
+                guard entries[index].name.hasSameBytes(as: name),
+                    entries[index].value.hasSameBytes(as: value)
+                else { return false }
+                index += 1
+            }
+            return true
+        }
+    }
+
+    private let last = Lock(Memory())
 
     /// Returns the fields of a dictionary, sorted by name.
     func fields(_ dictionary: [String: String]) -> HTTPHeaders {
-        let last = last.withLock { $0 }
-        if last.haveSameBytes(as: dictionary) { return last }
-        let fields = HTTPHeaders(dictionary)
-        // Of repeated names one field is left, whose position depends on the others.
-        if fields.count == dictionary.count { self.last.withLock { $0 = fields } }
-        return fields
+        last.withLock { last in
+            if last.isOf(dictionary) { return last.fields }
+            let fields = HTTPHeaders(dictionary)
+            // Of repeated names one field is left, whose position depends on the others.
+            if fields.count == dictionary.count {
+                last = Memory(entries: dictionary.map { ($0, $1) }, fields: fields)
+            }
+            return fields
+        }
     }
 }

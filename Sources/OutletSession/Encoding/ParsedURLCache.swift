@@ -13,10 +13,17 @@ package final class ParsedURLCache: Sendable {
     }
 
     private struct Memory: Sendable {
-        /// The last URL returned: the same text again needs no hash.
-        var last: Entry?
+        // The last URL returned: the same text again needs no hash. Two properties instead of an
+        // optional `Entry`, which would be copied for the comparison.
+        var lastText = ""
+        var lastURL: URL?
         /// Indexed by the texts' hashes; a new entry replaces the one with the same index.
         var entries = [Entry?](repeating: nil, count: 256)
+
+        mutating func setLast(_ entry: Entry) {
+            lastText = entry.text
+            lastURL = entry.url
+        }
     }
 
     private let memory = Lock(Memory())
@@ -31,7 +38,8 @@ package final class ParsedURLCache: Sendable {
     /// Returns the URL of a text; `nil` if it is not a URL.
     package func url(_ text: String) -> URL? {
         var copy = text
-        return find({ $0 == text }, index: { copy.withUTF8(Self.index) }) ?? parse(text)
+        return find({ $0.hasSameBytes(as: text) }, index: { copy.withUTF8(Self.index) })
+            ?? parse(text)
     }
 
     /// Returns the URL of a text in UTF-8; `nil` if it is not a URL.
@@ -42,9 +50,9 @@ package final class ParsedURLCache: Sendable {
 
     private func find(_ isWanted: (String) -> Bool, index: () -> Int) -> URL? {
         memory.withLock { memory in
-            if let last = memory.last, isWanted(last.text) { return last.url }
+            if isWanted(memory.lastText) { return memory.lastURL }
             guard let entry = memory.entries[index()], isWanted(entry.text) else { return nil }
-            memory.last = entry
+            memory.setLast(entry)
             return entry.url
         }
     }
@@ -53,9 +61,10 @@ package final class ParsedURLCache: Sendable {
         guard let url = URL(string: text) else { return nil }
         guard Self.isKept(text) else { return url }
         memory.withLock { memory in
-            memory.last = Entry(text: text, url: url)
+            let entry = Entry(text: text, url: url)
+            memory.setLast(entry)
             var text = text
-            memory.entries[text.withUTF8(Self.index)] = memory.last
+            memory.entries[text.withUTF8(Self.index)] = entry
         }
         return url
     }

@@ -88,8 +88,14 @@ struct Attempt: ~Copyable, Sendable {
     /// - Parameter request: The last request, as adapted.
     mutating func outcome(of request: HTTPRequest?) -> AttemptOutcome {
         if let outcome, error == nil, outcome.error == nil { return outcome }
-        let made = AttemptOutcome(
-            request: request, response: response, data: data, metrics: lastMetrics, error: error)
+        let made =
+            isMeasured
+            ? AttemptOutcome(
+                request: request, response: response, data: data, measures: measures,
+                isMeasured: true, error: error)
+            : AttemptOutcome(
+                request: request, response: response, data: data, metrics: formerMetrics.last,
+                error: error)
         outcome = made
         return made
     }

@@ -45,6 +45,8 @@ public class Request: @unchecked Sendable {
     public let convertible: any URLRequestConvertible
     /// Whether the first handler starts the request; the session's setting if `nil`.
     public let shouldAutomaticallyResume: Bool?
+    /// The index in the session's registry.
+    let place = RegistryPlace()
     let hasOwnMonitors = Atomic(false)
     let hasOwnInterceptor: Atomic<Bool>
     private let looksAtHeads = Atomic(false)

@@ -17,16 +17,26 @@ final class AttemptOutcome: Sendable {
     /// Why the request has failed; `nil` if it has not.
     let error: SessionError?
 
+    /// - Parameter isMeasured: Whether `measures` are those of a transfer. Not an optional, which
+    ///   would be copied and destroyed through the type's value witness table.
     init(
-        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
-        error: SessionError?
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?, measures: TransferMetrics,
+        isMeasured: Bool, error: SessionError?
     ) {
         self.request = request
         self.response = response
         self.data = data
-        // Not an optional, whose destruction would go through the type's value witness table.
-        measures = metrics ?? TransferMetrics()
-        isMeasured = metrics != nil
+        self.measures = measures
+        self.isMeasured = isMeasured
         self.error = error
+    }
+
+    convenience init(
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
+        error: SessionError?
+    ) {
+        self.init(
+            request: request, response: response, data: data,
+            measures: metrics ?? TransferMetrics(), isMeasured: metrics != nil, error: error)
     }
 }

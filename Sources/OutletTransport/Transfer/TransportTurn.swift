@@ -31,23 +31,38 @@ public final class TransportTurn {
     #endif
     private var recentResults = RecentResults()
 
-    /// Work for one queue.
-    package struct Batch {
-        fileprivate let queue: DispatchQueue
-        fileprivate let isOwn: Bool
-        fileprivate var work: [any TurnWork]
+    private struct Batch {
+        let queue: DispatchQueue
+        var work: [any TurnWork]
+    }
+
+    /// Work for a queue that a session made for itself.
+    package struct OwnWork {
+        fileprivate var queue: DispatchQueue?
+        fileprivate var work: [any TurnWork] = []
+
+        /// Makes a value without work.
+        package init() {}
 
         /// Submits the work to the queue.
-        package func submit() {
+        package consuming func submit() {
             let work = work
-            queue.async { for item in work { item.perform() } }
+            queue?.async { for item in work { item.perform() } }
         }
 
         /// Runs the work on the calling thread, as the queue.
-        package func run() {
-            queue.sync { for item in work { item.perform() } }
+        package mutating func run() {
+            queue?.sync { for item in work { item.perform() } }
+            queue = nil
+            work.removeAll(keepingCapacity: true)
         }
     }
+
+    /// The work for the first such queue of the turn.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var own = OwnWork()
 
     /// Makes an empty turn.
     public init() {}
@@ -69,17 +84,23 @@ public final class TransportTurn {
     ///   - isOwn: Whether it is a serial queue that a session made for itself, so that a thread of
     ///     the transport may run the work.
     package func perform(_ work: any TurnWork, on queue: DispatchQueue, isOwn: Bool) {
+        if isOwn, own.queue == nil { own.queue = queue }
+        if own.queue === queue { return own.work.append(work) }
         for index in batches.indices where batches[index].queue === queue {
             batches[index].work.append(work)
             return
         }
-        batches.append(Batch(queue: queue, isOwn: isOwn, work: [work]))
+        batches.append(Batch(queue: queue, work: [work]))
     }
 
-    /// Removes the work for a queue that a session made for itself; `nil` if there is none.
-    package func takeOwnBatch() -> Batch? {
-        guard let index = batches.firstIndex(where: \.isOwn) else { return nil }
-        return batches.remove(at: index)
+    /// Swaps the work for a queue that a session made for itself for `work`, which must be empty and
+    /// whose memory is used again.
+    ///
+    /// - Returns: Whether there was any.
+    package func takeOwnWork(into work: inout OwnWork) -> Bool {
+        guard own.queue != nil else { return false }
+        swap(&own, &work)
+        return true
     }
 
     /// Lets the transport's thread free the memory of a result that another thread uses.
@@ -111,8 +132,15 @@ public final class TransportTurn {
     /// Resumes tasks, and submits all collected work to its queues; the turn is empty afterwards.
     public func end() {
         resumeTasks()
+        if own.queue != nil {
+            own.submit()
+            own = OwnWork()
+        }
         guard !batches.isEmpty else { return }
-        for batch in batches { batch.submit() }
+        for batch in batches {
+            let work = batch.work
+            batch.queue.async { for item in work { item.perform() } }
+        }
         batches.removeAll(keepingCapacity: true)
     }
 }

@@ -18,6 +18,16 @@ import Testing
         for _ in 0..<2 { #expect(memory.url(text)?.absoluteString == text) }
     }
 
+    @Test func `canonically equivalent texts keep their own bytes`() {
+        let memory = ParsedURLCache()
+        let (letter, kelvin) = ("http://host.test/K", "http://host.test/\u{212A}")
+        #expect(letter == kelvin)
+        for _ in 0..<2 {
+            #expect(memory.url(letter)?.absoluteString == letter)
+            #expect(memory.url(kelvin)?.absoluteString == "http://host.test/%E2%84%AA")
+        }
+    }
+
     @Test func `an invalid URL returns nil each time`() {
         let memory = ParsedURLCache()
         for _ in 0..<2 { #expect(memory.url("http://[") == nil) }
