@@ -2,7 +2,7 @@
 ///
 /// All manual reference counting is here. A pointer either owns no reference, as from
 /// ``unretained(_:)``, or owns one, as from ``retained(_:)``.
-package enum ObjectPointer {
+@usableFromInline package enum ObjectPointer {
     /// Returns a pointer that owns no reference; a Swift owner must keep the object alive for as
     /// long as C may use the pointer.
     @inlinable package static func unretained(_ object: AnyObject) -> UnsafeMutableRawPointer {
@@ -24,12 +24,12 @@ package enum ObjectPointer {
         Unmanaged<Object>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Calls `body` with the object of a pointer of either kind, without retaining it: another
-    /// reference must keep it alive during the call.
+    /// Calls `body` with the object of a pointer of either kind, without retaining it.
     ///
-    /// `Object` must be the class of the object or a superclass; this is not checked.
-    @inlinable package static func with<Object: AnyObject, Result>(
-        _ pointer: UnsafeMutableRawPointer, as type: Object.Type = Object.self,
+    /// A Swift owner must keep the object alive until `body` returns. For callbacks that are called
+    /// for each message or response: to retain and release costs more than what some of them do.
+    @inlinable package static func withObject<Object: AnyObject, Result>(
+        at pointer: UnsafeMutableRawPointer, as type: Object.Type = Object.self,
         _ body: (Object) -> Result
     ) -> Result {
         Unmanaged<Object>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)

@@ -101,7 +101,7 @@ final class EasyHandle {
         _ client: UnsafeMutableRawPointer?, _ body: (EasyHandle, CurlTransfer, EventLoop) -> Result
     ) -> Result? {
         guard let client else { return nil }
-        return ObjectPointer.with(client, as: EasyHandle.self) { easy in
+        return ObjectPointer.withObject(at: client, as: EasyHandle.self) { easy in
             guard let transfer = easy.carried, let loop = transfer.loop else { return nil }
             loop.assertOnLoop()
             return body(easy, transfer, loop)

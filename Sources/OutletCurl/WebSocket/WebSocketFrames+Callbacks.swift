@@ -12,15 +12,18 @@ extension wslay_event_callbacks {
     }
 }
 
-private func frames(_ client: UnsafeMutableRawPointer?) -> WebSocketFrames? {
-    client.map { ObjectPointer.object(at: $0) }
+/// Calls `body` with the object of a context's user data, whose caller keeps it alive.
+private func withFrames<Result>(
+    _ client: UnsafeMutableRawPointer?, _ body: (WebSocketFrames) -> Result
+) -> Result? {
+    client.map { ObjectPointer.withObject(at: $0, body) }
 }
 
 private func onReceive(
     _ context: wslay_event_context_ptr?, _ buffer: UnsafeMutablePointer<UInt8>?, _ size: Int,
     _ flags: Int32, _ client: UnsafeMutableRawPointer?
 ) -> Int {
-    let count = frames(client)?.takeInput(into: .init(start: buffer, count: size)) ?? 0
+    let count = withFrames(client) { $0.takeInput(into: .init(start: buffer, count: size)) } ?? 0
     if count > 0 { return count }
     wslay_event_set_error(context, Int32(WSLAY_ERR_WOULDBLOCK.rawValue))
     return -1
@@ -30,7 +33,7 @@ private func onSend(
     _ context: wslay_event_context_ptr?, _ bytes: UnsafePointer<UInt8>?, _ size: Int,
     _ flags: Int32, _ client: UnsafeMutableRawPointer?
 ) -> Int {
-    let count = frames(client)?.putOutput(.init(start: bytes, count: size)) ?? 0
+    let count = withFrames(client) { $0.putOutput(.init(start: bytes, count: size)) } ?? 0
     if count > 0 { return count }
     wslay_event_set_error(context, Int32(WSLAY_ERR_WOULDBLOCK.rawValue))
     return -1
@@ -40,7 +43,7 @@ private func onMask(
     _ context: wslay_event_context_ptr?, _ buffer: UnsafeMutablePointer<UInt8>?, _ size: Int,
     _ client: UnsafeMutableRawPointer?
 ) -> Int32 {
-    frames(client)?.makeMask(in: .init(start: buffer, count: size)) == true ? 0 : -1
+    withFrames(client) { $0.makeMask(in: .init(start: buffer, count: size)) } == true ? 0 : -1
 }
 
 private func onFrame(
@@ -48,7 +51,7 @@ private func onFrame(
     _ frame: UnsafePointer<wslay_event_on_frame_recv_start_arg>?,
     _ client: UnsafeMutableRawPointer?
 ) {
-    if let frame { frames(client)?.beginFrame(frame.pointee) }
+    if let frame { withFrames(client) { $0.beginFrame(frame.pointee) } }
 }
 
 private func onChunk(
@@ -57,12 +60,14 @@ private func onChunk(
     _ client: UnsafeMutableRawPointer?
 ) {
     guard let chunk else { return }
-    frames(client)?.addChunk(.init(start: chunk.pointee.data, count: chunk.pointee.data_length))
+    withFrames(client) {
+        $0.addChunk(.init(start: chunk.pointee.data, count: chunk.pointee.data_length))
+    }
 }
 
 private func onMessage(
     _ context: wslay_event_context_ptr?, _ message: UnsafePointer<wslay_event_on_msg_recv_arg>?,
     _ client: UnsafeMutableRawPointer?
 ) {
-    if let message { frames(client)?.endMessage(message.pointee) }
+    if let message { withFrames(client) { $0.endMessage(message.pointee) } }
 }
