@@ -59,13 +59,22 @@ extension DataStreamRequest {
 
     /// Cancels a streaming request; references it weakly.
     public struct CancellationToken: Sendable {
-        private weak let request: DataStreamRequest?
+        /// Shared by the events of a handler: each copy of a weak reference would cost more.
+        private let target: Target
+
+        private final class Target: Sendable {
+            weak let request: DataStreamRequest?
+
+            init(_ request: DataStreamRequest) {
+                self.request = request
+            }
+        }
 
         init(_ request: DataStreamRequest) {
-            self.request = request
+            target = Target(request)
         }
 
         /// Cancels the request; has no effect when all its handlers have got the completion.
-        public func cancel() { request?.end(with: .explicitlyCancelled) }
+        public func cancel() { target.request?.end(with: .explicitlyCancelled) }
     }
 }

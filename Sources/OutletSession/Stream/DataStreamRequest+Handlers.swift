@@ -143,40 +143,50 @@ extension DataStreamRequest {
         deliver: @escaping Deliver<Parser.Value, Parser.Failure>
     ) -> Pipe {
         let parser = ParserBox(make)
-        return Pipe(on: queue) { request, item, done in
-            request.parse(item, with: parser, done: done, deliver: deliver)
+        let token = CancellationToken(self)
+        return Pipe(on: queue) { request, item in
+            request.parse(item, with: parser, token, deliver: deliver)
         }
     }
 
     private func parse<Parser: StreamParser>(
-        _ item: Item, with parser: ParserBox<Parser>,
-        done: @escaping @Sendable () -> Void, deliver: Deliver<Parser.Value, Parser.Failure>
+        _ item: Item, with parser: ParserBox<Parser>, _ token: CancellationToken,
+        deliver: Deliver<Parser.Value, Parser.Failure>
     ) {
-        let token = CancellationToken(self)
-        let nothing: @Sendable () -> Void = {}
-        var results: [Result<Parser.Value, Parser.Failure>] = []
-        var isLastDelivered = false
-        switch item {
-        case _ where isEnded: break
-        case .chunk(let data, let attempt): results = parser.feed(data, attempt: attempt)
-        case .completion: results = parser.finish()
-        }
-        for index in results.indices where !isEnded {
-            notifyMonitors(of: results[index])
-            isLastDelivered = index == results.count - 1
-            let stream = Stream<Parser.Value, Parser.Failure>(
-                event: .stream(results[index]), token: token)
-            deliver(self, stream, isLastDelivered ? done : nothing)
-            if automaticallyCancelOnStreamError, stream.error != nil {
-                end(with: .explicitlyCancelled)
+        let done: @Sendable () -> Void = { self.consumed(item) }
+        // Delivered when it is known whether another one follows.
+        var last: Result<Parser.Value, Parser.Failure>?
+        if !isEnded {
+            parser.parse(item) { result in
+                if let former = last.take() { self.deliver(former, token, {}, deliver) }
+                last = result
             }
         }
+        let isLastDelivered = last.take().map { self.deliver($0, token, done, deliver) } ?? false
         if case .completion = item {
             let stream = Stream<Parser.Value, Parser.Failure>(
                 event: .complete(complete()), token: token)
             deliver(self, stream) {}
         }
         if !isLastDelivered { done() }
+    }
+
+    /// Delivers a value, unless no further piece is delivered.
+    ///
+    /// - Returns: Whether the value was delivered.
+    @discardableResult
+    private func deliver<Value, Failure>(
+        _ result: consuming Result<Value, Failure>, _ token: CancellationToken,
+        _ done: @escaping @Sendable () -> Void, _ deliver: Deliver<Value, Failure>
+    ) -> Bool {
+        guard !isEnded else { return false }
+        notifyMonitors(of: result)
+        let stream = Stream<Value, Failure>(event: .stream(result), token: token)
+        deliver(self, stream, done)
+        if automaticallyCancelOnStreamError, stream.error != nil {
+            end(with: .explicitlyCancelled)
+        }
+        return true
     }
 
     func notifyMonitors<Value: Sendable, Failure>(of result: Result<Value, Failure>) {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 public import OutletHTTP
 import OutletTransport
+import Synchronization
 
 /// A request whose response body is delivered piece by piece, without collecting it.
 ///
@@ -25,7 +26,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     /// An item for a handler.
     enum Item: Sendable {
-        case chunk(Data, attempt: Int)
+        /// - Parameter task: `nil` for a body that does not count in the backlog.
+        case chunk(Data, attempt: Int, task: (any TransferTask)?)
         /// The last item.
         case completion
     }
@@ -54,13 +56,13 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         var collected: Data?
         /// The number of handlers that have not got the completion.
         var openPipes = 0
-        /// Whether a handler or a serialization error has ended the request.
-        var isEnded = false
     }
 
     /// Whether a serialization error of a piece cancels the request.
     public let automaticallyCancelOnStreamError: Bool
     private let stream: Lock<State>
+    /// Whether a handler or a serialization error has ended the request; read for each value.
+    private let hasEnded = Atomic(false)
 
     init(
         core: SessionCore, convertible: any URLRequestConvertible,
@@ -110,15 +112,16 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         _ data: Data, to pipes: [Pipe], from task: (any TransferTask)?, attempt: Int
     ) {
         for pipe in pipes {
-            pipe.offer(.chunk(data, attempt: attempt), of: self) {
-                if let task { self.consumed(data.count, of: task, attempt: attempt) }
-            }
+            let item = Item.chunk(data, attempt: attempt, task: task)
+            if !pipe.offer(item, of: self) { consumed(item) }
         }
     }
 
-    /// A handler has processed this number of bytes.
-    private func consumed(_ count: Int, of task: any TransferTask, attempt: Int) {
-        guard stream.withLock({ $0.backlog.remove(count, attempt: attempt) }) else { return }
+    /// A handler has processed an item.
+    func consumed(_ item: Item) {
+        guard case .chunk(let data, let attempt, let task?) = item,
+            stream.withLock({ $0.backlog.remove(data.count, attempt: attempt) })
+        else { return }
         letPeerGoOn(on: task, attempt: attempt) { stream.withLock { $0.backlog.isFull } }
     }
 
@@ -212,7 +215,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
             ResponseHandler(destination: .anywhere, isQuick: true) { request, _ in
                 ResponseHandler.Serialized(failure: nil) { _ in
                     guard let request = request as? DataStreamRequest else { return }
-                    pipe.offer(.completion, of: request, isLast: true) {}
+                    pipe.offer(.completion, of: request, isLast: true)
                 }
             })
     }
@@ -233,7 +236,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     func end(with error: SessionError) {
         let isOpen = stream.withLock { state in
             guard state.openPipes > 0 else { return false }
-            state.isEnded = true
+            hasEnded.store(true, ordering: .releasing)
             return true
         }
         guard isOpen else { return }
@@ -242,5 +245,5 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     }
 
     /// Whether no further piece is delivered.
-    var isEnded: Bool { stream.withLock { $0.isEnded } || isCancelled }
+    var isEnded: Bool { hasEnded.load(ordering: .acquiring) || isCancelled }
 }

@@ -208,16 +208,15 @@ extension DataStreamRequest {
         let isLate = isFinished
         let stream = ResponseInputStream(bufferSize: bufferSize, readTimeout: readTimeout)
         add(
-            Pipe(on: nil) { [weak stream] request, item, done in
+            Pipe(on: nil) { [weak stream] request, item in
                 switch item {
-                case .chunk(let data, let attempt):
+                case .chunk(let data, let attempt, _):
                     request.notifyMonitors(of: Result<Data, Never>.success(data))
-                    guard let stream, !request.isEnded else { return done() }
-                    stream.take(data, attempt: attempt, done: done)
+                    guard let stream, !request.isEnded else { return request.consumed(item) }
+                    stream.take(data, attempt: attempt) { request.consumed(item) }
                 case .completion:
                     let error = request.complete().error
                     stream?.finish(error ?? (isLate ? .bodyIsGone : nil))
-                    done()
                 }
             })
         resume()

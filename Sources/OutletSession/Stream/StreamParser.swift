@@ -12,10 +12,13 @@ protocol StreamParser: SendableMetatype {
     /// Returns why the parser cannot read the body of a response; `nil` if it can.
     static func refusal(of head: HTTPResponse) -> SessionError?
 
-    /// Returns the values of a piece: any number.
-    mutating func feed(_ data: Data) -> [Result<Value, Failure>]
-    /// Returns the values that are left at the end of the body.
-    mutating func finish() -> [Result<Value, Failure>]
+    /// Receives a value.
+    typealias Receiver = (_ result: consuming Result<Value, Failure>) -> Void
+
+    /// Parses a piece, and passes its values to `receive`: any number.
+    mutating func feed(_ data: Data, _ receive: Receiver)
+    /// Passes the values that are left at the end of the body to `receive`.
+    mutating func finish(_ receive: Receiver)
 }
 
 extension StreamParser {
@@ -23,12 +26,14 @@ extension StreamParser {
 
     static func refusal(of head: HTTPResponse) -> SessionError? { nil }
 
-    mutating func finish() -> [Result<Value, Failure>] { [] }
+    mutating func finish(_ receive: Receiver) {}
 }
 
 /// Returns pieces unchanged.
 struct PassthroughParser: StreamParser {
-    func feed(_ data: Data) -> [Result<Data, Never>] { [.success(data)] }
+    func feed(_ data: Data, _ receive: (consuming Result<Data, Never>) -> Void) {
+        receive(.success(data))
+    }
 }
 
 /// Passes each piece to a serializer.
@@ -37,15 +42,17 @@ struct SerializingParser<Serializer: DataStreamSerializer>: StreamParser {
 
     static var isQuick: Bool { false }
 
-    func feed(_ data: Data) -> [Result<Serializer.SerializedObject, SessionError>] {
+    func feed(
+        _ data: Data,
+        _ receive: (consuming Result<Serializer.SerializedObject, SessionError>) -> Void
+    ) {
         let result = Result { try serializer.serialize(data) }
-        return [
+        receive(
             result.mapError { error in
                 error.asSessionError {
                     .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
                 }
-            }
-        ]
+            })
     }
 }
 
@@ -55,16 +62,16 @@ struct SerializingParser<Serializer: DataStreamSerializer>: StreamParser {
 struct TextParser: StreamParser {
     private var rest = Data()
 
-    mutating func feed(_ data: Data) -> [Result<String, Never>] {
+    mutating func feed(_ data: Data, _ receive: (consuming Result<String, Never>) -> Void) {
         let bytes = rest + data
         let whole = bytes.dropLast(Self.incompleteSuffix(of: bytes))
         rest = Data(bytes.dropFirst(whole.count))
-        return whole.isEmpty ? [] : [.success(String(decoding: whole, as: UTF8.self))]
+        if !whole.isEmpty { receive(.success(String(decoding: whole, as: UTF8.self))) }
     }
 
-    mutating func finish() -> [Result<String, Never>] {
-        defer { rest = Data() }
-        return rest.isEmpty ? [] : [.success(String(decoding: rest, as: UTF8.self))]
+    mutating func finish(_ receive: (consuming Result<String, Never>) -> Void) {
+        if !rest.isEmpty { receive(.success(String(decoding: rest, as: UTF8.self))) }
+        rest = Data()
     }
 
     /// The number of bytes at the end that are the start of an incomplete character.
@@ -94,13 +101,15 @@ final class ParserBox<Parser: StreamParser>: @unchecked Sendable {
         parser = make()
     }
 
-    func feed(_ data: Data, attempt: Int) -> [Result<Parser.Value, Parser.Failure>] {
-        if attempt != self.attempt {
-            self.attempt = attempt
-            parser = make()
+    func parse(_ item: DataStreamRequest.Item, _ receive: Parser.Receiver) {
+        switch item {
+        case .chunk(let data, let attempt, _):
+            if attempt != self.attempt {
+                self.attempt = attempt
+                parser = make()
+            }
+            parser.feed(data, receive)
+        case .completion: parser.finish(receive)
         }
-        return parser.feed(data)
     }
-
-    func finish() -> [Result<Parser.Value, Parser.Failure>] { parser.finish() }
 }

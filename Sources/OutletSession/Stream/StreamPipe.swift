@@ -6,15 +6,25 @@ import OutletTransport
 /// Each item is a block of its own on the dispatch queue, so that it comes after blocks that were
 /// enqueued before, such as the completion of the WebSocket send that the item answers.
 final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
-    /// Processes an item; must call `done` when it has.
-    typealias Consumer =
-        @Sendable (_ owner: Owner, _ item: Item, _ done: @escaping @Sendable () -> Void) -> Void
+    /// Processes an item.
+    typealias Consumer = @Sendable (_ owner: Owner, _ item: Item) -> Void
 
     private struct Entry: Sendable {
         /// Retained by the entry, not by the pipe, which the owner retains.
         let owner: Owner
         let item: Item
-        let done: @Sendable () -> Void
+    }
+
+    /// What follows after an item was offered.
+    private enum Offer {
+        /// Items after the last one are dropped.
+        case dropped
+        /// The item was added, and is delivered on the queue or by another thread.
+        case added
+        /// The item was added, and the caller has to deliver it.
+        case due
+        /// No item waits, so that the caller has to deliver this one without adding it.
+        case next
     }
 
     private struct Inbox: Sendable {
@@ -32,6 +42,20 @@ final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
             due += count
             defer { isDraining = true }
             return !isDraining
+        }
+
+        /// Adds an item, unless the caller has to deliver it at once.
+        mutating func add(
+            _ item: Item, of owner: Owner, isLast: Bool, isDeliveredHere: Bool
+        ) -> Offer {
+            guard !isComplete else { return .dropped }
+            isComplete = isLast
+            if isDeliveredHere, !isDraining, entries.isEmpty {
+                isDraining = true
+                return .next
+            }
+            entries.append(Entry(owner: owner, item: item))
+            return isDeliveredHere && beginDraining(1) ? .due : .added
         }
 
         mutating func take() -> Entry? {
@@ -54,29 +78,30 @@ final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
         self.consumer = consumer
     }
 
-    /// Adds and delivers an item; items after the last are dropped.
-    func offer(
-        _ item: Item, of owner: Owner, isLast: Bool = false, done: @escaping @Sendable () -> Void
-    ) {
-        let (isTaken, begins) = inbox.withLock { inbox in
-            guard !inbox.isComplete else { return (false, false) }
-            inbox.isComplete = isLast
-            inbox.entries.append(Entry(owner: owner, item: item, done: done))
-            return (true, queue == nil && inbox.beginDraining(1))
+    /// Adds and delivers an item.
+    ///
+    /// - Returns: Whether the item is delivered; items after the last are dropped.
+    @discardableResult
+    func offer(_ item: Item, of owner: Owner, isLast: Bool = false) -> Bool {
+        let offer = inbox.withLock {
+            $0.add(item, of: owner, isLast: isLast, isDeliveredHere: queue == nil)
         }
-        guard isTaken else { return done() }
-        if let queue {
-            queue.async { self.letOutHere(1) }
-        } else if begins {
+        switch offer {
+        case .dropped: return false
+        case .added: queue?.async { self.letOutHere(1) }
+        case .due: drain()
+        case .next:
+            consumer(owner, item)
             drain()
         }
+        return true
     }
 
     /// Adds items without delivering them, ahead of items that are offered later; may be called
     /// under a lock.
     func put(_ items: [Item], of owner: Owner) {
         inbox.withLock { inbox in
-            for item in items { inbox.entries.append(Entry(owner: owner, item: item, done: {})) }
+            for item in items { inbox.entries.append(Entry(owner: owner, item: item)) }
         }
     }
 
@@ -92,7 +117,7 @@ final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
 
     private func drain() {
         while let entry = inbox.withLock({ $0.take() }) {
-            consumer(entry.owner, entry.item, entry.done)
+            consumer(entry.owner, entry.item)
         }
     }
 }

@@ -114,38 +114,51 @@ extension WebSocketRequest {
         let wanted = queue ?? (core.deliversInline ? nil : core.callbackQueue)
         let reading = core.explicitSerializationQueue
         add(
-            pipe(on: reading ?? wanted, read) { event, done in
+            pipe(on: reading ?? wanted, read) { event, processed in
                 guard reading != nil, let wanted else {
                     handler(event)
-                    return done()
+                    return processed()
                 }
                 wanted.async {
                     handler(event)
-                    done()
+                    processed()
                 }
             })
         return self
     }
 
     /// Makes a pipe that makes events on `queue` and passes them to `deliver`, which must call
-    /// `done` when the event was processed.
+    /// `processed` when the event was processed.
     func pipe<Success, Failure>(
         on queue: DispatchQueue?, _ read: @escaping Reader<Success, Failure>,
         deliver:
-            @escaping @Sendable (
-                _ event: Event<Success, Failure>, _ done: @escaping @Sendable () -> Void
-            ) -> Void
+            @escaping @Sendable (_ event: Event<Success, Failure>, _ processed: Processed) -> Void
     ) -> Pipe {
-        Pipe(on: queue) { request, item, done in
-            let kind: Event<Success, Failure>.Kind =
-                switch item {
-                case .connected(let name): .connected(protocol: name)
-                case .message(let message): read(message)
-                case .disconnected(let code, let reason):
-                    .disconnected(closeCode: code, reason: reason)
-                case .completion: .completed(request.completion)
-                }
-            deliver(Event(socket: request, kind: kind), done)
+        Pipe(on: queue) { request, item in
+            var processed = Processed(request: request)
+            let kind: Event<Success, Failure>.Kind
+            switch item {
+            case .connected(let name): kind = .connected(protocol: name)
+            case .message(let message, let receipt):
+                processed.receipt = receipt
+                kind = read(message)
+            case .disconnected(let code, let reason):
+                kind = .disconnected(closeCode: code, reason: reason)
+            case .completion: kind = .completed(request.completion)
+            }
+            deliver(Event(socket: request, kind: kind), processed)
+        }
+    }
+
+    /// To be called when a handler has processed an event.
+    ///
+    /// A closure would be allocated for each message.
+    struct Processed: Sendable {
+        fileprivate let request: WebSocketRequest
+        fileprivate var receipt: Receipt?
+
+        func callAsFunction() {
+            if let receipt { request.consumed(receipt) }
         }
     }
 }

@@ -26,18 +26,23 @@ extension WebSocketRequest: WebSocketHandler {
             let pipes = socket.listeners(to: .message(message), of: size, limit: limit)
             return (pipes, socket.backlog.isFull)
         }
+        let receipt = Receipt(size: size, connection: connection, attempt: attempt)
         for pipe in pipes {
-            pipe.offer(.message(message), of: self) {
-                self.consumed(size, of: connection, attempt: attempt)
-            }
+            let isTaken = pipe.offer(.message(message, receipt: receipt), of: self)
+            if !isTaken { consumed(receipt) }
         }
         return isFull ? makePeerWait { socket.withLock { $0.backlog.isFull } } : .proceed
     }
 
-    /// Called when a handler has processed `size` bytes.
-    private func consumed(_ size: Int, of connection: any WebSocketConnection, attempt: Int) {
-        guard socket.withLock({ $0.backlog.remove(size, attempt: attempt) }) else { return }
-        letPeerGoOn(on: connection, attempt: attempt) { socket.withLock { $0.backlog.isFull } }
+    /// Called when a handler has processed a message.
+    func consumed(_ receipt: Receipt) {
+        let mayGoOn = socket.withLock {
+            $0.backlog.remove(receipt.size, attempt: receipt.attempt)
+        }
+        guard mayGoOn else { return }
+        letPeerGoOn(on: receipt.connection, attempt: receipt.attempt) {
+            socket.withLock { $0.backlog.isFull }
+        }
     }
 
     /// Passes the end of the connection to all handlers; called when both ends have closed it.
@@ -59,7 +64,7 @@ extension WebSocketRequest: WebSocketHandler {
             let isWanted = socket.isConnected && (!isCancelled || socket.isClosing)
             return isWanted ? socket.listeners(to: .disconnected(code, reason: reason)) : []
         }
-        for pipe in pipes { pipe.offer(.disconnected(code, reason: reason), of: self) {} }
+        for pipe in pipes { pipe.offer(.disconnected(code, reason: reason), of: self) }
     }
 
     // MARK: Handlers
@@ -80,7 +85,7 @@ extension WebSocketRequest: WebSocketHandler {
             ResponseHandler(destination: .anywhere, isQuick: true) { request, _ in
                 ResponseHandler.Serialized(failure: nil) { _ in
                     guard let request = request as? WebSocketRequest else { return }
-                    pipe.offer(.completion, of: request, isLast: true) {}
+                    pipe.offer(.completion, of: request, isLast: true)
                 }
             })
     }

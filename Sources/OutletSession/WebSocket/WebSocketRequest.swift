@@ -24,10 +24,18 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     /// An item for a handler.
     enum Item: Sendable {
         case connected(protocol: String?)
-        case message(WebSocketMessage)
+        /// - Parameter receipt: `nil` for a message that does not count in the backlog.
+        case message(WebSocketMessage, receipt: Receipt? = nil)
         case disconnected(WebSocketCloseCode, reason: Data?)
         /// The last item.
         case completion
+    }
+
+    /// What a message of a handler counts in the backlog.
+    struct Receipt: Sendable {
+        let size: Int
+        let connection: any WebSocketConnection
+        let attempt: Int
     }
 
     /// The queue of items of one handler.
@@ -152,7 +160,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
             return socket.listeners(to: .connected(protocol: chosen))
         }
         flush()
-        for pipe in pipes { pipe.offer(.connected(protocol: chosen), of: self) {} }
+        for pipe in pipes { pipe.offer(.connected(protocol: chosen), of: self) }
         pingLater()
     }
 

@@ -135,11 +135,11 @@ public struct WebSocketTask: Sendable {
             if shouldAutomaticallyCancel { request.cancel() }
         } subscribe: { buffer in
             request.add(
-                request.pipe(on: queue, read) { event, done in
+                request.pipe(on: queue, read) { event, processed in
                     if let element = transform(event) {
-                        buffer.yield(element, done: done)
+                        buffer.yield(element) { processed() }
                     } else {
-                        done()
+                        processed()
                     }
                     if case .completed = event.kind { buffer.finish() }
                 })

@@ -184,7 +184,7 @@ import Testing
         var parser = ServerSentEventParser()
         let text =
             "data:\u{301}a\u{2028}b\r\nid: x\u{85}\nretry: ٥\n\u{FEFF}data: no\n\nid: a\u{0}\ndata: c\n\n"
-        let events = parser.feed(Data(text.utf8)).compactMap { try? $0.get() }
+        let events = parser.results(of: Data(text.utf8)).compactMap { try? $0.get() }
         #expect(events.map(\.data) == ["\u{301}a\u{2028}b", "c"])
         #expect(events.allSatisfy { $0.id == "x\u{85}" && $0.retry == nil })
     }

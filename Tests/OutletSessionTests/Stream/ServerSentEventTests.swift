@@ -12,7 +12,7 @@ import Testing
         var parser = ServerSentEventParser()
         let bytes = Data(text.utf8)
         return stride(from: 0, to: bytes.count, by: size)
-            .flatMap { parser.feed(Data(bytes.dropFirst($0).prefix(size))) }
+            .flatMap { parser.results(of: Data(bytes.dropFirst($0).prefix(size))) }
             .compactMap { try? $0.get() }
     }
 
@@ -71,7 +71,8 @@ import Testing
     @Test func `an event above the size limit is an error`() throws {
         for text in ["data: 0123456789", "data: 012\ndata: 345\ndata: 678\n"] {
             var parser = ServerSentEventParser(limit: 10)
-            let results = parser.feed(Data(text.utf8)) + parser.feed(Data("more\n\n".utf8))
+            let results =
+                parser.results(of: Data(text.utf8)) + parser.results(of: Data("more\n\n".utf8))
             #expect(results.count == 1)
             let error = #expect(throws: SessionError.self) { try results.at(0).get() }
             #expect(error?.underlyingError as? ServerSentEventError == .tooLarge(limit: 10))
@@ -208,5 +209,14 @@ import Testing
             seen.record(stream.value?.data ?? "end \(stream.completion?.error == nil)")
         }
         #expect(try await seen.values(2) == ["1", "end true"])
+    }
+}
+
+extension ServerSentEventParser {
+    /// Returns the events of a piece.
+    mutating func results(of data: Data) -> [Result<ServerSentEvent, SessionError>] {
+        var results: [Result<ServerSentEvent, SessionError>] = []
+        feed(data) { results.append($0) }
+        return results
     }
 }

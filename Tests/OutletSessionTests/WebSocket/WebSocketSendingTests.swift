@@ -151,7 +151,7 @@ import Testing
         let texts = unheard.items.map { item in
             switch item {
             case .connected: "connected"
-            case .message(.string(let text)): text
+            case .message(.string(let text), _): text
             default: "?"
             }
         }
