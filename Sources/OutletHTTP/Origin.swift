@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Glibc
 import OutletIDN
 
 /// The origin of a URL: scheme, host and port (RFC 6454), in canonical form.
@@ -225,7 +226,9 @@ extension URL {
 private func userInfoRange(of text: String) -> Range<String.Index>? {
     let bytes = text.utf8
     // Most URLs have none, and one search is faster than the three below.
-    let mayHaveOne = bytes.withContiguousStorageIfAvailable { $0.contains(UInt8(ascii: "@")) }
+    let mayHaveOne = bytes.withContiguousStorageIfAvailable { bytes in
+        bytes.baseAddress.map { memchr($0, Int32(UInt8(ascii: "@")), bytes.count) != nil } ?? false
+    }
     guard mayHaveOne != false, let start = endOfSlashes(bytes) else { return nil }
     let end = bytes[start...].firstIndex(where: endsAuthority) ?? bytes.endIndex
     guard let at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@")) else { return nil }

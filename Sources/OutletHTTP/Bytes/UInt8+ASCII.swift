@@ -63,8 +63,9 @@ extension UnsafeBufferPointer<UInt8> {
 
     /// Whether the text begins with another one, with `A` to `Z` equal to `a` to `z`.
     package func startsIgnoringCase(with text: StaticString) -> Bool {
-        let start = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-        return asciiEqualsIgnoringCase(UnsafeBufferPointer(rebasing: prefix(start.count)), start)
+        count >= text.utf8CodeUnitCount
+            && UnsafeBufferPointer(start: baseAddress, count: text.utf8CodeUnitCount)
+                .equalsIgnoringCase(text)
     }
 }
 

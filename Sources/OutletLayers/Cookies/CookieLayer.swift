@@ -12,7 +12,6 @@ public final class CookieLayer: TransportLayer, HeadObserver {
     private let accepts: CookieAcceptPolicy
     private let sends: Bool
     private let verifiesCertificates: Bool
-    let fields = CookieStorage.setCookie
 
     /// Makes the layer.
     ///
@@ -70,7 +69,8 @@ public final class CookieLayer: TransportLayer, HeadObserver {
         from head: HTTPResponse, to request: HTTPRequest, startedAt first: URL?,
         by task: any TransferTask
     ) {
-        guard accepts != .never, request.httpShouldHandleCookies, let url = request.url,
+        guard head.headers.mayContain(CookieStorage.setCookie), accepts != .never,
+            request.httpShouldHandleCookies, let url = request.url,
             task.mayKeep(from: url, verifiesCertificates: verifiesCertificates)
         else { return }
         storage.setCookies(of: head.headers, from: url, policy: accepts, mainDocumentURL: first)

@@ -8,7 +8,7 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     public let next: any Transport
     private let storage: HSTSStorage
     private let verifiesCertificates: Bool
-    let fields: FieldNames = ["Strict-Transport-Security"]
+    private static let field: FieldNames = ["Strict-Transport-Security"]
 
     /// Makes the layer.
     ///
@@ -32,8 +32,13 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     ///   - handler: Receives the events, as from a transport.
     /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        guard let url = storage.address(for: job.request) else { return send(job, handler) }
         var job = job
-        if let url = storage.address(for: job.request) { job.request.url = url }
+        job.request.url = url
+        return send(job, handler)
+    }
+
+    private func send(_ job: TransferJob, _ handler: any TransferHandler) -> any TransferTask {
         // Policies in responses over http are ignored (RFC 6797 §8.1).
         guard job.request.url?.isEncrypted == true else { return next.start(job, handler: handler) }
         return next.start(
@@ -58,7 +63,7 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
         from head: HTTPResponse, to request: HTTPRequest, startedAt first: URL?,
         by task: any TransferTask
     ) {
-        guard head.headers.containsAny(of: fields),
+        guard head.headers.containsAny(of: Self.field),
             task.mayKeep(from: request.url, verifiesCertificates: verifiesCertificates)
         else { return }
         storage.learn(from: head.headers, of: request.url)

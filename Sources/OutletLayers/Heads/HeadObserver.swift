@@ -4,10 +4,7 @@ import OutletTransport
 
 /// A layer that observes the heads of responses without changing them.
 protocol HeadObserver: AnyObject, Sendable {
-    /// The fields that the layer reads; most heads without any of them are skipped.
-    var fields: FieldNames { get }
-
-    /// A final head that may have one of ``fields`` was received from a server.
+    /// A final head was received from a server; most heads have nothing to learn.
     ///
     /// Thread: the transport's; must not block.
     ///
@@ -51,7 +48,7 @@ final class HeadTap<Observer: HeadObserver>: ForwardingTransferHandler, WebSocke
     }
 
     private func show(_ head: HTTPResponse, _ task: any TransferTask) {
-        guard head.isFinal, head.headers.mayContain(observer.fields) else { return }
+        guard head.isFinal else { return }
         observer.learn(from: head, to: request, startedAt: firstURL, by: task)
     }
 
