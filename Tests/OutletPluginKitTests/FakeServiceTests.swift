@@ -41,6 +41,20 @@ import Testing
         #expect(replies == Array(repeating: true, count: 32))
     }
 
+    @Test func `a plugin keeps its fake host alive`() throws {
+        weak var fake: FakeHost?
+        var plugin: Fetcher?
+        do {
+            let host = FakeHost()
+            fake = host
+            plugin = try host.make(Fetcher.self)
+        }
+        #expect(fake != nil)
+        withExtendedLifetime(plugin) {}
+        plugin = nil
+        #expect(fake == nil)
+    }
+
     @Test func `without a response closure the HTTP service is unsupported`() async throws {
         let plugin = try FakeHost().make(Fetcher.self)
         await #expect {

@@ -6,9 +6,12 @@ import COutletPlugin
 public struct Host: @unchecked Sendable {
     // @unchecked because the table behind the pointer never changes while the instance exists.
     let table: UnsafePointer<outlet_host>
+    /// Keeps the table of a fake host alive, as long as a plugin uses it; `nil` for others.
+    private let owner: AnyObject?
 
-    package init(table: UnsafePointer<outlet_host>) {
+    package init(table: UnsafePointer<outlet_host>, owner: AnyObject? = nil) {
         self.table = table
+        self.owner = owner
     }
 
     /// The host's name.

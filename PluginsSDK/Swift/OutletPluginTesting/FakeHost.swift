@@ -17,8 +17,7 @@ import OutletPointers
 /// It records the plugin's calls and checks little; `outlet plugins check` checks the contract. Of
 /// the services it has HTTP, once ``answerRequests(_:)`` was called.
 ///
-/// Thread: one at a time. Requests, responses and ``host`` are valid as long as the fake host
-/// exists.
+/// Thread: one at a time. Plugins, requests, responses and ``host`` keep the fake host alive.
 public final class FakeHost: @unchecked Sendable {
     // @unchecked because tests use it one call after another.
 
@@ -30,7 +29,7 @@ public final class FakeHost: @unchecked Sendable {
     public init() {}
 
     /// The host that plugins receive in `init`.
-    public var host: Host { Host(table: outlet_fake_table(fake)) }
+    public var host: Host { Host(table: outlet_fake_table(fake), owner: self) }
 
     /// Makes an instance as a host does, without validating the configuration by its schema.
     ///
