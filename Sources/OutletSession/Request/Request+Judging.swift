@@ -42,7 +42,10 @@ extension Request {
             self.onFinishingQueue { self.judged(result, attempt: attempt, at: $0) }
         }
         switch decision {
-        case .unchanged: judged(core.collectsStreams ? result : nil, attempt: attempt, at: place)
+        case .unchanged:
+            // A stream delivers the collected body now; other requests have theirs.
+            let isCollected = core.collectsStreams && self is DataStreamRequest
+            judged(isCollected ? result : nil, attempt: attempt, at: place)
         case .replaced(let replacement): judged(replacement, attempt: attempt, at: place)
         case .later(let abandon):
             let isOver = mutable.withLock { mutable in
