@@ -45,11 +45,12 @@ static void will_send(outlet_instance *self, outlet_call call, outlet_request re
         }
         pthread_sigmask(SIG_SETMASK, &set, NULL);
     }
-    if (strcmp(what, "limit") == 0) {
+    if (strcmp(what, "limit") == 0 || strcmp(what, "signal limit") == 0) {
         struct rlimit limit;
-        if (getrlimit(RLIMIT_NOFILE, &limit) != 0) abort();
+        int which = strcmp(what, "limit") == 0 ? RLIMIT_NOFILE : RLIMIT_SIGPENDING;
+        if (getrlimit(which, &limit) != 0) abort();
         limit.rlim_cur -= 1;
-        setrlimit(RLIMIT_NOFILE, &limit);
+        setrlimit(which, &limit);
     }
     if (strcmp(what, "stream") == 0 && dup2(STDERR_FILENO, STDIN_FILENO) < 0) abort();
 }

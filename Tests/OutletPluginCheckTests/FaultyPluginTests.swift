@@ -154,8 +154,8 @@ import Testing
     }
 
     static let changes = [
-        "umask", "directory", "locale", "environment", "signal", "limit", "stream", "rounding",
-        "mask",
+        "umask", "directory", "locale", "environment", "signal", "limit", "signal limit",
+        "stream", "rounding", "mask",
     ]
 
     @Test(arguments: files + instances + hooks + badTexts + values)

@@ -467,6 +467,26 @@ import Testing
         #expect(action.__sigaction_handler.sa_handler != nil)
     }
 
+    @Test func `each resource limit that has changed is named and restored`() async {
+        await #expect(processExitsWith: .success) {
+            for resource in 0..<__rlimit_resource_t(__RLIM_NLIMITS.rawValue) {
+                var before = rlimit()
+                getrlimit(resource, &before)
+                let state = ProcessState()
+                var changed = before
+                changed.rlim_cur = before.rlim_cur > 0 ? before.rlim_cur / 2 : 1
+                changed.rlim_max = max(before.rlim_max, changed.rlim_cur)
+                // Without privileges, a limit of 0 cannot be raised.
+                guard setrlimit(resource, &changed) == 0 else { continue }
+                let changes = state.restore()
+                #expect(changes.count == 1 && changes[0].hasPrefix("the limit of "), "\(changes)")
+                var after = rlimit()
+                getrlimit(resource, &after)
+                #expect(after.rlim_cur == before.rlim_cur)
+            }
+        }
+    }
+
     @Test func `one unusable plugin of a directory fails the whole load by default`() throws {
         let folder = try PluginFolder(
             faulty: "ChangesProcess", "CreateFails", "NoEntry", samples: ["librequest-id.so"])

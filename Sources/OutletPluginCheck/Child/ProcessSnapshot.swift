@@ -46,7 +46,12 @@ struct ProcessSnapshot: Equatable {
     private static let limits: [(String, __rlimit_resource_t)] = [
         ("RLIMIT_NOFILE", RLIMIT_NOFILE), ("RLIMIT_STACK", RLIMIT_STACK),
         ("RLIMIT_DATA", RLIMIT_DATA), ("RLIMIT_CORE", RLIMIT_CORE),
-        ("RLIMIT_CPU", RLIMIT_CPU), ("RLIMIT_FSIZE", RLIMIT_FSIZE),
+        ("RLIMIT_CPU", RLIMIT_CPU), ("RLIMIT_FSIZE", RLIMIT_FSIZE), ("RLIMIT_AS", RLIMIT_AS),
+        ("RLIMIT_NPROC", __RLIMIT_NPROC), ("RLIMIT_RSS", __RLIMIT_RSS),
+        ("RLIMIT_MEMLOCK", __RLIMIT_MEMLOCK), ("RLIMIT_LOCKS", __RLIMIT_LOCKS),
+        ("RLIMIT_SIGPENDING", __RLIMIT_SIGPENDING), ("RLIMIT_MSGQUEUE", __RLIMIT_MSGQUEUE),
+        ("RLIMIT_NICE", __RLIMIT_NICE), ("RLIMIT_RTPRIO", __RLIMIT_RTPRIO),
+        ("RLIMIT_RTTIME", __RLIMIT_RTTIME),
     ].map { ($0, __rlimit_resource_t($1.rawValue)) }
 
     private static func status(of name: String) -> String? {

@@ -137,6 +137,14 @@ private struct ResourceLimit: Equatable {
             ResourceLimit("memory", RLIMIT_AS), ResourceLimit("data", RLIMIT_DATA),
             ResourceLimit("processor time", RLIMIT_CPU), ResourceLimit("core dumps", RLIMIT_CORE),
             ResourceLimit("stacks", RLIMIT_STACK), ResourceLimit("processes", __RLIMIT_NPROC),
+            ResourceLimit("resident memory", __RLIMIT_RSS),
+            ResourceLimit("locked memory", __RLIMIT_MEMLOCK),
+            ResourceLimit("file locks", __RLIMIT_LOCKS),
+            ResourceLimit("pending signals", __RLIMIT_SIGPENDING),
+            ResourceLimit("message queues", __RLIMIT_MSGQUEUE),
+            ResourceLimit("nice values", __RLIMIT_NICE),
+            ResourceLimit("real-time priorities", __RLIMIT_RTPRIO),
+            ResourceLimit("real-time processor time", __RLIMIT_RTTIME),
         ]
     }
 
