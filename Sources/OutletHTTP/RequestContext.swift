@@ -68,12 +68,8 @@ public struct RequestContext: Sendable {
     ///
     /// - Parameter key: The key type, such as `Tenant.self`.
     @inlinable public subscript<Key: RequestContextKey>(_ key: Key.Type) -> Key.Value? {
-        get {
-            for entry in values where entry.key == ObjectIdentifier(key) {
-                return (entry.value as? Held<Key.Value>)?.value
-            }
-            return nil
-        }
+        // Inlined: as an argument, the context of a request would be copied.
+        @inline(__always) get { Self.value(of: key, in: values) }
         set {
             let entry = newValue.map { Entry(key: ObjectIdentifier(key), value: Held($0)) }
             let index = values.firstIndex { $0.key == ObjectIdentifier(key) }
@@ -84,6 +80,15 @@ public struct RequestContext: Sendable {
             case (nil, nil): break
             }
         }
+    }
+
+    @inlinable static func value<Key: RequestContextKey>(
+        of key: Key.Type, in values: [Entry]
+    ) -> Key.Value? {
+        for entry in values where entry.key == ObjectIdentifier(key) {
+            return (entry.value as? Held<Key.Value>)?.value
+        }
+        return nil
     }
 }
 

@@ -56,14 +56,14 @@ final class HookedCalls: OutcomeMiddleware {
         _ result: CallResult, of request: HTTPRequest, isCancelled: Bool,
         completion: @escaping @Sendable (CallResult) -> Void
     ) -> OutcomeDecision {
-        let scope = request.context[RequestScope.Key.self]
+        let scope = request.scope
         if isCancelled || result.isCancellation { scope?.cancel() }
         let plugins =
             request.excludedPlugins == nil ? plugins : plugins.filter { !request.excludes($0) }
         let call = HookedCall(
             result, of: request, in: scope, limit: limit, isCancelled: isCancelled)
         guard let scope else {
-            let isOver = call.run(plugins) { completion(call.result) }
+            let isOver = call.run(plugins, completion: completion)
             return isOver ? call.decision : .later(abandon: { call.cancel() })
         }
         let over = PendingAnswer<Void>()
@@ -74,7 +74,7 @@ final class HookedCalls: OutcomeMiddleware {
                 done()
                 over.give(())
             }
-            if call.run(plugins, completion: finish) { finish() }
+            if call.run(plugins, completion: { _ in finish() }) { finish() }
         }
         if over.given != nil { return call.decision }
         over.whenGiven { completion(call.result) }
@@ -124,18 +124,21 @@ private final class HookedCall: Sendable {
     ///   - plugins: The plugins.
     ///   - position: The index of the first hook: 0 to count - 1 for `did_receive`, from count on
     ///     for `process`.
-    ///   - completion: Called once after all hooks, on any thread, unless this returns `true`.
+    ///   - completion: Called once with the outcome after all hooks, on any thread, unless this
+    ///     returns `true`.
     /// - Returns: Whether all hooks have answered.
     func run(
         _ plugins: [PluginInstance], from position: Int = 0,
-        completion: @escaping @Sendable () -> Void
+        completion: @escaping @Sendable (CallResult) -> Void
     ) -> Bool {
         for position in position..<2 * plugins.count {
             let plugin = plugins[position < plugins.count ? position : position - plugins.count]
             let answer = position < plugins.count ? notifyDidReceive(plugin) : process(plugin)
             if case .given = answer { continue }
             let cancel = answer.deliver {
-                if self.run(plugins, from: position + 1, completion: completion) { completion() }
+                if self.run(plugins, from: position + 1, completion: completion) {
+                    completion(self.result)
+                }
             }
             if let cancel, position >= plugins.count { waiting.keep(cancel) }
             return false
@@ -178,6 +181,7 @@ private final class HookedCall: Sendable {
             stopwatch.report(
                 plugin.owner, .process, requestID: self.request.context.id,
                 effects: Effects.of(replacement), failure: failure?.message)
+            guard failure != nil || replacement != nil else { return }
             // If the failure is skipped, the outcome stays unchanged.
             if failure.map({ plugin.skips($0) }) != true { self.take(replacement, failure) }
         }
@@ -191,7 +195,7 @@ private final class HookedCall: Sendable {
         let url = request.url
         state.withLock { state in
             var response = state.result.response
-            if failure != nil || replacement != nil { state.isReplaced = true }
+            state.isReplaced = true
             if let failure {
                 response?.failure = failure
                 state.result = response.map { .success($0) } ?? .failure(failure)

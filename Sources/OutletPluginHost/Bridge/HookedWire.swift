@@ -50,11 +50,13 @@ final class HookedWire: TransportLayer {
             notifyWillSend(job.request, sentWith: credential)
             return next.start(job.watched, handler: handler)
         }
-        let question = Finalizing(job.request, sentWith: credential, by: finalizers, limit: limit)
-        if let request = question.answeredAtOnce {
+        let hooks = FinalizeHooks(fields: WireFields(sentWith: credential), limit: limit)
+        let progress = hooks.call(finalizers[...], for: job.request)
+        if case .finished(let request) = progress {
             notifyWillSend(request, sentWith: credential)
             return next.start(job.carrying(request).watched, handler: handler)
         }
+        let question = Finalizing(hooks, progress)
         return DeferredTransfer.start(job, on: queue, handler: handler) { answer in
             question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
@@ -81,7 +83,8 @@ final class HookedWire: TransportLayer {
             notifyWillSend(job.request, sentWith: credential)
             return next.connect(job, handler: handler)
         }
-        let question = Finalizing(job.request, sentWith: credential, by: finalizers, limit: limit)
+        let hooks = FinalizeHooks(fields: WireFields(sentWith: credential), limit: limit)
+        let question = Finalizing(hooks, hooks.call(finalizers[...], for: job.request))
         return DeferredSocket.start(job, on: queue, handler: handler) { answer in
             question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
@@ -92,7 +95,7 @@ final class HookedWire: TransportLayer {
 
     private func notifyWillSend(_ request: HTTPRequest, sentWith credential: Credential?) {
         guard !watchers.isEmpty else { return }
-        let scope = request.context[RequestScope.Key.self]
+        let scope = request.scope
         let fields = WireFields(sentWith: credential)
         if scope == nil, areQuick {
             // Each hook has returned before the next one is called.
@@ -120,36 +123,53 @@ final class HookedWire: TransportLayer {
     }
 }
 
-/// Calls the `finalize` hooks for one request, one after the other.
+/// Calls `finalize` hooks, one after the other.
+private struct FinalizeHooks: Sendable {
+    /// The outcome of calling hooks in order.
+    enum Progress {
+        /// All hooks have changed the request.
+        case finished(HTTPRequest)
+        /// A hook has failed or answers later; `remaining` are the plugins after it.
+        case stopped(
+            HookAnswer<Result<HTTPRequest, any Error>>, remaining: ArraySlice<PluginInstance>)
+    }
+
+    /// The fields that the transport adds.
+    let fields: WireFields
+    /// The time limit of a hook, in nanoseconds.
+    let limit: UInt64
+
+    /// Calls the hooks up to the first that fails or answers later.
+    func call(_ plugins: ArraySlice<PluginInstance>, for initial: HTTPRequest) -> Progress {
+        var request = initial
+        for index in plugins.indices {
+            let plugin = plugins[index]
+            guard let hook = plugin.hooks.finalize, !request.excludes(plugin) else { continue }
+            let changed = plugin.change(
+                request, by: .finalize, hook, access: .fields, wire: fields, limit: limit)
+            guard case .given(.success(let next)) = changed else {
+                return .stopped(changed, remaining: plugins[(index + 1)...])
+            }
+            request = next
+        }
+        return .finished(request)
+    }
+}
+
+/// Waits for the `finalize` hooks of one request.
 private final class Finalizing: Sendable {
-    private let fields: WireFields
-    private let plugins: [PluginInstance]
-    private let limit: UInt64
+    private let hooks: FinalizeHooks
     private let waiting = CancelledOnce()
     private let answer = PendingAnswer<Result<HTTPRequest, TransferError>>()
 
-    /// Calls the first plugin; the others follow when it has answered.
+    /// Waits for the hook that has not answered, and calls those after it.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - credential: The credential that the request is sent with before any challenge.
-    ///   - plugins: The plugins, in order.
-    ///   - limit: The time limit of a hook, in nanoseconds.
-    init(
-        _ request: HTTPRequest, sentWith credential: Credential?, by plugins: [PluginInstance],
-        limit: UInt64
-    ) {
-        fields = WireFields(sentWith: credential)
-        self.plugins = plugins
-        self.limit = limit
-        ask(plugins[...], request)
-    }
-
-    /// The request to send, if all plugins have answered already.
-    ///
-    /// If this is `nil`, ``whenAnswered(_:)`` delivers the request or the failure.
-    var answeredAtOnce: HTTPRequest? {
-        if case .success(let request) = answer.given { request } else { nil }
+    ///   - hooks: Calls the hooks.
+    ///   - progress: The outcome of the calls before.
+    init(_ hooks: FinalizeHooks, _ progress: FinalizeHooks.Progress) {
+        self.hooks = hooks
+        proceed(from: progress)
     }
 
     /// Delivers the request to send.
@@ -164,28 +184,20 @@ private final class Finalizing: Sendable {
         return { [waiting] in waiting.cancel() }
     }
 
-    private func ask(_ plugins: ArraySlice<PluginInstance>, _ initial: HTTPRequest) {
-        var request = initial
-        for index in plugins.indices {
-            let plugin = plugins[index]
-            guard let hook = plugin.hooks.finalize, !request.excludes(plugin) else { continue }
-            let changed = plugin.change(
-                request, by: .finalize, hook, access: .fields, wire: fields, limit: limit)
-            if case .given(.success(let next)) = changed {
-                request = next
-                continue
-            }
+    private func proceed(from progress: FinalizeHooks.Progress) {
+        switch progress {
+        case .finished(let request): answer.give(.success(request))
+        case .stopped(let changed, let remaining):
             let cancel = changed.deliver { result in
                 switch result {
-                case .success(let next): self.ask(plugins[(index + 1)...], next)
+                case .success(let next):
+                    self.proceed(from: self.hooks.call(remaining, for: next))
                 case .failure(let error):
                     self.answer.give(.failure(TransferError(refusedBecauseOf: error)))
                 }
             }
             if let cancel { waiting.keep(cancel) }
-            return
         }
-        answer.give(.success(request))
     }
 }
 

@@ -58,7 +58,7 @@ public struct PluginSerializer: ResponseSerializer {
             return PluginSerialized(type: "", data: data ?? Data())
         }
         let request = request ?? HTTPRequest(url: nil)
-        let asked = RequestHandle(request, scope: request.context[RequestScope.Key.self])
+        let asked = RequestHandle(request, scope: request.scope)
         let judged = ResponseHandle(
             .init(response: response, body: data ?? Data()), isMutable: false)
         let (sink, context) = (SinkHandle(), CallContext(deadline: 0))

@@ -10,7 +10,8 @@ private enum ExcludedPlugins: RequestContextKey {
 
 extension RequestContext {
     /// The plugin instances whose hooks are skipped for the request; `nil` for none.
-    var excluded: Set<ObjectIdentifier>? { self[ExcludedPlugins.self] }
+    // Inlined, as the subscript.
+    @inline(__always) var excluded: Set<ObjectIdentifier>? { self[ExcludedPlugins.self] }
 
     /// Skips the hooks of instances for the request.
     ///
@@ -23,11 +24,6 @@ extension RequestContext {
         self[ExcludedPlugins.self] = (others ?? []).union([ObjectIdentifier(instance)])
         needsOwnTransfer = true
     }
-
-    /// Whether the hooks of an instance are skipped for the request.
-    func excludes(_ instance: PluginInstance) -> Bool {
-        excluded?.contains(ObjectIdentifier(instance)) ?? false
-    }
 }
 
 extension HTTPRequest {
@@ -36,6 +32,6 @@ extension HTTPRequest {
 
     /// Whether the hooks of an instance are skipped for the request.
     func excludes(_ instance: PluginInstance) -> Bool {
-        hasContext && context.excludes(instance)
+        excludedPlugins?.contains(ObjectIdentifier(instance)) ?? false
     }
 }

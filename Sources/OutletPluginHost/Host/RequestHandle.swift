@@ -155,9 +155,7 @@ final class RequestHandle: SettledSubject {
 
     private var scope: RequestScope? {
         state.withLock { state in
-            if state.scope == nil, state.request.hasContext {
-                state.scope = state.request.context[RequestScope.Key.self]
-            }
+            if state.scope == nil { state.scope = state.request.scope }
             return state.scope
         }
     }

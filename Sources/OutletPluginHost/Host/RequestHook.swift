@@ -58,21 +58,21 @@ final class RequestHook: Completion, @unchecked Sendable {
     override var name: String {
         if let name = scope?.nameOfEnded { return name }
         let asked = handles.withLock { $0.asked }
-        return "\(asked)"
+        return asked.map { "\($0)" } ?? ""
     }
 
     override func argument(_ part: Part) -> (any AnyObject & Sendable)? {
         switch part {
         case .request: requestHandle
         case .response:
-            handles.withLock { $0.response } ?? makeResponse()
+            handles.withLock { $0.used.response } ?? makeResponse()
         case .next: handles.withLock { $0.makeNext(access: access, scope: scope) }
         }
     }
 
     private var requestHandle: RequestHandle {
         // The handle that exists is found without copies of what a new one needs.
-        handles.withLock { $0.request }
+        handles.withLock { $0.used.request }
             ?? handles.withLock { handles in
                 handles.makeRequest(
                     access: isOfRedirect ? .read : access, scope: scope, wire: wire)
@@ -113,7 +113,7 @@ final class RequestHook: Completion, @unchecked Sendable {
     /// - Returns: The handle of the request that the hook may change; `nil` if the plugin has not
     ///   used it, so that the request is unchanged.
     func seal() -> RequestHandle? {
-        let used = handles.withLock { $0.end() }
+        let used = end()
         used.response?.seal()
         guard isOfRedirect else { return used.request }
         _ = used.request?.seal()
@@ -124,78 +124,94 @@ final class RequestHook: Completion, @unchecked Sendable {
     ///
     /// - Returns: The replacement of the outcome; `nil` if the plugin set none.
     func sealResponse() -> ResponseHandle.Replacement? {
-        let used = handles.withLock { $0.end() }
+        let used = end()
         _ = used.request?.seal()
         return used.response?.seal()
+    }
+
+    private func end() -> Handles.Used {
+        // The source is released here, not under the lock.
+        let (used, source) = handles.withLock { $0.end() }
+        withExtendedLifetime(source) {}
+        return used
     }
 }
 
 /// The handles that a hook has used, and what the others are made of; a value, whose owner has the
 /// lock.
 private struct Handles {
-    private(set) var request: RequestHandle?
-    private(set) var response: ResponseHandle?
-    private(set) var next: RequestHandle?
-    private(set) var outcome: RequestHook.Outcome
-    /// The request that the hook is called for.
-    private var initial: HTTPRequest
-    /// The request that follows a redirect.
-    private var following: HTTPRequest?
+    /// The handles that the hook has used.
+    struct Used {
+        var request: RequestHandle?
+        var response: ResponseHandle?
+        /// That of the request that follows a redirect.
+        var next: RequestHandle?
+    }
+
+    /// What handles are made of.
+    struct Source {
+        /// The request that the hook is called for.
+        let request: HTTPRequest
+        /// The request that follows a redirect.
+        let next: HTTPRequest?
+        let outcome: RequestHook.Outcome
+    }
+
+    private(set) var used = Used()
+    /// `nil` after the hook has ended.
+    private var source: Source?
     /// Whether the completion is settled, so that nothing may be changed any more.
     private var isClosed = false
 
     init(of request: HTTPRequest, _ next: HTTPRequest?, _ outcome: RequestHook.Outcome) {
-        initial = request
-        following = next
-        self.outcome = outcome
+        source = Source(request: request, next: next, outcome: outcome)
     }
 
     /// The request that the hook may change.
-    var asked: HTTPRequest { following ?? initial }
+    var asked: HTTPRequest? { source?.next ?? source?.request }
+
+    var outcome: RequestHook.Outcome { source?.outcome ?? .none }
 
     mutating func makeRequest(
         access: RequestHandle.Access, scope: RequestScope?, wire: WireFields?
     ) -> RequestHandle {
-        if let request { return request }
-        let made = RequestHandle(initial, access: access, scope: scope, wire: wire)
+        if let request = used.request { return request }
+        let made = RequestHandle(
+            source?.request ?? HTTPRequest(url: nil), access: access, scope: scope, wire: wire)
         if isClosed { made.close() }
-        request = made
+        used.request = made
         return made
     }
 
     mutating func makeNext(access: RequestHandle.Access, scope: RequestScope?) -> RequestHandle? {
-        if let next { return next }
-        guard let following else { return nil }
-        let made = RequestHandle(following, access: access, scope: scope)
+        if let next = used.next { return next }
+        guard let next = source?.next else { return nil }
+        let made = RequestHandle(next, access: access, scope: scope)
         if isClosed { made.close() }
-        next = made
+        used.next = made
         return made
     }
 
     /// Stores a handle, unless another thread has stored one.
     mutating func response(_ made: ResponseHandle) -> ResponseHandle {
-        if let response { return response }
+        if let response = used.response { return response }
         if isClosed { made.close() }
-        response = made
+        used.response = made
         return made
     }
 
-    /// Closes the handles, and releases what others would be made of.
+    /// Closes the handles.
     ///
-    /// - Returns: The handles, and what was released: not under the lock.
-    mutating func end() -> Handles {
+    /// - Returns: The handles, and what others would have been made of.
+    mutating func end() -> (used: Used, source: Source?) {
         close()
-        let ended = self
-        initial = HTTPRequest(url: nil)
-        following = nil
-        outcome = .none
-        return ended
+        return (used, source.take())
     }
 
     mutating func close() {
         isClosed = true
-        request?.close()
-        response?.close()
-        next?.close()
+        used.request?.close()
+        used.response?.close()
+        used.next?.close()
     }
 }

@@ -203,3 +203,8 @@ final class RequestScope: Sendable {
         entry.instance.notifyDone(request, scope: RequestScope(last: entry, of: self))
     }
 }
+
+extension HTTPRequest {
+    /// The call that the request belongs to; `nil` for none.
+    var scope: RequestScope? { hasContext ? context[RequestScope.Key.self] : nil }
+}
