@@ -15,6 +15,8 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
+_Thread_local void *cpluginload_call;
+
 static int first(struct dl_phdr_info *info, size_t size, void *count) {
     (void)size;
     *(unsigned long long *)count = info->dlpi_adds;

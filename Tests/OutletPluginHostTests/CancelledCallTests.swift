@@ -1,5 +1,6 @@
 import COutletPlugin
 import Dispatch
+import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
@@ -38,7 +39,6 @@ import Testing
         let (host, instance) = try instance()
         let token = Completion(
             hook: .retry, instance: instance, limit: 1_000_000_000)
-        _ = token.register()
         token.abandon()
         // A worker thread that reaches the waiting call now gets `false` and skips it.
         #expect(!token.begin())
@@ -51,7 +51,7 @@ import Testing
         let (host, instance) = try instance()
         let token = Completion(
             hook: .adapt, instance: instance, limit: 1_000_000_000)
-        let id = token.register().id
+        let id = token.id
         token.keep()
         #expect(token.begin())
         // Suspended: stops between the end of the call and the entry in the instance's list.
@@ -66,6 +66,64 @@ import Testing
         #expect(token.settle(.done) == OUTLET_E_STALE)
         #expect(!instance.mayNotKnow(isStale: id | 1))
         #expect(instance.owner.misbehaviour.isEmpty)
+        withExtendedLifetime(host) {}
+    }
+
+    private func adapt(_ instance: PluginInstance) -> RequestHook {
+        RequestHook(
+            .adapt, of: instance, for: HTTPRequest(url: URL(string: "http://a.test/")),
+            access: .answer, limit: 1_000_000_000)
+    }
+
+    @Test func `the handles of a hook are found on any thread while it runs, and end with it`()
+        throws
+    {
+        let (host, instance) = try instance()
+        let token = adapt(instance)
+        func isFound() -> Bool {
+            HandleTable.shared.find(token.id | 1, as: RequestHandle.self) != nil
+        }
+        #expect(!isFound())
+        try instance.perform(.adapt, passing: token) { _ in
+            #expect(token.begin())
+            #expect(isFound())
+            #expect(HandleTable.shared.completion(of: token.id + 4) == nil)
+        }
+        #expect(!isFound())
+        withExtendedLifetime(host) {}
+    }
+
+    @Test func `a request that the running hook has used before is refused when it should be`()
+        throws
+    {
+        let (host, instance) = try instance()
+        let own = try #require(HostTables.make(number: instance.number))
+        let owner = PluginOwner(id: "other.test", observer: nil)
+        let other = try #require(HostTables.make(number: owner.register()))
+        let token = adapt(instance)
+        func read(_ table: UnsafePointer<outlet_host>, _ id: UInt64) -> outlet_status {
+            var view = outlet_view()
+            return table.pointee.request_method(table, outlet_request(id: id), &view)
+        }
+        try instance.perform(.adapt, passing: token) { _ in
+            #expect(token.begin())
+            CurrentCall.running(token) {
+                #expect(read(own, token.id | 1) == OUTLET_OK)
+                #expect(read(own, token.id | 1) == OUTLET_OK)
+                // By another plugin, which the first one has called.
+                #expect(read(other, token.id | 1) == OUTLET_E_STALE)
+                #expect(owner.misbehaviour == [.foreignHandle: 1])
+                #expect(read(own, token.id | 3) == OUTLET_E_STALE)
+                #expect(instance.owner.misbehaviour == [.staleHandle: 1])
+                CurrentCall.running(adapt(instance)) {
+                    #expect(read(own, token.id | 1) == OUTLET_OK)
+                }
+                token.cancel(token.tooLate)
+                #expect(read(own, token.id | 1) == OUTLET_E_STALE)
+            }
+        }
+        // After the cancel, the plugin may not have known yet.
+        #expect(instance.owner.misbehaviour == [.staleHandle: 1])
         withExtendedLifetime(host) {}
     }
 

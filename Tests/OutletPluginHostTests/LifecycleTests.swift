@@ -135,6 +135,24 @@ import Testing
         #expect(delivered(machine.hookReturned(4)) == nil)
     }
 
+    @Test func `after a cancel only one settlement is no breach`() {
+        var machine = begun()
+        _ = machine.hookReturned(nil)
+        _ = machine.cancel(3)
+        #expect(machine.isGivenUp)
+        #expect(isRefused(machine.settle(1), breach: false))
+        #expect(!machine.isGivenUp)
+        #expect(isRefused(machine.settle(1), breach: true))
+    }
+
+    @Test func `a hook that returns a status after a cancel may not settle any more`() {
+        var machine = begun()
+        _ = machine.cancel(3)
+        #expect(isRefused(machine.hookReturned(4), breach: false))
+        #expect(!machine.isGivenUp)
+        #expect(isRefused(machine.settle(1), breach: true))
+    }
+
     @Test func `a status after a cancel is refused and not a breach`() {
         var machine = begun()
         #expect(givenUp(machine.cancel(3)) == 3)

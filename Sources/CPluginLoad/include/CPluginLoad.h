@@ -1,6 +1,6 @@
 /*
  * CPluginLoad.h - Information from the dynamic linker about the loaded objects (the program and its
- * shared libraries), and copies of files for it to load.
+ * shared libraries), copies of files for it to load, and state of threads that call plugins.
  */
 #ifndef CPLUGINLOAD_H
 #define CPLUGINLOAD_H
@@ -45,6 +45,18 @@ static inline void cpluginload_set_float_control(uint64_t value) {
 #else
     (void)value;
 #endif
+}
+
+/* Returns what the calling thread has set with cpluginload_set_current_call(); NULL at first. */
+static inline void *cpluginload_current_call(void) {
+    extern _Thread_local void *cpluginload_call;
+    return cpluginload_call;
+}
+
+/* Sets the call of a plugin's hook that the calling thread runs; NULL for none. */
+static inline void cpluginload_set_current_call(void *call) {
+    extern _Thread_local void *cpluginload_call;
+    cpluginload_call = call;
 }
 
 /*

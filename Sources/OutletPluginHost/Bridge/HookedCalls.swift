@@ -151,7 +151,7 @@ private final class HookedCall: Sendable {
         let token = RequestHook(
             .didReceive, of: plugin, for: request, scope: scope,
             outcome: .call(result, isMutable: false), limit: limit)
-        return plugin.notify(token, requestID: request.context.id, .seeResponse(hook))
+        return plugin.notify(token, of: request, .seeResponse(hook))
     }
 
     private func process(_ plugin: PluginInstance) -> HookAnswer<Void> {

@@ -119,7 +119,7 @@ final class HookedWire: TransportLayer {
         guard let hook = plugin.hooks.will_send else { return .given(()) }
         let token = RequestHook(
             .willSend, of: plugin, for: request, scope: scope, wire: fields, limit: limit)
-        return plugin.notify(token, requestID: request.context.id, .seeRequest(hook))
+        return plugin.notify(token, of: request, .seeRequest(hook))
     }
 }
 

@@ -7,7 +7,7 @@ extension HostTable {
         _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_view>,
         _ body: (RequestHandle) -> CopiedBytes
     ) -> outlet_status {
-        with(host, request.id, RequestHandle.self) { request in
+        with(host, request) { request in
             store(body(request).view, at: out)
         }
     }
@@ -40,7 +40,7 @@ extension HostTable {
         guard let text = self.text(host, text, .value, name, of: "request_set_\(name)") else {
             return OUTLET_E_ARGUMENT
         }
-        return with(host, request.id, RequestHandle.self) { request in body(request, text) }
+        return with(host, request) { request in body(request, text) }
     }
 
     static func writeField(
@@ -51,7 +51,7 @@ extension HostTable {
         guard let name = name.foreign(.name), let value = value.foreign(.value) else {
             return OUTLET_E_ARGUMENT
         }
-        return with(host, request.id, RequestHandle.self) { request in body(request, name, value) }
+        return with(host, request) { request in body(request, name, value) }
     }
 
     // MARK: Requests
@@ -61,7 +61,7 @@ extension HostTable {
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
         guard let name = name.foreign(.name) else { return OUTLET_E_ARGUMENT }
-        return with(host, request.id, RequestHandle.self) { request in
+        return with(host, request) { request in
             store(request.header(name, Int(nth)), at: out)
         }
     }
@@ -70,7 +70,7 @@ extension HostTable {
         _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_field>?,
         _ capacity: UInt64, _ count: UnsafeMutablePointer<UInt64>
     ) -> outlet_status {
-        with(host, request.id, RequestHandle.self) { request in
+        with(host, request) { request in
             store(request.headers(), at: out, capacity: capacity, count: count)
         }
     }
@@ -79,13 +79,13 @@ extension HostTable {
         _ host: Table, _ request: outlet_request, _ name: outlet_view
     ) -> outlet_status {
         guard let name = name.foreign(.name) else { return OUTLET_E_ARGUMENT }
-        return with(host, request.id, RequestHandle.self) { $0.remove(header: name) }
+        return with(host, request) { $0.remove(header: name) }
     }
 
     static func requestBody(
         _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        with(host, request.id, RequestHandle.self) { request in
+        with(host, request) { request in
             guard let body = request.bodyCopy() else { return OUTLET_E_STATE }
             return store(body.view, at: out)
         }
@@ -96,7 +96,7 @@ extension HostTable {
         _ out: UnsafeMutablePointer<outlet_request_snapshot>
     ) -> outlet_status {
         guard let size = size(of: out, at: \.struct_size) else { return OUTLET_E_ARGUMENT }
-        return with(host, request.id, RequestHandle.self) { request in
+        return with(host, request) { request in
             let snapshot = request.snapshot()
             out.pointee = outlet_request_snapshot(
                 struct_size: size, reserved: 0, method: snapshot.method.view,
@@ -122,7 +122,7 @@ extension HostTable {
         _ out: UnsafeMutablePointer<UInt8>?, _ capacity: UInt64,
         _ count: UnsafeMutablePointer<UInt64>
     ) -> outlet_status {
-        with(host, request.id, RequestHandle.self) { request in
+        with(host, request) { request in
             readBody(into: out, capacity, count) { request.readBody(at: offset, into: $0) }
         }
     }
@@ -156,7 +156,7 @@ extension HostTable {
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
         guard let key = key.text(.name) else { return OUTLET_E_ARGUMENT }
-        return with(host, request.id, RequestHandle.self) { request in
+        return with(host, request) { request in
             store(request.attribute(key), at: out)
         }
     }
@@ -168,14 +168,14 @@ extension HostTable {
         guard let key = text(host, key, .name, "key", of: function),
             let value = text(host, value, .value, "value", of: function)
         else { return OUTLET_E_ARGUMENT }
-        return with(host, request.id, RequestHandle.self) { $0.set(attribute: key, value: value) }
+        return with(host, request) { $0.set(attribute: key, value: value) }
     }
 
     static func requestSlot(
         _ host: Table, _ request: outlet_request,
         _ out: UnsafeMutablePointer<UnsafeMutableRawPointer?>
     ) -> outlet_status {
-        with(host, request.id, RequestHandle.self) { request in
+        with(host, request) { request in
             guard let instance = instance(host), let slot = request.slot(of: instance) else {
                 return OUTLET_E_STATE
             }
@@ -186,7 +186,7 @@ extension HostTable {
     static func requestSetSlot(
         _ host: Table, _ request: outlet_request, _ slot: UnsafeMutableRawPointer?
     ) -> outlet_status {
-        with(host, request.id, RequestHandle.self) { request in
+        with(host, request) { request in
             guard let instance = instance(host),
                 request.set(slot: UInt(bitPattern: slot), of: instance)
             else { return OUTLET_E_STATE }
@@ -198,7 +198,7 @@ extension HostTable {
         -> outlet_status
     {
         guard let bytes = body.foreign(.body) else { return OUTLET_E_ARGUMENT }
-        return with(host, request.id, RequestHandle.self) { request in
+        return with(host, request) { request in
             request.set(body: Array(bytes))
         }
     }
@@ -212,7 +212,7 @@ extension HostTable {
             let answer = RequestHandle.Answer(
                 status: status, fields: fields, count: count, body: body)
         else { return OUTLET_E_ARGUMENT }
-        return with(host, request.id, RequestHandle.self) { request in request.answer(answer) }
+        return with(host, request) { request in request.answer(answer) }
     }
 
     // MARK: Responses

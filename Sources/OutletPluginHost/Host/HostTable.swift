@@ -83,20 +83,31 @@ enum HostTable {
         _ host: Table, _ id: UInt64, _ type: Object.Type, _ body: (Object) -> outlet_status
     ) -> outlet_status {
         let caller = HostTables.number(of: host)
-        guard id >> 48 == caller, caller > 0, let object = HandleTable.shared.object(of: id) else {
-            return refuse(id, of: caller)
-        }
-        guard let part = HandleTable.part(of: id) else {
-            guard let found = object as? Object else { return refuse(id, of: caller) }
-            if let call = object as? CallContext, !call.allowsCurrentThread {
-                return refuseThread(caller)
+        guard id >> 48 == caller, caller > 0 else { return refuse(id, of: caller) }
+        guard let call = CurrentCall.completion(of: id) ?? HandleTable.shared.completion(of: id)
+        else {
+            guard let found = HandleTable.shared.object(of: id) as? Object else {
+                return refuse(id, of: caller)
             }
             return body(found)
         }
-        guard let call = object as? Completion, let found = call.subject(part) as? Object else {
+        guard let found = call.object(HandleTable.part(of: id)) as? Object else {
             return refuse(id, of: caller)
         }
         return call.allowsCurrentThread ? body(found) : refuseThread(caller)
+    }
+
+    /// Calls `body` with the request of a handle, as ``with(_:_:_:_:)``.
+    static func with(
+        _ host: Table, _ request: outlet_request, _ body: (RequestHandle) -> outlet_status
+    ) -> outlet_status {
+        if let found = CurrentCall.request(of: request.id, in: host) {
+            return found._withUnsafeGuaranteedRef { body($0) }
+        }
+        return with(host, request.id, RequestHandle.self) { found in
+            CurrentCall.remember(found, request.id, in: host)
+            return body(found)
+        }
     }
 
     private static func refuseThread(_ caller: UInt16) -> outlet_status {

@@ -1,6 +1,5 @@
 import COutletPlugin
 import Dispatch
-import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
@@ -17,17 +16,16 @@ extension PluginInstance {
     func ask(
         _ token: Completion, settled: Completion.Answer, _ function: HookFunction
     ) -> Completion.Answer? {
-        let completion = token.register()
         guard isNonblocking else {
             token.keep()
             token.startTimer()
-            askLater(token, completion, settled: settled, function)
+            askLater(token, settled: settled, function)
             return nil
         }
         let name = PluginWatch.isOn ? token.name : nil
         do throws(PluginError) {
-            let returned = try perform(token.hook, about: name) { pointer in
-                call(function, pointer, token, completion)
+            let returned = try perform(token.hook, about: name, passing: token) { pointer in
+                call(function, pointer, token)
             }
             return token.hookReturned(answer(returned, token, settled: settled))
         } catch {
@@ -37,11 +35,12 @@ extension PluginInstance {
     }
 
     private func askLater(
-        _ token: Completion, _ completion: outlet_completion, settled: Completion.Answer,
-        _ function: HookFunction
+        _ token: Completion, settled: Completion.Answer, _ function: HookFunction
     ) {
-        performLater(token.hook, about: PluginWatch.isOn ? token.name : nil) { pointer in
-            self.call(function, pointer, token, completion)
+        performLater(
+            token.hook, about: PluginWatch.isOn ? token.name : nil, passing: token
+        ) { pointer in
+            self.call(function, pointer, token)
         } then: { result in
             switch result {
             case .success(let returned):
@@ -65,13 +64,14 @@ extension PluginInstance {
 
     /// Calls a hook on this thread.
     private func call(
-        _ function: HookFunction, _ pointer: OpaquePointer, _ token: Completion,
-        _ completion: outlet_completion
+        _ function: HookFunction, _ pointer: OpaquePointer, _ token: Completion
     ) -> Returned {
         guard token.begin() else { return .withdrawn }
         guard token.enter() else { return .tooLate }
         defer { token.leave() }
-        let status = function(pointer, completion)
+        let status = CurrentCall.running(token) {
+            function(pointer, outlet_completion(id: token.id))
+        }
         guard status == OUTLET_PENDING, token.isPromise else { return .status(status) }
         // A pending answer can be cancelled from here on. Completions of plugins that may block are
         // kept already.
@@ -95,16 +95,17 @@ extension PluginInstance {
     ///
     /// - Parameters:
     ///   - token: A new completion.
-    ///   - requestID: The id of the request, for the observer.
+    ///   - request: The request, whose id the observer receives.
     ///   - function: The plugin's hook function.
     /// - Returns: An answer that is given when the hook has returned or was abandoned.
     func notify(
-        _ token: RequestHook, requestID: UUID?, _ function: HookFunction
+        _ token: RequestHook, of request: HTTPRequest, _ function: HookFunction
     ) -> HookAnswer<Void> {
         let stopwatch = Stopwatch(owner.observer)
         @Sendable func finish(_ answer: Completion.Answer) {
             guard case .done = answer else { return }
-            stopwatch.report(owner, token.hook, requestID: requestID, effects: [], failure: nil)
+            stopwatch.report(
+                owner, token.hook, requestID: request.context.id, effects: [], failure: nil)
         }
         guard let answer = ask(token, settled: .done, function) else {
             return .follows(token, meaning: finish)
@@ -149,7 +150,7 @@ extension PluginInstance {
         let token = RequestHook(
             .requestDone, of: self, for: request, scope: scope, limit: Self.limitOfDone)
         // Nothing follows `request_done`.
-        notify(token, requestID: request.context.id, .seeRequest(hook)).deliver {}
+        notify(token, of: request, .seeRequest(hook)).deliver {}
     }
 
     /// The time limit of hooks that no request waits for, in nanoseconds.

@@ -53,10 +53,9 @@ enum StreamService {
         _ end: outlet_stream_end?, _ data: UInt,
         _ attach: (inout HTTPRequest, PluginStream, _ limit: UInt64) -> Void
     ) -> outlet_status {
-        HostTable.with(host, request.id, RequestHandle.self) { handle in
-            let token = request.id & ~HandleTable.partMask
+        HostTable.with(host, request) { handle in
             guard let instance = HostTable.instance(host),
-                let hook = HandleTable.shared.find(token, as: Completion.self)
+                let hook = HandleTable.shared.completion(of: request.id)
             else { return OUTLET_E_STATE }
             return handle.attach(
                 replacesBody: replacesBody,

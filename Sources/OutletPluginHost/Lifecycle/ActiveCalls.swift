@@ -9,6 +9,8 @@ struct ActiveCalls: Sendable {
         let number: UInt64
         let hook: PluginHook
         let start: UInt64
+        /// The completion of a hook that has one; other threads of the plugin may use its handles.
+        let completion: Completion?
     }
 
     private var calls: [Call] = []
@@ -18,11 +20,20 @@ struct ActiveCalls: Sendable {
 
     /// Records the start of a call.
     ///
+    /// - Parameters:
+    ///   - hook: The hook.
+    ///   - completion: The completion passed to the hook; `nil` if there is none.
     /// - Returns: The number to pass to ``end(_:)``.
-    mutating func begin(_ hook: PluginHook) -> UInt64 {
+    mutating func begin(_ hook: PluginHook, _ completion: Completion?) -> UInt64 {
         last += 1
-        calls.append(Call(number: last, hook: hook, start: Stopwatch.now))
+        calls.append(
+            Call(number: last, hook: hook, start: Stopwatch.now, completion: completion))
         return last
+    }
+
+    /// The completion with this id that was passed to a hook that is running; `nil` for none.
+    func completion(of id: UInt64) -> Completion? {
+        calls.first { $0.completion?.id == id }?.completion
     }
 
     /// Records the end of a call.

@@ -10,8 +10,7 @@ import OutletTransport
 ///
 /// Thread: any.
 class Completion: CallContext, @unchecked Sendable {
-    // @unchecked: everything is constant except what has its own lock, and ``id``, which is written
-    // before another thread can find the object.
+    // @unchecked: everything is constant except what has its own lock.
 
     /// The decision of the plugin, or of the host in its place.
     enum Answer: Sendable {
@@ -47,8 +46,8 @@ class Completion: CallContext, @unchecked Sendable {
     let instance: PluginInstance
     /// The time limit for the answer, in nanoseconds.
     let limit: UInt64
-    /// The handle's value; 0 before ``register()``.
-    private(set) final var id: UInt64 = 0
+    /// The handle's value; plugins can use it while the hook runs and while its answer is pending.
+    final let id: UInt64
     private let state = Lock(State())
 
     /// Creates a completion; its deadline starts now.
@@ -62,6 +61,7 @@ class Completion: CallContext, @unchecked Sendable {
         self.instance = instance
         let limit = instance.limit(of: hook, atMost: limit)
         self.limit = limit
+        id = HandleTable.shared.completionID(owner: instance.number)
         super.init(deadline: Stopwatch.now &+ limit)
     }
 
@@ -116,26 +116,22 @@ class Completion: CallContext, @unchecked Sendable {
     /// Called after the hook has returned.
     func leave() {}
 
-    /// The object passed to the hook under a handle derived from this completion's.
+    /// The completion itself, or an object passed to the hook under a handle derived from it.
     ///
-    /// - Returns: `nil` after the answer.
-    final func subject(_ part: UInt8) -> (any AnyObject & Sendable)? {
+    /// - Parameter part: The part of the handle; `nil` for the completion itself.
+    /// - Returns: `nil` for an object after the answer.
+    final func object(_ part: UInt8?) -> (any AnyObject & Sendable)? {
+        guard let part else { return self }
         guard !isCancelled, let part = Part(rawValue: part) else { return nil }
         return argument(part)
     }
 
     // MARK: The answer
 
-    /// Inserts the completion into the handle table; called once, before the hook.
-    func register() -> outlet_completion {
-        id = HandleTable.shared.insert(self, owner: instance.owner.number)
-        return outlet_completion(id: id)
-    }
-
     /// Makes the instance retain the completion and cancel it at shutdown.
     func keep() {
         state.withLock { $0.isKept = true }
-        instance.add(self, id: id)
+        instance.add(self)
     }
 
     /// An error of this completion's hook with the plugin's reason.
@@ -155,7 +151,8 @@ class Completion: CallContext, @unchecked Sendable {
     /// Whether the answer has been given, by the plugin or by the host.
     var isCancelled: Bool { state.withLock { $0.machine.isOver } }
 
-    /// Whether the host has answered in the plugin's place, after the hook had begun.
+    /// Whether the host has answered in the plugin's place, after the hook had begun, and the plugin
+    /// may still answer.
     var isGivenUp: Bool { state.withLock { $0.machine.isGivenUp } }
 
     /// This completion while its answer is pending after the hook has returned; else `nil`.
@@ -277,7 +274,7 @@ class Completion: CallContext, @unchecked Sendable {
     ) {
         guard case .giveUp(let answer, let notifiesPlugin) = action else { return }
         if let breach { instance.owner.note(breach, error.message) }
-        instance.removeCompletion(self, id, isCancelled: notifiesPlugin)
+        instance.removeCompletion(self, isCancelled: notifiesPlugin)
         if notifiesPlugin, isPromise { instance.sendCancel(id) }
         deliver(answer)
     }
@@ -310,9 +307,9 @@ class Completion: CallContext, @unchecked Sendable {
 
     /// Ends the handle and the timer.
     private func endID(isKept: Bool) {
-        guard isKept else { return HandleTable.shared.remove(id) }
+        guard isKept else { return }
         state.withLock { $0.timer.take() }?.cancel()
-        instance.removeCompletion(self, id, isCancelled: false)
+        instance.removeCompletion(self, isCancelled: false)
     }
 
     /// Delivers the answer, or keeps it until ``whenAnswered(_:)`` is called.

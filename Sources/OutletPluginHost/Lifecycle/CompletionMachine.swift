@@ -12,7 +12,8 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case waiting
         /// Answered. Final.
         case settled
-        /// The host answered in the plugin's place; one late answer is no violation. Final.
+        /// The host answered in the plugin's place; one late answer is no violation, after which
+        /// the state is `settled`.
         case cancelled
         /// The host answered before the hook was called, which now never happens. Final.
         case withdrawn
@@ -47,7 +48,8 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         }
     }
 
-    /// Whether the host has answered in the plugin's place, after the hook had begun.
+    /// Whether the host has answered in the plugin's place, after the hook had begun, and the plugin
+    /// may still answer.
     var isGivenUp: Bool {
         if case .cancelled = state { true } else { false }
     }
@@ -74,6 +76,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case .queued, .answeredInHook, .settled, .withdrawn:
             return .refuse(isBreach: true)
         case .cancelled:
+            state = .settled
             return .refuse(isBreach: false)
         }
     }
@@ -99,7 +102,9 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
             return .deliver(settled)
         case .cancelled:
             // A hook that returned `OUTLET_PENDING` may still settle once.
-            return answer == nil ? .nothing : .refuse(isBreach: false)
+            guard answer != nil else { return .nothing }
+            state = .settled
+            return .refuse(isBreach: false)
         case .queued, .waiting, .settled, .withdrawn:
             return .nothing
         }

@@ -1,13 +1,17 @@
 import OutletSession
 import OutletTransport
+import Synchronization
 
 /// Maps the handles that plugins hold to objects.
 ///
 /// An id consists of an owner, a generation, a slot and a part (16, 24, 22 and 2 bits). An id of an
-/// earlier generation of its slot finds nothing. A found object is retained while it is used. Part
-/// 0 is the object itself; the other parts are the objects passed to a hook together with its
-/// completion. There is one table for the process, because the host's C functions receive only an
-/// id.
+/// earlier generation of its slot finds nothing. A found object is retained while it is used. There
+/// is one table for the process, because the host's C functions receive only an id.
+///
+/// The ids of completions have the highest bit of the generation set, and a number of 45 bits in
+/// place of generation and slot. They have no slot, because each hook needs one: the owner finds
+/// its running calls, and the instance those whose answer is pending. Part 0 is the completion; the
+/// other parts are the objects passed to its hook.
 ///
 /// Thread: any.
 final class HandleTable: Sendable {
@@ -25,7 +29,10 @@ final class HandleTable: Sendable {
     }
 
     private let storage = Lock(Storage())
-    private static let generations: UInt32 = 1 << 24
+    /// The number of completion ids so far.
+    private let completionCount = Atomic<UInt64>(0)
+    private static let generations: UInt32 = 1 << 23
+    private static let completionBit: UInt64 = 1 << 47
     /// The bits of an id that hold the part.
     static let partMask: UInt64 = 3
 
@@ -42,6 +49,19 @@ final class HandleTable: Sendable {
 
     /// All owners since the process started.
     var allOwners: [PluginOwner] { storage.withLock { $0.owners } }
+
+    /// Makes an id for a completion.
+    func completionID(owner: UInt16) -> UInt64 {
+        let number = completionCount.wrappingAdd(1, ordering: .relaxed).newValue
+        return UInt64(owner) << 48 | Self.completionBit
+            | number << 2 & (Self.completionBit - 1)
+    }
+
+    /// The completion of an id with any part; `nil` if the id has ended or is of something else.
+    func completion(of id: UInt64) -> Completion? {
+        guard id & Self.completionBit != 0 else { return nil }
+        return owner(numbered: UInt16(id >> 48))?.completion(of: id & ~Self.partMask)
+    }
 
     /// Retains an object and makes an id for it.
     func insert(_ object: any AnyObject & Sendable, owner: UInt16) -> UInt64 {
@@ -63,30 +83,29 @@ final class HandleTable: Sendable {
     ///
     /// - Returns: `nil` if the id has ended or the object is of another type.
     func find<Object: AnyObject & Sendable>(_ id: UInt64, as type: Object.Type) -> Object? {
-        guard let object = object(of: id) else { return nil }
-        guard let part = HandleTable.part(of: id) else { return object as? Object }
-        return (object as? Completion)?.subject(part) as? Object
+        guard let completion = completion(of: id) else { return object(of: id) as? Object }
+        return completion.object(HandleTable.part(of: id)) as? Object
     }
 
-    /// The object of an id without its part; `nil` if the id has ended.
+    /// The object of an id that is not a completion's; `nil` if the id has ended.
     func object(of id: UInt64) -> (any AnyObject & Sendable)? {
         storage.withLock { storage in
             let slot = HandleTable.slot(of: id)
-            guard slot < storage.slots.count,
+            guard slot < storage.slots.count, id & HandleTable.partMask == 0,
                 storage.slots[slot].generation == HandleTable.generation(of: id)
             else { return nil }
             return storage.slots[slot].object
         }
     }
 
-    /// The part of an id; `nil` for the object itself.
+    /// The part of a completion's id; `nil` for the completion itself.
     static func part(of id: UInt64) -> UInt8? {
         let part = UInt8(truncatingIfNeeded: id & partMask)
         return part > 0 ? part : nil
     }
 
     /// Whether an id has not ended.
-    func isLive(_ id: UInt64) -> Bool { object(of: id) != nil }
+    func isLive(_ id: UInt64) -> Bool { object(of: id) != nil || completion(of: id) != nil }
 
     /// Ends an id and releases its object.
     func remove(_ id: UInt64) {

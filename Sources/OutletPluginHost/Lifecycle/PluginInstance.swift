@@ -11,6 +11,8 @@ final class PluginInstance: @unchecked Sendable {
     // @unchecked: everything is constant except what has its own lock; the instance's pointer is
     // passed to the plugin only.
     let owner: PluginOwner
+    /// The owner's number, which is part of the instance's handles.
+    let number: UInt16
     let descriptor: PluginDescriptor
     let hooks: outlet_hooks
     /// Whether its hooks may run at the same time (`OUTLET_F_CONCURRENT`).
@@ -64,6 +66,7 @@ final class PluginInstance: @unchecked Sendable {
         self.failsOpen = failsOpen
         self.limits = limits
         self.owner = owner
+        number = owner.number
         self.descriptor = descriptor
         isConcurrent = descriptor.has(flag: UInt32(OUTLET_F_CONCURRENT))
         isNonblocking = descriptor.has(flag: UInt32(OUTLET_F_NONBLOCKING))
@@ -87,6 +90,7 @@ final class PluginInstance: @unchecked Sendable {
     ///   - subject: A description of the call for crash reports (``PluginWatch``); `nil` for none.
     ///   - overlapping: Whether the call may overlap with others even if the plugin's hooks may
     ///     not.
+    ///   - completion: The completion passed to the hook; `nil` if there is none.
     ///   - body: Makes the call; receives the plugin's instance.
     /// - Returns: The result of `body`.
     /// - Throws: ``PluginError`` with ``PluginError/Kind/closed``, ``PluginError/Kind/tripped``, or
@@ -95,7 +99,7 @@ final class PluginInstance: @unchecked Sendable {
     @inline(__always)
     func perform<Result>(
         _ hook: PluginHook, about subject: String? = nil, overlapping: Bool = false,
-        _ body: (OpaquePointer) -> Result
+        passing completion: Completion? = nil, _ body: (OpaquePointer) -> Result
     ) throws(PluginError) -> Result {
         let isSerial = !isConcurrent && !overlapping
         if isSerial, isOnQueue {
@@ -106,8 +110,10 @@ final class PluginInstance: @unchecked Sendable {
         guard enter(hook) else { throw closed(hook) }
         defer { act(lifecycle.withLock { $0.leave() }) }
         return isSerial
-            ? queue.sync { owner.calling(hook, about: subject) { body(pointer) } }
-            : owner.calling(hook, about: subject) { body(pointer) }
+            ? queue.sync {
+                owner.calling(hook, about: subject, passing: completion) { body(pointer) }
+            }
+            : owner.calling(hook, about: subject, passing: completion) { body(pointer) }
     }
 
     /// Whether the current thread is running a hook of this instance.
@@ -121,11 +127,12 @@ final class PluginInstance: @unchecked Sendable {
     /// - Parameters:
     ///   - hook: The hook that `body` calls.
     ///   - subject: A description of the call for crash reports (``PluginWatch``); `nil` for none.
+    ///   - completion: The completion passed to the hook.
     ///   - body: Makes the call; receives the plugin's instance.
     ///   - then: Called once: on a worker thread after the hook has returned, or on the calling
     ///     thread where the plugin is closed or suspended.
     func performLater<Result: Sendable>(
-        _ hook: PluginHook, about subject: String?,
+        _ hook: PluginHook, about subject: String?, passing completion: Completion,
         _ body: @escaping @Sendable (OpaquePointer) -> Result,
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
     ) {
@@ -136,7 +143,9 @@ final class PluginInstance: @unchecked Sendable {
         // The call counts as begun: a shutdown waits for it.
         let isConcurrent = isConcurrent
         (isConcurrent ? DispatchQueue.global() : queue).async {
-            let result = self.owner.calling(hook, about: subject) { body(self.pointer) }
+            let result = self.owner.calling(hook, about: subject, passing: completion) {
+                body(self.pointer)
+            }
             self.act(self.lifecycle.withLock { $0.leave() })
             if isConcurrent { return then(.success(result)) }
             DispatchQueue.global().async { then(.success(result)) }
@@ -253,9 +262,15 @@ final class PluginInstance: @unchecked Sendable {
 
     // MARK: Completions
 
+    /// The completion with this id whose answer is pending, or that the host answered in the
+    /// plugin's place; `nil` for none.
+    func completion(of id: UInt64) -> Completion? {
+        completions.withLock { $0.pending[id] ?? $0.cancelled[id] }
+    }
+
     /// Retains a completion, to cancel it at shutdown.
-    func add(_ completion: Completion, id: UInt64) {
-        completions.withLock { $0.pending[id] = completion }
+    func add(_ completion: Completion) {
+        completions.withLock { $0.pending[completion.id] = completion }
         // A shutdown may have gone through the completions already.
         if !lifecycle.withLock({ $0.isServing }) { cancel(completion) }
     }
@@ -270,19 +285,19 @@ final class PluginInstance: @unchecked Sendable {
     ///
     /// - Parameter isCancelled: Whether the host answered in the plugin's place; the handle then
     ///   stays valid for one late answer.
-    func removeCompletion(_ completion: Completion, _ id: UInt64, isCancelled: Bool) {
+    func removeCompletion(_ completion: Completion, isCancelled: Bool) {
         completions.withLock { completions in
-            completions.pending[id] = nil
+            completions.pending[completion.id] = nil
             // The hook may have returned since the cancel: then the handle has ended.
-            if isCancelled, HandleTable.shared.isLive(id) { completions.cancelled[id] = completion }
+            if isCancelled, completion.isGivenUp {
+                completions.cancelled[completion.id] = completion
+            }
         }
-        if !isCancelled { HandleTable.shared.remove(id) }
     }
 
     /// Removes a cancelled completion after its late answer.
     func forgetCompletion(_ id: UInt64) {
         let completion = completions.withLock { $0.cancelled.removeValue(forKey: id) }
-        HandleTable.shared.remove(id)
         withExtendedLifetime(completion) {}
     }
 
@@ -422,7 +437,7 @@ final class PluginInstance: @unchecked Sendable {
                 defer { completions.cancelled = [:] }
                 return completions.cancelled
             }
-            for id in cancelled.keys { HandleTable.shared.remove(id) }
+            withExtendedLifetime(cancelled) {}
         }
         for completion in waiting { completion(outcome) }
     }

@@ -96,13 +96,16 @@ final class PluginOwner: Sendable {
     /// - Parameters:
     ///   - hook: The hook that `body` calls.
     ///   - subject: A description of the call for crash reports (``PluginWatch``); `nil` for none.
+    ///   - completion: The completion passed to the hook, whose handles can be used during the
+    ///     call; `nil` if there is none.
     ///   - body: Calls the plugin.
     // Inlined: otherwise all that `body` captures is retained for each call.
     @inline(__always)
     func calling<Result>(
-        _ hook: PluginHook, about subject: String? = nil, _ body: () -> Result
+        _ hook: PluginHook, about subject: String? = nil, passing completion: Completion? = nil,
+        _ body: () -> Result
     ) -> Result {
-        let number = begin(hook)
+        let number = begin(hook, completion)
         let floats = cpluginload_float_control()
         defer {
             if cpluginload_float_control() != floats { restore(floats, after: hook) }
@@ -124,12 +127,22 @@ final class PluginOwner: Sendable {
                 + "restored")
     }
 
-    private func begin(_ hook: PluginHook) -> UInt64 { state.withLock { $0.calls.begin(hook) } }
+    private func begin(_ hook: PluginHook, _ completion: Completion?) -> UInt64 {
+        state.withLock { $0.calls.begin(hook, completion) }
+    }
 
     private func end(_ call: UInt64) { state.withLock { $0.calls.end(call) } }
 
     /// The calls into the plugin that have not returned.
     var activeCalls: [PluginCall] { state.withLock { $0.calls }.all(of: id) }
+
+    /// The completion with this id whose hook is running, or whose answer is pending; also one that
+    /// the host answered in the plugin's place, until the plugin has answered late.
+    func completion(of id: UInt64) -> Completion? {
+        let (running, instance) = state.withLock { ($0.calls.completion(of: id), $0.instance) }
+        // A pending one is entered there before its call ends.
+        return running ?? instance?.completion(of: id)
+    }
 
     /// Assigns the number by which C functions find the owner.
     ///
