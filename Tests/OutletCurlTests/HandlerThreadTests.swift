@@ -53,6 +53,20 @@ private final class OwnQueue: TransferHandler {
         #expect(try await handler.end.value().error == nil)
     }
 
+    @Test func `the loop's thread blocks the signals of others, not its own faults`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let blocked = Once<[Int32]>()
+        let signals = [SIGTERM, SIGINT, SIGCHLD, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP]
+        let handler = OwnQueue { _ in
+            var mask = sigset_t()
+            pthread_sigmask(SIG_BLOCK, nil, &mask)
+            blocked.set(signals.filter { sigismember(&mask, $0) == 1 })
+        }
+        _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+        #expect(try await blocked.value() == [SIGTERM, SIGINT, SIGCHLD])
+    }
+
     @Test func `other transfers end while a handler blocks the loop's thread`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()

@@ -97,8 +97,8 @@ bool ccurl_poller_await_relief(ccurl_poller *_Nonnull poller);
 /// exhausted, and resets it; 0 if there was none.
 int ccurl_poller_take_socket_error(ccurl_poller *_Nonnull poller);
 
-/// Sets the name of the calling thread and blocks all signals in it, so that the program's own
-/// threads get them.
+/// Sets the name of the calling thread and blocks all signals in it but those that a thread causes
+/// itself, so that the program's own threads get them.
 void ccurl_prepare_thread(const char *_Nonnull name);
 /// Makes 8 MiB of free memory in the calling thread's arena that the allocator keeps; of that, only
 /// what was used, and 344 KiB for the allocator's headers, occupy physical memory.
