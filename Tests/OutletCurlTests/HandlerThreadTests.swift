@@ -23,12 +23,20 @@ private final class Work: TurnWork {
 private final class OwnQueue: TransferHandler {
     let end = Once<TransferResult>()
     private let queue = DispatchQueue(label: "own")
+    private let atEnd: @Sendable () -> Void
     private let body: @Sendable (_ loopThread: pthread_t) -> Void
 
-    init(_ body: @escaping @Sendable (_ loopThread: pthread_t) -> Void) { self.body = body }
+    init(
+        atEnd: @escaping @Sendable () -> Void = {},
+        _ body: @escaping @Sendable (_ loopThread: pthread_t) -> Void
+    ) {
+        self.atEnd = atEnd
+        self.body = body
+    }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         let thread = pthread_self()
+        atEnd()
         let work = Work { [self] in
             dispatchPrecondition(condition: .onQueue(queue))
             body(thread)
@@ -136,6 +144,24 @@ private final class OwnQueue: TransferHandler {
         #expect(try await code.value() == .transportClosed)
         #expect(try await handler.end.value().error == nil)
         gate.open()
+    }
+
+    @Test func `a loop that is shut down before it is relieved ends`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        _ = transport.taskExecutor
+        let loop = try #require(transport.livingLoops.first)
+        let ended = try Gate()
+        let isOpen = Once<Bool>()
+        Task {
+            _ = await loop.ending.wait()
+            ended.open()
+        }
+        let handler = OwnQueue(atEnd: { transport.shutDown() }) { _ in
+            isOpen.set(ended.isOpen(within: .seconds(30)))
+        }
+        _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+        #expect(try await isOpen.value())
     }
 
     @Test func `the threads of a loop end with it`() async throws {

@@ -183,11 +183,13 @@ final class EventLoop: @unchecked Sendable {
     func drive() -> Bool {
         let before = executor.enter()
         defer { executor.leave(for: before) }
-        repeat {
+        // Before the first wait, because the thread that was relieved may have taken the last
+        // message.
+        while !isOver {
             wait()
             step()
             guard endTurn() else { return false }
-        } while !isOver
+        }
         end(for: before)
         return true
     }
