@@ -184,6 +184,21 @@ private final class OwnQueue: TransferHandler {
         while executor != nil { await Task.yield() }
     }
 
+    @Test func `a loop ends when a handler releases its transport`() async throws {
+        let server = try LoopbackServer.start()
+        let kept = Lock<CurlTransport?>(CurlTransport.test())
+        weak let executor = kept.withLock { $0?.taskExecutor as? LoopExecutor }
+        #expect(executor != nil)
+        let handler = OwnQueue { _ in
+            let last = kept.withLock { $0.take() }
+            withExtendedLifetime(last) {}
+        }
+        let url = "\(server.baseURL)/get"
+        _ = kept.withLock { $0 }?.start(Self.job(url), handler: handler)
+        #expect(try await handler.end.value().error == nil)
+        while executor != nil { await Task.yield() }
+    }
+
     @Suite(.serialized) struct `The end of a turn` {
         /// A loop that the calling thread drives, as one of its own threads would.
         private func loop() throws -> EventLoop {
@@ -197,7 +212,10 @@ private final class OwnQueue: TransferHandler {
         }
 
         /// Returns whether the work of a session's own queue runs on the calling thread.
-        private func runsHere(_ loop: EventLoop) async throws -> Bool {
+        ///
+        /// - Parameter opensFiles: Whether the process may open files meanwhile. Only meanwhile,
+        ///   because Dispatch ends a process in which it cannot open its own.
+        private func runsHere(_ loop: EventLoop, opensFiles: Bool = true) async throws -> Bool {
             let thread = Once<pthread_t>()
             let isDriver = Once<Bool>()
             let work = Work {
@@ -207,7 +225,13 @@ private final class OwnQueue: TransferHandler {
             let own = try await offPool {
                 let before = loop.executor.enter()
                 loop.turn.perform(work, on: DispatchQueue(label: "own"), isOwn: true)
+                let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+                var limit = rlimit()
+                getrlimit(files, &limit)
+                var none = rlimit(rlim_cur: 0, rlim_max: limit.rlim_max)
+                if !opensFiles { setrlimit(files, &none) }
                 _ = loop.endTurn()
+                if !opensFiles { setrlimit(files, &limit) }
                 loop.executor.leave(for: before)
                 return pthread_self()
             }
@@ -252,11 +276,8 @@ private final class OwnQueue: TransferHandler {
             try await #require(processExitsWith: .success) {
                 let suite = Self()
                 let loop = try suite.loop()
-                var limit = rlimit()
-                getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-                limit.rlim_cur = 0
-                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-                guard try await !suite.runsHere(loop), !loop.handlers.hasStandby else { exit(1) }
+                let runsHere = try await suite.runsHere(loop, opensFiles: false)
+                guard !runsHere, !loop.handlers.hasStandby else { exit(1) }
             }
         }
     }

@@ -67,7 +67,7 @@ import Testing
         turn.end()
         await queue.drained()
         #expect(calls.values == [1])
-        var work = TransportTurn.OwnWork()
+        var work = TransportTurn.QueueWork()
         #expect(!turn.takeOwnWork(into: &work))
     }
 
@@ -82,7 +82,7 @@ import Testing
                 dispatchPrecondition(condition: .onQueue(own))
                 calls.record(2)
             }, on: own, isOwn: true)
-        var work = TransportTurn.OwnWork()
+        var work = TransportTurn.QueueWork()
         #expect(turn.takeOwnWork(into: &work))
         work.run()
         #expect(calls.values == [2])

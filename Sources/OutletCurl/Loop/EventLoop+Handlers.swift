@@ -51,7 +51,7 @@ extension EventLoop {
         }
         turn.end()
         // The other thread may use the handlers' time meanwhile.
-        var work = TransportTurn.OwnWork()
+        var work = TransportTurn.QueueWork()
         swap(&work, &handlers.work)
         guard prepareStandby(), mailbox.enterHandlers() else {
             work.submit()
@@ -130,7 +130,7 @@ struct HandlerTime {
     /// Whether a second thread stands by.
     var hasStandby = false
     /// Empty; kept for the memory of the last turn's work.
-    var work = TransportTurn.OwnWork()
+    var work = TransportTurn.QueueWork()
     /// Handlers go to their queue until then, in µs of the monotonic clock.
     var restsUntil: Int64 = 0
 }

@@ -20,7 +20,7 @@ public final class TransportTurn {
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
-    private var batches: [Batch] = []
+    private var batches: [QueueWork] = []
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
@@ -31,18 +31,18 @@ public final class TransportTurn {
     #endif
     private var recentResults = RecentResults()
 
-    private struct Batch {
-        let queue: DispatchQueue
-        var work: [any TurnWork]
-    }
-
-    /// Work for a queue that a session made for itself.
-    package struct OwnWork {
+    /// Work for one queue.
+    package struct QueueWork {
         fileprivate var queue: DispatchQueue?
         fileprivate var work: [any TurnWork] = []
 
         /// Makes a value without work.
         package init() {}
+
+        fileprivate init(queue: DispatchQueue, work: [any TurnWork]) {
+            self.queue = queue
+            self.work = work
+        }
 
         /// Submits the work to the queue.
         package consuming func submit() {
@@ -58,11 +58,11 @@ public final class TransportTurn {
         }
     }
 
-    /// The work for the first such queue of the turn.
+    /// The work for the first queue of the turn that a session made for itself.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
-    private var own = OwnWork()
+    private var own = QueueWork()
 
     /// Makes an empty turn.
     public init() {}
@@ -90,14 +90,14 @@ public final class TransportTurn {
             batches[index].work.append(work)
             return
         }
-        batches.append(Batch(queue: queue, work: [work]))
+        batches.append(QueueWork(queue: queue, work: [work]))
     }
 
     /// Swaps the work for a queue that a session made for itself for `work`, which must be empty and
     /// whose memory is used again.
     ///
     /// - Returns: Whether there was any.
-    package func takeOwnWork(into work: inout OwnWork) -> Bool {
+    package func takeOwnWork(into work: inout QueueWork) -> Bool {
         guard own.queue != nil else { return false }
         swap(&own, &work)
         return true
@@ -134,13 +134,10 @@ public final class TransportTurn {
         resumeTasks()
         if own.queue != nil {
             own.submit()
-            own = OwnWork()
+            own = QueueWork()
         }
         guard !batches.isEmpty else { return }
-        for batch in batches {
-            let work = batch.work
-            batch.queue.async { for item in work { item.perform() } }
-        }
+        for batch in batches { batch.submit() }
         batches.removeAll(keepingCapacity: true)
     }
 }
