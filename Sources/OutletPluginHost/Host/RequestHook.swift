@@ -27,7 +27,7 @@ final class RequestHook: Completion, @unchecked Sendable {
     private let wire: WireFields?
     /// Whether the hook is called for a redirect.
     private let isOfRedirect: Bool
-    private let handles: Lock<Handles>
+    private let handles = Lock(Handles())
 
     /// Creates a call; its deadline starts now.
     ///
@@ -51,8 +51,11 @@ final class RequestHook: Completion, @unchecked Sendable {
         self.scope = scope
         self.wire = wire
         isOfRedirect = next != nil
-        handles = Lock(Handles(of: request, next, outcome))
         super.init(hook: hook, instance: instance, limit: limit)
+        // Not as the lock's first value, which the compiler copies, with a retain for each field.
+        handles.withLock {
+            $0.source = Handles.Source(request: request, next: next, outcome: outcome)
+        }
     }
 
     override var name: String {
@@ -159,13 +162,9 @@ private struct Handles {
 
     private(set) var used = Used()
     /// `nil` after the hook has ended.
-    private var source: Source?
+    var source: Source?
     /// Whether the completion is settled, so that nothing may be changed any more.
     private var isClosed = false
-
-    init(of request: HTTPRequest, _ next: HTTPRequest?, _ outcome: RequestHook.Outcome) {
-        source = Source(request: request, next: next, outcome: outcome)
-    }
 
     /// The request that the hook may change.
     var asked: HTTPRequest? { source?.next ?? source?.request }
