@@ -40,7 +40,7 @@ struct ActiveCalls: Sendable {
     mutating func end(_ number: UInt64) {
         guard let index = calls.lastIndex(where: { $0.number == number }) else { return }
         // Usually the last one: `remove(at:)` would cost more than the rest.
-        if index < calls.count - 1 { calls.swapAt(index, calls.count - 1) }
+        calls.swapAt(index, calls.count - 1)
         let call = calls.removeLast()
         let duration = Stopwatch.now &- call.start
         guard let index = totals.firstIndex(where: { $0.hook == call.hook }) else {
