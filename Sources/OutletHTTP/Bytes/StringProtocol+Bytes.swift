@@ -214,6 +214,7 @@ extension String {
     /// Whether the bytes are the same; compares in place with `memcmp`, which is much faster than
     /// byte by byte.
     package func hasSameBytes(as other: String) -> Bool {
+        if haveSameBits(self, other) { return true }
         guard utf8.count == other.utf8.count else { return false }
         let areSame = utf8.withContiguousStorageIfAvailable { own in
             other.utf8.withContiguousStorageIfAvailable { theirs in

@@ -64,13 +64,15 @@ extension URL {
     ///
     /// - Parameter target: The target.
     public init<Target: TargetType>(target: Target) {
-        self = Self.address(of: target)
+        self = Self.address(of: target).url
     }
 
     /// As ``init(target:)``, which would copy the target.
-    static func address<Target: TargetType>(of target: Target) -> URL {
+    static func address<Target: TargetType>(of target: Target) -> TargetAddress {
         let (base, path) = (target.baseURL, target.path)
-        return path.isEmpty ? base : joined(base, path) ?? base.appendingPathComponent(path)
+        return RecentAddress.shared.address(base, path) {
+            path.isEmpty ? base : joined(base, path) ?? base.appendingPathComponent(path)
+        }
     }
 
     /// Joins a base and a path that need no escaping; `nil` for others.

@@ -31,7 +31,7 @@ package final class ParsedURLCache: Sendable {
     private static let maximumLength = 1024
 
     /// Whether a text may be cached; not if it may contain a password.
-    private static func isKept(_ text: String) -> Bool {
+    package static func isKept(_ text: String) -> Bool {
         text.utf8.count <= maximumLength && !text.utf8.contains(UInt8(ascii: "@"))
     }
 
