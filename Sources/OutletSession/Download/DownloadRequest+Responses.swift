@@ -23,7 +23,7 @@ extension DownloadRequest {
                 .didParseResponse(
                     .init(response.result) { $0.request(request, didParseResponse: response) }),
                 of: request)
-            return ResponseHandler.Serialized(unserialized: response, completionHandler)
+            return ResponseHandler.Serialized(failure: nil) { _ in completionHandler(response) }
         }
     }
 

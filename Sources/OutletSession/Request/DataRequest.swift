@@ -155,7 +155,7 @@ public class DataRequest: Request, @unchecked Sendable {
                     .init(response.result) { $0.request(request, didParseResponse: response) }),
                 of: request)
         }
-        return ResponseHandler.Serialized(unserialized: response, completion)
+        return ResponseHandler.Serialized(failure: nil) { _ in completion(response) }
     }
 
     private static func serialized<Serializer: DataResponseSerializerProtocol>(

@@ -22,6 +22,9 @@ struct ResponseHandler: Sendable {
     /// A serialized value or a failure.
     struct Serialized: Sendable {
         /// Why serialization failed; retriers are called with it.
+        ///
+        /// `nil` without serialization: retriers were called with the request's error at the end
+        /// of the transfer.
         let failure: SessionError?
         /// Delivers the value, or the given error in its place.
         let deliver: @Sendable (SessionError?) -> Void
@@ -39,14 +42,6 @@ struct ResponseHandler: Sendable {
 }
 
 extension ResponseHandler.Serialized {
-    /// A response without serialization: retriers were called with its error at the end of the
-    /// transfer.
-    init<Response: SerializableResponse>(
-        unserialized response: Response, _ completion: @escaping @Sendable (Response) -> Void
-    ) {
-        self.init(failure: nil) { _ in completion(response) }
-    }
-
     /// A serializer's response.
     init<Response: SerializableResponse>(
         _ response: Response, _ completion: @escaping @Sendable (Response) -> Void
