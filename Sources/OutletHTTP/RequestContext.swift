@@ -27,8 +27,9 @@ public struct RequestContext: Sendable {
     /// Whether the request must not share a coalesced transfer with equal requests, because plugins
     /// treat it differently.
     package var needsOwnTransfer = false
-    /// The target that a provider made the request from; `nil` for other requests.
-    package var targetValue: (any Sendable)?
+    /// The target that a provider made the request from, in an object, because contexts are copied;
+    /// `nil` for other requests.
+    package var heldTarget: (any AnyObject & Sendable)?
     /// The values by key; an array instead of a dictionary, because there are few.
     @usableFromInline var values: [Entry] = []
 

@@ -21,7 +21,7 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
         /// There is nothing left to cancel.
         var isOver = false
         var action: (@Sendable () -> Void)?
-        /// The call whose request does not exist yet.
+        /// The call, until its request closure answers or it is cancelled.
         var call: ProviderCall?
         var request: Request?
     }
@@ -42,11 +42,10 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
     public func cancel() {
         let (action, call, request) = state.withLock { state in
             state.isCancelled = true
-            defer { state.action = nil }
-            return (state.action, state.call, state.request)
+            return (state.action.take(), state.call.take(), state.request)
         }
         action?()
-        call?.cancelRequestClosure()
+        call?.fail(.underlying(SessionError.explicitlyCancelled, nil))
         request?.cancel()
     }
 
@@ -56,14 +55,25 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
         state.withLock { $0.request }?.cURLDescription() ?? "Empty Request"
     }
 
+    /// The progress of the request: of its body for uploads, else of the response's body; `nil`
+    /// without a request.
+    var progress: TransferProgress? {
+        state.withLock { $0.request }.map { request in
+            request is UploadRequest ? request.uploadProgress : request.downloadProgress
+        }
+    }
+
     /// Makes ``cancel()`` fail a call that has no request yet.
     func cancels(_ call: ProviderCall) { state.withLock { $0.call = call } }
+
+    /// Returns the call for the first answer of its request closure only, if ``cancel()`` was not
+    /// called before; the caller must complete it.
+    func takeCall() -> ProviderCall? { state.withLock { $0.call.take() } }
 
     /// Makes ``cancel()`` cancel a request; cancels it at once if ``cancel()`` was called before.
     func cancels(_ request: Request) {
         let isLate = state.withLock { state in
             guard !state.isOver else { return false }
-            state.call = nil
             state.request = request
             return state.isCancelled
         }
@@ -89,7 +99,6 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
         state.withLock { state in
             state.isOver = true
             state.action = nil
-            state.call = nil
             state.request = nil
         }
     }

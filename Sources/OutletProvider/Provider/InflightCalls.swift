@@ -4,8 +4,7 @@ import OutletTransport
 
 /// The unfinished calls of one provider that may share a transfer.
 ///
-/// Only a record for ``Provider/inflightRequests``: the calls' results do not depend on it. The
-/// identity of the object also distinguishes the plugins of one provider from those of another.
+/// Only a record for ``Provider/inflightRequests``: the calls' results do not depend on it.
 ///
 /// Thread: any.
 final class InflightCalls: Sendable {

@@ -146,8 +146,8 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         let stub = stubClosure(target)
         let isTracked = trackInflights && endpoint.sharesTransfer
         let call = ProviderCall(
-            target: target, plugins: plugins, session: session, queue: queue, token: token,
-            progress: progress, inflights: inflights, sharesTransfer: isTracked, processes: true,
+            target: HeldTarget(target), plugins: plugins, session: session, queue: queue,
+            token: token, progress: progress, sharesTransfer: isTracked, processes: true,
             completion: isTracked ? inflights.add(endpoint, completion) : completion)
         start(call, target, endpoint, stub)
         return token
@@ -159,14 +159,14 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         call.token.cancels(call)
         var stubbed: RequestAnswer.Stub?
         if stub != .never {
-            stubbed = { [self] request in
+            stubbed = { [self] call, request in
                 let token = stubRequest(
                     target, request: request, callbackQueue: call.queue,
                     completion: { call.complete($0) }, endpoint: endpoint, stubBehavior: stub)
                 call.token.onCancel { token.cancel() }
             }
         }
-        let answer = RequestAnswer(of: call, to: endpoint, stub: stubbed)
+        let answer = RequestAnswer(of: call.token, to: endpoint, stub: stubbed)
         requestClosure(endpoint) { answer.give($0) }
     }
 
@@ -193,9 +193,9 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     ) -> CancellableToken {
         let token = CancellableToken()
         let call = ProviderCall(
-            target: target, plugins: plugins, session: session, queue: callbackQueue,
-            token: token, progress: nil, inflights: inflights, sharesTransfer: false,
-            processes: false, completion: completion)
+            target: HeldTarget(target), plugins: plugins, session: session, queue: callbackQueue,
+            token: token, progress: nil, sharesTransfer: false, processes: false,
+            completion: completion)
         let delay: Double? = if case .delayed(let seconds) = stubBehavior { seconds } else { nil }
         call.stub(request, endpoint, delay: delay)
         return token

@@ -4,86 +4,79 @@ import OutletSession
 
 /// Sending through the session.
 extension ProviderCall {
-    /// Returns the progress of a request at its end; `nil` if the caller wants no progress.
-    private typealias LastProgress = @Sendable () -> TransferProgress
-
     /// Sends a request through the session; the plugins prepare it before each attempt.
-    func send(_ request: HTTPRequest, _ task: HTTPTask) {
+    ///
+    /// Whether or not the session starts requests by itself, a provider's call starts.
+    func send(_ request: HTTPRequest, of endpoint: Endpoint) {
         var described = request
-        described.context.targetValue = target
+        described.context.heldTarget = held
         let interceptor = plugins.isEmpty ? nil : self
-        switch task {
+        switch endpoint.task {
         case .uploadFile(let file):
-            run(session.upload(file, with: described, interceptor: interceptor))
+            run(
+                session.upload(
+                    file, with: described, interceptor: interceptor, shouldAutomaticallyResume: true
+                ))
         case .uploadMultipartFormData(let form), .uploadCompositeMultipartFormData(let form, _):
             do throws(ProviderError) {
                 let form = try form.form(for: request.method)
                 run(
                     session.upload(
-                        multipartFormData: form, with: described, interceptor: interceptor))
+                        multipartFormData: form, with: described, interceptor: interceptor,
+                        shouldAutomaticallyResume: true))
             } catch {
                 fail(error)
             }
         case .downloadDestination(let destination), .downloadParameters(_, _, let destination):
-            run(session.download(described, interceptor: interceptor, to: destination))
+            run(
+                session.download(
+                    described, interceptor: interceptor, shouldAutomaticallyResume: true,
+                    to: destination))
         default:
-            let request = session.request(described, interceptor: interceptor)
+            let request = session.request(
+                described, interceptor: interceptor, shouldAutomaticallyResume: true)
             if sharesTransfer { request.coalesces() }
-            var last: LastProgress?
             if let progress {
                 request.downloadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
-                last = { request.downloadProgress }
             }
-            run(request, last)
+            run(request)
         }
     }
 
     private func run(_ request: UploadRequest) {
-        var last: LastProgress?
         if let progress {
             request.uploadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
-            last = { request.uploadProgress }
         }
-        run(request, last)
+        run(request as DataRequest)
     }
 
-    private func run(_ request: DataRequest, _ last: LastProgress?) {
+    private func run(_ request: DataRequest) {
         token.cancels(request)
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         request.response(queue: queue) { response in
-            self.end(
-                convertResponseToResult(
-                    response.response, request: response.request, data: response.data,
-                    error: response.error, metrics: response.metrics), last)
+            self.end(result(of: response.outcome, error: response.error))
         }
-        // Whether or not the session starts requests by itself, a provider's call starts.
-        request.resume()
     }
 
     private func run(_ request: DownloadRequest) {
         token.cancels(request)
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
-        var last: LastProgress?
         if let progress {
             request.downloadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
-            last = { request.downloadProgress }
         }
-        request.response(queue: queue) { [last] response in
+        request.response(queue: queue) { response in
             self.end(
                 convertResponseToResult(
                     response.response, request: response.request, data: nil,
-                    error: response.error, metrics: response.metrics, fileURL: response.fileURL),
-                last)
+                    error: response.error, metrics: response.metrics, fileURL: response.fileURL))
         }
-        // Whether or not the session starts requests by itself, a provider's call starts.
-        request.resume()
     }
 
-    private func end(_ result: Result<Response, ProviderError>, _ last: LastProgress?) {
+    private func end(_ result: Result<Response, ProviderError>) {
         finish(result) { result in
-            progress?(ProgressResponse(progress: last?(), response: try? result.get()))
+            progress?(ProgressResponse(progress: token.progress, response: try? result.get()))
         }
     }
 }

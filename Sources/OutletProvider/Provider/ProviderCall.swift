@@ -8,53 +8,35 @@ import OutletTransport
 ///
 /// Holds everything the request needs, so that it continues if the provider is released.
 final class ProviderCall: Sendable {
-    let target: any TargetType
+    let held: HeldTarget
     let plugins: [any PluginType]
     let session: Session
     let queue: DispatchQueue?
     let token: CancellableToken
     let progress: ProgressBlock?
-    /// Identifies the provider.
-    let inflights: InflightCalls
     /// Whether the transfer may be shared with equal requests.
     let sharesTransfer: Bool
     /// Whether the plugins process the result here; if not, the caller of the provider does.
     private let processes: Bool
     private let completion: Completion
-    /// Whether the provider's request closure has answered, or the call was cancelled before.
-    private let hasRequest = Lock(false)
 
     init(
-        target: any TargetType, plugins: [any PluginType], session: Session, queue: DispatchQueue?,
-        token: CancellableToken, progress: ProgressBlock?, inflights: InflightCalls,
-        sharesTransfer: Bool, processes: Bool, completion: @escaping Completion
+        target: HeldTarget, plugins: [any PluginType], session: Session, queue: DispatchQueue?,
+        token: CancellableToken, progress: ProgressBlock?, sharesTransfer: Bool, processes: Bool,
+        completion: @escaping Completion
     ) {
-        self.target = target
+        held = target
         self.plugins = plugins
         self.session = session
         self.queue = queue
         self.token = token
         self.progress = progress
-        self.inflights = inflights
         self.sharesTransfer = sharesTransfer
         self.processes = processes
         self.completion = completion
     }
 
-    // MARK: Before there is a request
-
-    /// Returns `true` for the first answer of the provider's request closure only.
-    func claimRequest() -> Bool {
-        hasRequest.withLock { hasRequest in
-            defer { hasRequest = true }
-            return !hasRequest
-        }
-    }
-
-    /// Fails the call if the request closure has not answered yet.
-    func cancelRequestClosure() {
-        if claimRequest() { fail(.underlying(SessionError.explicitlyCancelled, nil)) }
-    }
+    var target: any TargetType { held.target }
 
     // MARK: To the sample
 
@@ -65,7 +47,7 @@ final class ProviderCall: Sendable {
         let prepared: HTTPRequest
         do {
             var described = request
-            described.context.targetValue = target
+            described.context.heldTarget = held
             prepared = try prepare(described)
         } catch {
             fail(.underlying(SessionError.requestAdaptationFailed(error: error), nil))
@@ -137,7 +119,8 @@ final class ProviderCall: Sendable {
     /// Completes the call with a result that ``PluginType/didReceive(_:target:)`` has seen.
     func complete(_ result: Result<Response, ProviderError>) {
         token.settle()
-        completion(processes ? plugins.reduce(result) { $1.process($0, target: target) } : result)
+        let isProcessed = processes && !plugins.isEmpty
+        completion(isProcessed ? plugins.reduce(result) { $1.process($0, target: target) } : result)
     }
 }
 

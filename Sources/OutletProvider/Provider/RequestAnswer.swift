@@ -10,39 +10,35 @@ import OutletTransport
 /// Thread: any.
 final class RequestAnswer: Sendable {
     /// Answers a request with its sample response.
-    typealias Stub = @Sendable (HTTPRequest) -> Void
+    typealias Stub = @Sendable (ProviderCall, HTTPRequest) -> Void
 
-    private let call: ProviderCall
+    private let token: CancellableToken
     private let endpoint: Endpoint
     private let stub: Stub?
 
     /// Makes the answer of a call.
     ///
     /// - Parameters:
-    ///   - call: The call.
+    ///   - token: Has the call until it is answered.
     ///   - endpoint: The endpoint that the request is built from.
     ///   - stub: Answers the request; `nil` to send it.
-    init(of call: ProviderCall, to endpoint: Endpoint, stub: Stub?) {
-        self.call = call
+    init(of token: CancellableToken, to endpoint: Endpoint, stub: Stub?) {
+        self.token = token
         self.endpoint = endpoint
         self.stub = stub
     }
 
     /// Sends or stubs the request; only the first answer counts.
     func give(_ result: Result<HTTPRequest, ProviderError>) {
-        guard call.claimRequest() else { return }
+        guard let call = token.takeCall() else { return }
         switch result {
         case .failure(let error): call.fail(error)
-        case .success where call.token.isCancelled:
-            call.fail(.underlying(SessionError.explicitlyCancelled, nil))
         case .success(let request):
-            if let stub { stub(request) } else { call.send(request, endpoint.task) }
+            if let stub { stub(call, request) } else { call.send(request, of: endpoint) }
         }
     }
 
-    deinit {
-        if call.claimRequest() { call.fail(.underlying(UnansweredRequestClosure(), nil)) }
-    }
+    deinit { token.takeCall()?.fail(.underlying(UnansweredRequestClosure(), nil)) }
 }
 
 /// A provider's request closure released its callback without calling it.

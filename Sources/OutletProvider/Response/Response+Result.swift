@@ -19,10 +19,18 @@ public func convertResponseToResult(
     _ response: HTTPResponse?, request: HTTPRequest?, data: Data?, error: (any Error)?,
     metrics: TransferMetrics? = nil, fileURL: URL? = nil
 ) -> Result<Response, ProviderError> {
-    let received = response.map { head in
-        Response(
-            statusCode: head.statusCode, data: data ?? Data(), request: request, response: head,
-            metrics: metrics, fileURL: fileURL)
+    result(
+        of: AttemptOutcome(
+            request: request, response: response, data: data, metrics: metrics, error: nil),
+        error: error, fileURL: fileURL)
+}
+
+/// As ``convertResponseToResult(_:request:data:error:metrics:fileURL:)``, without copying the parts.
+func result(
+    of outcome: AttemptOutcome, error: (any Error)?, fileURL: URL? = nil
+) -> Result<Response, ProviderError> {
+    let received = outcome.response.map { head in
+        Response(statusCode: head.statusCode, outcome, fileURL: fileURL)
     }
     switch (received, error) {
     case (let received, let error?): return .failure(.underlying(error, received))

@@ -10,15 +10,17 @@ public final class Response: Sendable, Equatable, CustomStringConvertible,
     /// The status code.
     public let statusCode: Int
     /// The body; empty for downloads, whose body is in ``fileURL``.
-    public let data: Data
+    public var data: Data { outcome.data ?? Data() }
     /// The request of the last attempt as the plugins prepared it, before redirects.
-    public let request: HTTPRequest?
+    public var request: HTTPRequest? { outcome.request }
     /// The head; `nil` for ``EndpointSampleResponse/networkResponse(_:_:)``.
-    public let response: HTTPResponse?
+    public var response: HTTPResponse? { outcome.response }
     /// The metrics of the last attempt; `nil` for stubs.
-    public let metrics: TransferMetrics?
+    public var metrics: TransferMetrics? { outcome.metrics }
     /// The file of a download; `nil` for others.
     public let fileURL: URL?
+    /// Shared with the session's response.
+    private let outcome: AttemptOutcome
 
     /// Makes a response.
     ///
@@ -30,15 +32,20 @@ public final class Response: Sendable, Equatable, CustomStringConvertible,
     ///     `statusCode`.
     ///   - metrics: The metrics of the transfer; `nil` if there was none.
     ///   - fileURL: The file of a download; `nil` for others.
-    public init(
+    public convenience init(
         statusCode: Int, data: Data, request: HTTPRequest? = nil, response: HTTPResponse? = nil,
         metrics: TransferMetrics? = nil, fileURL: URL? = nil
     ) {
+        self.init(
+            statusCode: statusCode,
+            AttemptOutcome(
+                request: request, response: response, data: data, metrics: metrics, error: nil),
+            fileURL: fileURL)
+    }
+
+    init(statusCode: Int, _ outcome: AttemptOutcome, fileURL: URL?) {
         self.statusCode = statusCode
-        self.data = data
-        self.request = request
-        self.response = response
-        self.metrics = metrics
+        self.outcome = outcome
         self.fileURL = fileURL
     }
 

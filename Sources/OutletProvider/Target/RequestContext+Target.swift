@@ -6,9 +6,16 @@ extension RequestContext {
     /// Never a ``MultiTarget``: its wrapped target is returned.
     public var target: (any TargetType)? {
         get {
-            let target = targetValue as? any TargetType
+            let target = (heldTarget as? HeldTarget)?.target
             return (target as? MultiTarget)?.target ?? target
         }
-        set { targetValue = newValue }
+        set { heldTarget = newValue.map(HeldTarget.init) }
     }
+}
+
+/// The target of a call, which the call shares with the contexts of its requests.
+final class HeldTarget: Sendable {
+    let target: any TargetType
+
+    init(_ target: any TargetType) { self.target = target }
 }

@@ -1,17 +1,17 @@
-import FoundationEssentials
-import OutletHTTP
-import OutletTransport
+package import FoundationEssentials
+package import OutletHTTP
+package import OutletTransport
 
 /// The outcome of an attempt that is over: what validators and serializers get.
 ///
 /// A class, because responses are copied often.
-final class AttemptOutcome: Sendable {
+package final class AttemptOutcome: Sendable {
     /// The last request that was made.
-    let request: HTTPRequest?
-    let response: HTTPResponse?
-    let data: Data?
+    package let request: HTTPRequest?
+    package let response: HTTPResponse?
+    package let data: Data?
     /// The metrics of the last transfer, if there was one.
-    var metrics: TransferMetrics? { isMeasured ? measures : nil }
+    package var metrics: TransferMetrics? { isMeasured ? measures : nil }
     private let measures: TransferMetrics
     private let isMeasured: Bool
     /// Why the request has failed; `nil` if it has not.
@@ -31,7 +31,7 @@ final class AttemptOutcome: Sendable {
         self.error = error
     }
 
-    convenience init(
+    package convenience init(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
         error: SessionError?
     ) {

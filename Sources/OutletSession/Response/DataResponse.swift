@@ -4,7 +4,7 @@ public import OutletTransport
 
 /// The response of a finished request: request, head, body, metrics and serialized value.
 public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
-    private let outcome: AttemptOutcome
+    package let outcome: AttemptOutcome
     /// The last request, as adapted; `nil` when none could be made.
     public var request: HTTPRequest? { outcome.request }
     /// The head of the response, if one arrived.
