@@ -52,16 +52,16 @@ extension ProviderCall {
 
     private func run(_ request: DataRequest) {
         token.cancels(request)
-        let codes = target.validationType.statusCodes
+        let codes = held.target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
-        request.response(queue: queue) { response in
-            self.end(result(of: response.outcome, error: response.error))
+        request.outcome(queue: queue) { outcome in
+            self.end(result(of: outcome, error: outcome.error))
         }
     }
 
     private func run(_ request: DownloadRequest) {
         token.cancels(request)
-        let codes = target.validationType.statusCodes
+        let codes = held.target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         if let progress {
             request.downloadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }

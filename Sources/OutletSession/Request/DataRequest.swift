@@ -74,19 +74,25 @@ public class DataRequest: Request, @unchecked Sendable {
         queue: DispatchQueue? = nil,
         completionHandler: @escaping @Sendable (DataResponse<Data?, SessionError>) -> Void
     ) -> Self {
-        appendUnserialized(.queue(queue), completionHandler: completionHandler)
+        appendUnserialized(.queue(queue)) { completionHandler(DataResponse(unserialized: $0)) }
+        return self
     }
 
-    @discardableResult
+    /// As ``response(queue:completionHandler:)``, without making a response of the outcome.
+    package func outcome(
+        queue: DispatchQueue?,
+        completionHandler: @escaping @Sendable (AttemptOutcome) -> Void
+    ) { appendUnserialized(.queue(queue), completionHandler: completionHandler) }
+
     func appendUnserialized(
         _ destination: ResponseHandler.Destination = .anywhere,
-        completionHandler: @escaping @Sendable (DataResponse<Data?, SessionError>) -> Void
-    ) -> Self {
+        completionHandler: @escaping @Sendable (AttemptOutcome) -> Void
+    ) {
         append(
             ResponseHandler(destination: destination, isQuick: true) { request, outcome in
-                Self.unserialized(request, outcome, completionHandler)
+                if request.isMonitored { Self.reportUnserialized(request, outcome) }
+                return ResponseHandler.Serialized(failure: nil) { _ in completionHandler(outcome) }
             })
-        return self
     }
 
     /// Serializes the response, and delivers the value.
@@ -142,20 +148,13 @@ public class DataRequest: Request, @unchecked Sendable {
         (serializer as? DataResponseSerializer)?.isQuick == true
     }
 
-    private static func unserialized(
-        _ request: Request, _ outcome: AttemptOutcome,
-        _ completion: @escaping @Sendable (DataResponse<Data?, SessionError>) -> Void
-    ) -> ResponseHandler.Serialized {
-        let result: Result<Data?, SessionError> =
-            outcome.error.map(Result.failure) ?? .success(outcome.data)
-        let response = DataResponse(outcome, result, took: 0)
-        if request.isMonitored, let request = request as? DataRequest {
-            request.monitors?.observe(
-                .didParseResponse(
-                    .init(response.result) { $0.request(request, didParseResponse: response) }),
-                of: request)
-        }
-        return ResponseHandler.Serialized(failure: nil) { _ in completion(response) }
+    private static func reportUnserialized(_ request: Request, _ outcome: AttemptOutcome) {
+        guard let request = request as? DataRequest else { return }
+        let response = DataResponse(unserialized: outcome)
+        request.monitors?.observe(
+            .didParseResponse(
+                .init(response.result) { $0.request(request, didParseResponse: response) }),
+            of: request)
     }
 
     private static func serialized<Serializer: DataResponseSerializerProtocol>(

@@ -22,7 +22,7 @@ public struct DataTask<Value: Sendable>: Sendable {
         self.request = request
         self.outcome = outcome
         shouldAutomaticallyCancel = automaticallyCancelling
-        request.appendUnserialized { outcome.fulfil($0) }
+        request.appendUnserialized { outcome.fulfil(DataResponse(unserialized: $0)) }
     }
 
     /// The response of the finished request; waits for it.

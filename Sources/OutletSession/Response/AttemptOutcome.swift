@@ -15,7 +15,7 @@ package final class AttemptOutcome: Sendable {
     private let measures: TransferMetrics
     private let isMeasured: Bool
     /// Why the request has failed; `nil` if it has not.
-    let error: SessionError?
+    package let error: SessionError?
 
     /// - Parameter isMeasured: Whether `measures` are those of a transfer. Not an optional, which
     ///   would be copied and destroyed through the type's value witness table.

@@ -4,7 +4,7 @@ public import OutletTransport
 
 /// The response of a finished request: request, head, body, metrics and serialized value.
 public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
-    package let outcome: AttemptOutcome
+    private let outcome: AttemptOutcome
     /// The last request, as adapted; `nil` when none could be made.
     public var request: HTTPRequest? { outcome.request }
     /// The head of the response, if one arrived.
@@ -94,6 +94,13 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
             result.mapError { error in
                 do { return try transform(error) } catch { return error }
             })
+    }
+}
+
+extension DataResponse where Success == Data?, Failure == SessionError {
+    init(unserialized outcome: AttemptOutcome) {
+        self.init(
+            outcome, outcome.error.map(Result.failure) ?? .success(outcome.data), took: 0)
     }
 }
 
