@@ -2,7 +2,9 @@ public import FoundationEssentials
 public import OutletSession
 
 /// The kind of a target's request: its body and parameters, and whether it is a download.
-public enum HTTPTask: Sendable {
+///
+/// Indirect, because each call copies its task several times.
+public indirect enum HTTPTask: Sendable {
     /// A request without a body.
     case requestPlain
     /// A body of bytes; sets no `Content-Type`.

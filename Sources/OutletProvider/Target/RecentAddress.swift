@@ -24,9 +24,16 @@ final class RecentAddress: Sendable {
     static let shared = RecentAddress()
 
     private struct Memory: Sendable {
-        var base = ""
+        var base: URL?
         var path = ""
         var address: TargetAddress?
+
+        func isBelow(_ other: URL) -> Bool {
+            if haveSameBits(base, other) { return true }
+            // The text of a relative URL does not contain its base.
+            guard let base, base.baseURL == nil, other.baseURL == nil else { return false }
+            return base.absoluteString.hasSameBytes(as: other.absoluteString)
+        }
     }
 
     private let last = Lock(Memory())
@@ -35,17 +42,13 @@ final class RecentAddress: Sendable {
     ///
     /// - Parameter join: Makes the URL if it is not the last one.
     func address(_ base: URL, _ path: String, join: () -> URL) -> TargetAddress {
-        // The text of a relative URL does not contain its base.
-        guard base.baseURL == nil else { return TargetAddress(join()) }
-        let text = base.absoluteString
         let known = last.withLock { last in
-            last.path.hasSameBytes(as: path) && last.base.hasSameBytes(as: text)
-                ? last.address : nil
+            last.path.hasSameBytes(as: path) && last.isBelow(base) ? last.address : nil
         }
         if let known { return known }
         let address = TargetAddress(join())
         if ParsedURLCache.isKept(address.text) {
-            last.withLock { $0 = Memory(base: text, path: path, address: address) }
+            last.withLock { $0 = Memory(base: base, path: path, address: address) }
         }
         return address
     }
