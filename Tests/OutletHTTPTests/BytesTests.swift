@@ -124,4 +124,18 @@ import Testing
         scanner.skip()
         #expect(scanner.isAtEnd && scanner.peek == nil)
     }
+
+    @Test func `copies have the same bits, values that are canonically equivalent do not`() {
+        let composed = String(repeating: "\u{E9}", count: 20)
+        let decomposed = String(repeating: "e\u{301}", count: 20)
+        #expect(composed == decomposed && !haveSameBits(composed, decomposed))
+        let (text, dictionary) = (composed, [composed: "1"])
+        #expect(haveSameBits(text, composed) && haveSameBits("a", "a"))
+        var changed = dictionary
+        #expect(haveSameBits(changed, dictionary))
+        changed[composed] = "2"
+        #expect(!haveSameBits(changed, dictionary) && !haveSameBits("a", "b"))
+        // Sizes that are no multiple of a word are not compared.
+        #expect(!haveSameBits(true, true))
+    }
 }

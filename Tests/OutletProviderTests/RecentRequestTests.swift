@@ -1,7 +1,7 @@
 import FoundationEssentials
-import OutletHTTP
 import Testing
 
+@testable import OutletHTTP
 @testable import OutletProvider
 
 @Suite struct RecentRequestTests {
@@ -79,6 +79,16 @@ import Testing
             let sent = recent.request(url, HTTPMethod(rawValue: method), fields).method
             #expect(sent.rawValue.utf8.count == method.utf8.count)
         }
+    }
+
+    @Test(arguments: [("http://zoo.test/a", true), ("http://ada:secret@zoo.test/a", false)])
+    func `a request is kept unless its URL may contain a password`(
+        address: (text: String, isKept: Bool)
+    ) throws {
+        let url = try #require(URL(string: address.text))
+        let (first, second) = (recent.request(url, .get, [:]), recent.request(url, .get, [:]))
+        #expect(first == second)
+        #expect(first.parts.isIdentical(to: second.parts) == address.isKept)
     }
 
     @Test func `changing a returned request does not change the next one`() {
