@@ -89,6 +89,34 @@ struct JSONTextDecoderTests {
         }
     }
 
+    /// The bytes that end a string, or are not ASCII, each at each place of an eight-byte word.
+    @Test(arguments: [
+        "\"", "\\\"", "\\", "\u{1F}", "\u{0}", " ", "!", "#", "[", "]", "\u{7F}", "é", "😀",
+    ])
+    func `a string with any character at any place is decoded as by JSONDecoder`(part: String) {
+        for (before, after) in (0..<18).flatMap({ a in [0, 1, 7, 8, 9].map { (a, $0) } }) {
+            let text = String(repeating: "a", count: before) + part
+            let rest = String(repeating: "b", count: after)
+            expectSame([String].self, "[\"\(text)\(rest)\"]")
+            expectSame([String].self, "[\"\(text)\(rest)")
+        }
+    }
+
+    @Test(arguments: 0..<20)
+    func `a byte that is not UTF-8 is refused at any place of a string`(place: Int) {
+        var bytes = Array("[\"aaaaaaaaaaaaaaaaaaaa\"]".utf8)
+        bytes[2 + place] = 0xFF
+        let error = #expect(throws: DecodingError.self) {
+            try decoder.decode([String].self, from: Data(bytes))
+        }
+        #expect(error.map { Failure($0).kind } == "corrupted")
+    }
+
+    @Test func `a text with as many values as possible is decoded`() throws {
+        let text = "[" + String(repeating: "1,", count: 10_000) + "1]"
+        #expect(try decode([Int].self, text) == Array(repeating: 1, count: 10_001))
+    }
+
     @Test func `a large number with a fraction is not decoded as an integer`() {
         #expect(throws: DecodingError.self) { try decode(Int.self, "9007199254740993.5") }
     }
@@ -191,9 +219,11 @@ struct JSONTextDecoderTests {
             init(from decoder: any Decoder) throws { container = try decoder.unkeyedContainer() }
         }
         var container = try decode(Keeper.self, #"["kept", 2]"#).container
+        #expect(container.currentIndex == 0)
         #expect(try container.decode(String.self) == "kept")
+        #expect(container.currentIndex == 1)
         #expect(try container.decode(Int.self) == 2)
-        #expect(container.isAtEnd)
+        #expect(container.isAtEnd && container.currentIndex == 2)
         #expect(throws: DecodingError.self) { try container.decode(Int.self) }
     }
 

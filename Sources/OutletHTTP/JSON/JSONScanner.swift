@@ -1,6 +1,6 @@
 /// A recursive descent parser that writes a ``JSONTokens``.
-struct JSONScanner {
-    private(set) var tokens: [JSONToken] = []
+struct JSONScanner: ~Copyable {
+    private(set) var tokens: JSONTokenList
     private let text: UnsafeBufferPointer<UInt8>
     private let maximumDepth: Int
     private var offset = 0
@@ -8,14 +8,14 @@ struct JSONScanner {
     /// The position of the array or object that is being scanned.
     private var parent: UInt32 = 0
     /// The index of the next value, if that is an array's element.
-    private var index = 0
+    private var index: UInt32 = 0
 
     /// Makes a scanner for a whole text.
     init(_ text: UnsafeBufferPointer<UInt8>, maximumDepth: Int) {
         self.text = text
         self.maximumDepth = maximumDepth
         // Compact texts have about one token for each four bytes.
-        tokens.reserveCapacity(text.count / 4 + 1)
+        tokens = JSONTokenList(capacity: text.count / 4 + 1)
     }
 
     /// Makes a scanner for a string of a text that was scanned before.
@@ -23,31 +23,35 @@ struct JSONScanner {
         self.text = text
         self.offset = offset
         maximumDepth = 0
+        tokens = JSONTokenList(capacity: 0)
     }
 
-    mutating func scanText() throws(JSONSyntaxError) {
+    /// Scans the whole text.
+    consuming func scanText() throws(JSONSyntaxError) -> JSONTokenList {
         guard text.count < UInt32.max else { throw fault(.tooLong) }
-        if text.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
-        skipBlanks()
-        try scanValue()
-        skipBlanks()
+        if text.count >= 3, text[0] == 0xEF, text[1] == 0xBB, text[2] == 0xBF { offset = 3 }
+        try scanValue(peek())
+        _ = peek()
         guard offset == text.count else { throw fault(.trailingContent) }
+        return tokens
     }
 
-    private mutating func scanValue() throws(JSONSyntaxError) {
-        guard offset < text.count else { throw fault(.unexpectedEnd) }
-        switch text[offset] {
+    /// Scans the value that begins at the current offset, with this byte.
+    private mutating func scanValue(_ first: UInt8) throws(JSONSyntaxError) {
+        switch first {
+        case UInt8(ascii: "\""): try scanString()
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try scanNumber()
         case UInt8(ascii: "{"): try scanObject()
         case UInt8(ascii: "["): try scanArray()
-        case UInt8(ascii: "\""): append(try scanString())
         case UInt8(ascii: "t"): try scan("true", .true)
         case UInt8(ascii: "f"): try scan("false", .false)
         case UInt8(ascii: "n"): try scan("null", .null)
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try scanNumber()
         default: throw unexpected("a value")
         }
     }
 
+    /// Appends the token of a value or name that has no values inside.
+    @inline(__always)
     private mutating func append(_ token: JSONToken) {
         var token = token
         token.next = UInt32(truncatingIfNeeded: tokens.count + 1)
@@ -59,52 +63,51 @@ struct JSONScanner {
     private mutating func scanObject() throws(JSONSyntaxError) {
         let position = try enter(.object)
         var names = ScannedNames()
-        while true {
-            skipBlanks()
-            if names.count == 0, take(UInt8(ascii: "}")) { break }
-            guard offset < text.count else { throw fault(.unexpectedEnd) }
-            guard text[offset] == UInt8(ascii: "\"") else { throw unexpected("a name in quotes") }
-            let name = try scanString()
-            names.add(name, in: text) { isName(name, of: position) }
-            append(name)
-            skipBlanks()
-            guard take(UInt8(ascii: ":")) else { throw unexpected("':'") }
-            skipBlanks()
-            try scanValue()
-            skipBlanks()
-            if take(UInt8(ascii: ",")) { continue }
-            guard take(UInt8(ascii: "}")) else { throw unexpected("',' or '}'") }
-            break
+        var byte = peek()
+        while byte != UInt8(ascii: "}") || names.count > 0 {
+            guard byte == UInt8(ascii: "\"") else { throw unexpected("a name in quotes") }
+            let name = tokens.count
+            try scanString()
+            names.add(tokens[name], in: text) { isRepeated(name, of: position) }
+            guard peek() == UInt8(ascii: ":") else { throw unexpected("':'") }
+            offset += 1
+            try scanValue(peek())
+            byte = peek()
+            guard byte == UInt8(ascii: ",") else { break }
+            offset += 1
+            byte = peek()
         }
-        tokens[position].needsIndex = names.needIndex
+        guard byte == UInt8(ascii: "}") else { throw unexpected("',' or '}'") }
+        if names.needIndex { tokens[position].needsIndex = true }
         leave(position, count: names.count)
     }
 
     private mutating func scanArray() throws(JSONSyntaxError) {
         let position = try enter(.array)
         var count = 0
-        while true {
-            skipBlanks()
-            if count == 0, take(UInt8(ascii: "]")) { break }
-            index = count
-            try scanValue()
+        var byte = peek()
+        while byte != UInt8(ascii: "]") || count > 0 {
+            index = UInt32(truncatingIfNeeded: count)
+            try scanValue(byte)
             count += 1
-            skipBlanks()
-            if take(UInt8(ascii: ",")) { continue }
-            guard take(UInt8(ascii: "]")) else { throw unexpected("',' or ']'") }
-            break
+            byte = peek()
+            guard byte == UInt8(ascii: ",") else { break }
+            offset += 1
+            byte = peek()
         }
+        guard byte == UInt8(ascii: "]") else { throw unexpected("',' or ']'") }
         leave(position, count: count)
     }
 
     /// Whether an object that is being scanned has a name already.
-    private func isName(_ name: JSONToken, of object: Int) -> Bool {
+    private func isRepeated(_ name: Int, of object: Int) -> Bool {
+        let token = tokens[name]
         var position = object + 1
-        while position < tokens.count {
+        while position < name {
             let other = tokens[position]
-            let (a, b) = (Int(name.start), Int(other.start))
-            if name.count == other.count,
-                (0..<Int(name.count)).allSatisfy({ text[a + $0] == text[b + $0] })
+            let (a, b) = (Int(token.start), Int(other.start))
+            if token.count == other.count,
+                (0..<Int(token.count)).allSatisfy({ text[a + $0] == text[b + $0] })
             {
                 return true
             }
@@ -123,7 +126,9 @@ struct JSONScanner {
         return position
     }
 
+    /// Ends an array or object behind its closing bracket, which is at the current offset.
     private mutating func leave(_ position: Int, count: Int) {
+        offset += 1
         depth -= 1
         parent = tokens[position].parent
         tokens[position].count = UInt32(truncatingIfNeeded: count)
@@ -170,27 +175,28 @@ struct JSONScanner {
         JSONToken(
             kind: kind, start: UInt32(truncatingIfNeeded: start),
             count: UInt32(truncatingIfNeeded: offset - start), parent: parent,
-            index: UInt32(truncatingIfNeeded: index))
+            index: index)
     }
 
     // MARK: Strings
 
     /// Scans a string whose opening quotation mark is at the current offset.
-    private mutating func scanString() throws(JSONSyntaxError) -> JSONToken {
+    private mutating func scanString() throws(JSONSyntaxError) {
         offset += 1
         let start = offset
-        var all: UInt8 = 0
+        var isASCII = true
         var isEscaped = false
         while true {
-            all |= skipPlain()
+            if skipPlain() { isASCII = false }
             guard offset < text.count else { throw fault(.unexpectedEnd) }
             switch text[offset] {
             case UInt8(ascii: "\""):
                 var string = token(.string, from: start)
                 string.isEscaped = isEscaped
-                string.isASCII = all < 0x80
+                string.isASCII = isASCII
+                append(string)
                 offset += 1
-                return string
+                return
             case UInt8(ascii: "\\"):
                 isEscaped = true
                 try skipEscape()
@@ -201,17 +207,39 @@ struct JSONScanner {
 
     /// Skips the bytes of a string up to a quotation mark, a backslash or a control character.
     ///
-    /// - Returns: The bits that are set in any of them.
-    private mutating func skipPlain() -> UInt8 {
-        var (position, all): (Int, UInt8) = (offset, 0)
+    /// Looks at eight bytes at a time. In each of the three masks, bit 7 of a byte is set if
+    /// it is such a byte; bytes behind the first one found may be marked wrongly.
+    ///
+    /// - Returns: Whether any of them is above 0x7F.
+    @inline(__always)
+    private mutating func skipPlain() -> Bool {
+        let (ones, high): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+        let bytes = UnsafeRawBufferPointer(text)
+        var (position, all): (Int, UInt64) = (offset, 0)
+        defer { offset = position }
+        while text.count - position >= 8 {
+            let word = UInt64(
+                littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+            let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
+            let backslashes = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
+            let ends =
+                ((quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes
+                    | (word &- ones &* 0x20) & ~word) & high
+            // The bits below the first byte found, all if there is none.
+            all |= word & ((ends & (0 &- ends)) &- 1)
+            if ends != 0 {
+                position &+= ends.trailingZeroBitCount / 8
+                return all & high != 0
+            }
+            position &+= 8
+        }
         while position < text.count {
             let byte = text[position]
             if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }
-            all |= byte
+            all |= UInt64(byte)
             position &+= 1
         }
-        offset = position
-        return all
+        return all & high != 0
     }
 
     /// Skips the escape at the current offset; ``unescapedString()`` pairs surrogates.
@@ -304,13 +332,18 @@ struct JSONScanner {
         return true
     }
 
-    private mutating func skipBlanks() {
+    /// Skips white space.
+    ///
+    /// - Returns: The byte that follows; 0, which no value begins with, at the end of the text.
+    @inline(__always)
+    private mutating func peek() -> UInt8 {
         while offset < text.count {
-            switch text[offset] {
-            case 0x20, 0x09, 0x0A, 0x0D: offset += 1
-            default: return
-            }
+            let byte = text[offset]
+            guard byte <= 0x20, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
+            else { return byte }
+            offset &+= 1
         }
+        return 0
     }
 
     private func unexpected(_ expected: String) -> JSONSyntaxError {
@@ -338,6 +371,7 @@ private struct ScannedNames {
     ///
     /// - Parameter isThere: Whether the object has the name already; called only if its hash does
     ///   not rule that out.
+    @inline(__always)
     mutating func add(
         _ name: JSONToken, in text: UnsafeBufferPointer<UInt8>, isThere: () -> Bool
     ) {

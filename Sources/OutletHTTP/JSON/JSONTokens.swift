@@ -25,24 +25,58 @@ struct JSONToken {
     let index: UInt32
 }
 
+/// A list of tokens; cheaper than an array, which checks for each token whether it is shared.
+struct JSONTokenList: ~Copyable {
+    private var tokens: UnsafeMutableBufferPointer<JSONToken>
+    private(set) var count = 0
+
+    init(capacity: Int) { tokens = .allocate(capacity: capacity) }
+
+    deinit { tokens.deallocate() }
+
+    @inline(__always)
+    mutating func append(_ token: JSONToken) {
+        if count == tokens.count { grow() }
+        tokens.initializeElement(at: count, to: token)
+        count &+= 1
+    }
+
+    @inline(never)
+    private mutating func grow() {
+        let larger = UnsafeMutableBufferPointer<JSONToken>.allocate(capacity: 2 * count + 16)
+        _ = larger.moveInitialize(fromContentsOf: tokens)
+        tokens.deallocate()
+        tokens = larger
+    }
+
+    subscript(position: Int) -> JSONToken {
+        @inline(__always) get {
+            precondition(position >= 0 && position < count)
+            return tokens[position]
+        }
+        @inline(__always) _modify {
+            precondition(position >= 0 && position < count)
+            yield &tokens[position]
+        }
+    }
+}
+
 /// The values of a JSON text (RFC 8259) in the order of the text: an array is followed by its
 /// elements, an object by its members, each a name and a value.
 ///
 /// Strings and numbers are converted when they are read. Refers to the text, and must not be used
 /// after its bytes are freed.
-struct JSONTokens {
+struct JSONTokens: ~Copyable {
     let text: UnsafeBufferPointer<UInt8>
-    private let list: [JSONToken]
+    private let list: JSONTokenList
 
     /// Makes the tokens of a text in UTF-8; ignores a byte order mark at its start.
     ///
     /// - Throws: ``JSONSyntaxError`` if the text is not JSON, or nested deeper than `maximumDepth`.
     ///   Surrogates, and whether strings are UTF-8, are checked by ``string(at:)``.
     init(_ text: UnsafeBufferPointer<UInt8>, maximumDepth: Int) throws(JSONSyntaxError) {
-        var scanner = JSONScanner(text, maximumDepth: maximumDepth)
-        try scanner.scanText()
         self.text = text
-        list = scanner.tokens
+        list = try JSONScanner(text, maximumDepth: maximumDepth).scanText()
     }
 
     subscript(position: Int) -> JSONToken { list[position] }
