@@ -172,10 +172,18 @@ private struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoco
         document.kind(at: try required(key)) == .null
     }
 
-    func decode(_: Bool.Type, forKey key: Key) throws -> Bool { try read(key, document.bool) }
-    func decode(_: String.Type, forKey key: Key) throws -> String { try read(key, document.text) }
-    func decode(_: Double.Type, forKey key: Key) throws -> Double { try read(key, document.double) }
-    func decode(_: Float.Type, forKey key: Key) throws -> Float { try read(key, document.float) }
+    func decode(_: Bool.Type, forKey key: Key) throws -> Bool {
+        try read(key) { try document.bool(at: $0) }
+    }
+    func decode(_: String.Type, forKey key: Key) throws -> String {
+        try read(key) { try document.text(at: $0) }
+    }
+    func decode(_: Double.Type, forKey key: Key) throws -> Double {
+        try read(key) { try document.double(at: $0) }
+    }
+    func decode(_: Float.Type, forKey key: Key) throws -> Float {
+        try read(key) { try document.float(at: $0) }
+    }
     func decode(_ type: Int.Type, forKey key: Key) throws -> Int {
         try read(key) { try document.integer(type, at: $0) }
     }
@@ -218,13 +226,13 @@ private struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoco
 
     // The protocol's own versions look for a member three times.
     func decodeIfPresent(_: Bool.Type, forKey key: Key) throws -> Bool? {
-        try readIfPresent(key, document.bool)
+        try readIfPresent(key) { try document.bool(at: $0) }
     }
     func decodeIfPresent(_: String.Type, forKey key: Key) throws -> String? {
-        try readIfPresent(key, document.text)
+        try readIfPresent(key) { try document.text(at: $0) }
     }
     func decodeIfPresent(_: Double.Type, forKey key: Key) throws -> Double? {
-        try readIfPresent(key, document.double)
+        try readIfPresent(key) { try document.double(at: $0) }
     }
     func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? {
         try readIfPresent(key) { try document.integer(type, at: $0) }
@@ -254,10 +262,10 @@ private struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoco
 
 /// The elements of an array.
 private struct JSONUnkeyedContainer: UnkeyedDecodingContainer {
+    // Three words: an existential container of more has its value on the heap.
     private let document: JSONDocument
     private let array: Int
     private var position: Int
-    private(set) var currentIndex = 0
 
     init(_ document: JSONDocument, _ array: Int) throws {
         guard document.kind(at: array) == .array else {
@@ -271,6 +279,9 @@ private struct JSONUnkeyedContainer: UnkeyedDecodingContainer {
     var codingPath: [any CodingKey] { document.path(to: array) }
     var count: Int? { Int(document.tokens[array].count) }
     var isAtEnd: Bool { position == document.tokens.next(after: array) }
+    var currentIndex: Int {
+        Int(isAtEnd ? document.tokens[array].count : document.tokens[position].index)
+    }
 
     /// Reads the next element; stays at it if that fails.
     @inline(__always)
@@ -284,7 +295,6 @@ private struct JSONUnkeyedContainer: UnkeyedDecodingContainer {
         }
         let value = try body(position)
         position = document.tokens.next(after: position)
-        currentIndex += 1
         return value
     }
 
@@ -293,10 +303,18 @@ private struct JSONUnkeyedContainer: UnkeyedDecodingContainer {
         return try read { _ in true }
     }
 
-    mutating func decode(_: Bool.Type) throws -> Bool { try read(document.bool) }
-    mutating func decode(_: String.Type) throws -> String { try read(document.text) }
-    mutating func decode(_: Double.Type) throws -> Double { try read(document.double) }
-    mutating func decode(_: Float.Type) throws -> Float { try read(document.float) }
+    mutating func decode(_: Bool.Type) throws -> Bool {
+        try read { [document] in try document.bool(at: $0) }
+    }
+    mutating func decode(_: String.Type) throws -> String {
+        try read { [document] in try document.text(at: $0) }
+    }
+    mutating func decode(_: Double.Type) throws -> Double {
+        try read { [document] in try document.double(at: $0) }
+    }
+    mutating func decode(_: Float.Type) throws -> Float {
+        try read { [document] in try document.float(at: $0) }
+    }
     mutating func decode(_ type: Int.Type) throws -> Int {
         try read { [document] in try document.integer(type, at: $0) }
     }

@@ -89,10 +89,12 @@ struct JSONTokens: ~Copyable {
     }
 
     /// Whether a name, without escapes, consists of these bytes.
-    func name(at position: Int, is name: UnsafeBufferPointer<UInt8>) -> Bool {
-        let bytes = bytes(at: position)
-        guard bytes.count == name.count else { return false }
-        for index in 0..<name.count where bytes[index] != name[index] { return false }
+    @inline(__always)
+    func name(at position: Int, is name: borrowing Span<UInt8>) -> Bool {
+        let token = list[position]
+        guard token.count == name.count else { return false }
+        let start = Int(token.start)
+        for index in name.indices where text[start + index] != name[index] { return false }
         return true
     }
 
@@ -106,7 +108,9 @@ struct JSONTokens: ~Copyable {
             var scanner = JSONScanner(text, at: Int(token.start))
             return try scanner.unescapedString()
         }
-        if token.isASCII { return String(decoding: bytes, as: UTF8.self) }
+        if token.isASCII {
+            return String(copying: UTF8Span(unchecked: bytes.span, isKnownASCII: true))
+        }
         guard let string = String(validating: bytes, as: UTF8.self) else {
             throw JSONSyntaxError(.invalidUTF8, at: Int(token.start), in: text)
         }
