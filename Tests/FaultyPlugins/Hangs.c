@@ -181,7 +181,7 @@ static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
                                    .retry = retry};
 
 static const outlet_hooks *hooks(outlet_instance *self) {
-    (void)self;
+    hang_in(self, "hooks");
     return &table;
 }
 

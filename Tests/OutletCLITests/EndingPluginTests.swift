@@ -30,13 +30,14 @@ import Testing
 
     /// The hook and the request that the error message names.
     private func place(_ hook: String) -> String {
-        guard hook != "create" && hook != "quiesce" else { return hook }
+        guard !["create", "hooks", "quiesce"].contains(hook) else { return hook }
         let path = hook == "retry" ? "/status/503" : "/status/204"
         return "\(hook) of PUT \(server.baseURL)\(path)?token="
     }
 
     private static let hooks = [
-        "create", "adapt", "prepare", "will_send", "retry", "did_receive", "process", "quiesce",
+        "create", "hooks", "adapt", "prepare", "will_send", "retry", "did_receive", "process",
+        "quiesce",
     ]
 
     @Test(arguments: hooks)

@@ -25,7 +25,7 @@ import Testing
     }
 
     private static let hooks = [
-        "create", "adapt", "prepare", "will_send", "retry", "did_receive", "process",
+        "create", "hooks", "adapt", "prepare", "will_send", "retry", "did_receive", "process",
     ]
 
     @Test(arguments: hooks)

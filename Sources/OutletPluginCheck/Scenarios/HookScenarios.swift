@@ -176,7 +176,7 @@ extension CheckSubject {
 
     /// The calls that may wait in spite of `OUTLET_F_NONBLOCKING`.
     private static let unpromised: Set<PluginHook> = [
-        .load, .create, .reconfigure, .call, .serialize, .quiesce, .destroy,
+        .load, .create, .hooks, .reconfigure, .call, .serialize, .quiesce, .destroy,
     ]
 
     /// Compares the state of the process and of the thread before and after each call.

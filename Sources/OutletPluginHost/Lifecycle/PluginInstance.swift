@@ -450,7 +450,7 @@ extension PluginHook {
         case .adapt, .prepare, .finalize, .willSend, .redirect, .retry, .didReceive, .process,
             .serialize, .trust, .streamPiece, .streamMake:
             true
-        case .load, .create, .reconfigure, .requestDone, .events, .httpDone, .timerDone,
+        case .load, .create, .hooks, .reconfigure, .requestDone, .events, .httpDone, .timerDone,
             .streamEnd, .cancel, .call, .quiesce, .destroy:
             false
         }

@@ -129,6 +129,8 @@ public enum PluginHook: String, Sendable, CaseIterable {
     case load
     /// An instance is created.
     case create
+    /// A new instance returns its table of hooks.
+    case hooks
     /// A running instance receives a new configuration.
     case reconfigure
     /// Changes a request; may answer later.

@@ -327,7 +327,7 @@ struct PluginLoader {
                 dataDirectory: try makeDataDirectory(for: id))
             instance = PluginInstance(
                 owner: owner, descriptor: descriptor, pointer: pointer,
-                hooks: owner.calling(.create) { PluginLoader.hooks(descriptor, pointer) },
+                hooks: owner.calling(.hooks) { PluginLoader.hooks(descriptor, pointer) },
                 failsOpen: failsOpen,
                 limits: .init(
                     uniqueKeysWithValues: deadlines.compactMap { name, deadline in
