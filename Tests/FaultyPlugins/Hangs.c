@@ -74,6 +74,7 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "hang_at_exit") == 0) return atexit(hang_at_exit);
     if (strcmp(how, "daemon") == 0) return daemon(1, 1);
     if (strcmp(how, "clearenv") == 0) return clearenv();
+    if (strcmp(how, "setenv") == 0) return setenv("FAULTY_HANGS", "1", 1);
     if (strcmp(how, "rounding") == 0) return fesetround(FE_UPWARD);
     if (strcmp(how, "closefrom") == 0) {
         closefrom(3);

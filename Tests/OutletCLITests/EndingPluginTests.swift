@@ -199,6 +199,16 @@ import Testing
         #expect(result.errorOutput.contains("it changed \(what)"), "\(result.errorOutput)")
     }
 
+    @Test func `a change of the environment at the start is reported as one that stays`()
+        async throws
+    {
+        let result = try await run("create", "setenv")
+        #expect(
+            result.errorOutput
+                == "outlet: plugin faulty.hangs: breaks the contract: state-process: loading it changed "
+                + "the environment\n")
+    }
+
     @Test func `a change of the process state in quiesce is reported`() async throws {
         let result = try await run("quiesce", "chdir")
         #expect(result.errorOutput.contains("state-process: it changed the current directory\n"))

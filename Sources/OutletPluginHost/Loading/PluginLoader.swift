@@ -189,9 +189,15 @@ struct PluginLoader {
     private func note(_ changes: [String], for plugins: ArraySlice<LoadedPlugin>) {
         guard !changes.isEmpty else { return }
         let list = changes.joined(separator: ", ")
+        let restored = changes.filter { $0 != ProcessState.environmentName }
+        let end =
+            switch restored.count {
+            case 0: ""
+            case changes.count: "; that was put back"
+            default: "; that was put back, except for \(ProcessState.environmentName)"
+            }
         for plugin in plugins {
-            plugin.instance.owner.note(
-                .changedProcess, "loading it changed \(list); that was put back")
+            plugin.instance.owner.note(.changedProcess, "loading it changed \(list)\(end)")
         }
     }
 

@@ -18,6 +18,9 @@ struct ProcessState {
         SIGXFSZ: "SIGXFSZ",
     ]
 
+    /// The name of the change that is not restored.
+    static let environmentName = "the environment"
+
     private let dispositions: [Int32: Disposition]
     private let loadCount: UInt64
     private let directory: String
@@ -53,7 +56,9 @@ struct ProcessState {
         for (before, now) in zip(limits, ResourceLimit.all) where before != now {
             changes.append("the limit of \(before.name)")
         }
-        if ProcessState.currentEnvironment != environment { changes.append("the environment") }
+        if ProcessState.currentEnvironment != environment {
+            changes.append(ProcessState.environmentName)
+        }
         return changes
     }
 
@@ -89,7 +94,9 @@ struct ProcessState {
             before.restore()
             changes.append("the limit of \(before.name)")
         }
-        if ProcessState.currentEnvironment != environment { changes.append("the environment") }
+        if ProcessState.currentEnvironment != environment {
+            changes.append(ProcessState.environmentName)
+        }
         return changes
     }
 
