@@ -409,6 +409,20 @@ import Testing
         _ = await third.shutDown()
     }
 
+    @Test(arguments: [
+        (["the umask"], "the umask; that was put back"),
+        (["the environment"], "the environment"),
+        (
+            ["the umask", "the environment"],
+            "the umask, the environment; that was put back, except for the environment"
+        ),
+    ])
+    func `only the environment is reported as changed and not put back`(
+        changes: [String], text: String
+    ) {
+        #expect(ProcessState.fact(ofLoading: changes) == "loading it changed \(text)")
+    }
+
     /// Returns the code of a library that installs a signal handler when it is loaded.
     private func taking(_ signal: Int32) -> String {
         """

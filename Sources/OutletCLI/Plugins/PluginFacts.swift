@@ -57,9 +57,7 @@ struct PluginFacts {
     ) throws(PluginLoadError) -> [PluginFacts] {
         let (plugins, changes) = try file.askCode()
         if !changes.isEmpty {
-            console.report(
-                "outlet: \(file.path): loading it changed \(changes.joined(separator: ", ")); that "
-                    + "was put back")
+            console.report("outlet: \(file.path): \(ProcessState.fact(ofLoading: changes))")
         }
         return plugins.map { plugin in
             PluginFacts(

@@ -188,16 +188,9 @@ struct PluginLoader {
 
     private func note(_ changes: [String], for plugins: ArraySlice<LoadedPlugin>) {
         guard !changes.isEmpty else { return }
-        let list = changes.joined(separator: ", ")
-        let restored = changes.filter { $0 != ProcessState.environmentName }
-        let end =
-            switch restored.count {
-            case 0: ""
-            case changes.count: "; that was put back"
-            default: "; that was put back, except for \(ProcessState.environmentName)"
-            }
+        let fact = ProcessState.fact(ofLoading: changes)
         for plugin in plugins {
-            plugin.instance.owner.note(.changedProcess, "loading it changed \(list)\(end)")
+            plugin.instance.owner.note(.changedProcess, fact)
         }
     }
 

@@ -10,7 +10,7 @@ import OutletHTTP
 /// only if it lies in a library that was loaded meanwhile, because other threads of the host may
 /// set handlers of their own. The cost does not grow with the number of loaded libraries, unless a
 /// handler did change.
-struct ProcessState {
+package struct ProcessState {
     private static let names: [Int32: String] = [
         SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL",
         SIGTRAP: "SIGTRAP", SIGABRT: "SIGABRT", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE",
@@ -19,7 +19,21 @@ struct ProcessState {
     ]
 
     /// The name of the change that is not restored.
-    static let environmentName = "the environment"
+    private static let environmentName = "the environment"
+
+    /// Describes what loading a plugin changed, and whether that was restored.
+    ///
+    /// - Parameter changes: The names of the changes, at least one.
+    package static func fact(ofLoading changes: [String]) -> String {
+        let restored = changes.filter { $0 != environmentName }
+        let end =
+            switch restored.count {
+            case 0: ""
+            case changes.count: "; that was put back"
+            default: "; that was put back, except for \(environmentName)"
+            }
+        return "loading it changed \(changes.joined(separator: ", "))\(end)"
+    }
 
     private let dispositions: [Int32: Disposition]
     private let loadCount: UInt64
