@@ -113,6 +113,11 @@ final class AuthenticationSocket: WebSocketConnection {
 }
 
 extension AuthenticationSocket: WebSocketHandler {
+    func transferIsPending(_ task: any TransferTask) {
+        inner.control(task)
+        handler?.transferIsPending(self)
+    }
+
     func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         handler?.transfer(self, didRefuseServer: refusal)
     }

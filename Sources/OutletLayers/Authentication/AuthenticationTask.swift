@@ -115,6 +115,11 @@ final class AuthenticationTask: TransferTask {
 }
 
 extension AuthenticationTask: TransferHandler {
+    func transferIsPending(_ task: any TransferTask) {
+        inner.control(task)
+        handler?.transferIsPending(self)
+    }
+
     func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         handler?.transfer(self, didRefuseServer: refusal)
     }

@@ -5,6 +5,11 @@ import OutletTransport
 
 /// Processes the network's response, for the handler and the stored entry.
 extension CacheTask: TransferHandler {
+    func transferIsPending(_ inner: any TransferTask) {
+        self.inner.control(inner)
+        course.withLock { $0.handler }?.transferIsPending(self)
+    }
+
     func transfer(_ inner: any TransferTask, didRefuseServer refusal: any Error) {
         guard let handler = course.withLock({ $0.handler }) else { return }
         handler.transfer(self, didRefuseServer: refusal)

@@ -67,6 +67,8 @@ final class SharedTask: TransferTask {
 
     private var handler: (any TransferHandler)? { mutable.withLock { $0.handler } }
 
+    func notifyPending() { handler?.transferIsPending(self) }
+
     func notify(_ refusal: any Error) { handler?.transfer(self, didRefuseServer: refusal) }
 
     func notify(used head: HTTPResponse, _ turn: TransportTurn) {

@@ -77,6 +77,11 @@ final class SharedTransfer: TransferHandler {
 
     private var tasks: [SharedTask] { machine.withLock { $0.members } }
 
+    func transferIsPending(_ task: any TransferTask) {
+        inner.control(task)
+        for shared in tasks { shared.notifyPending() }
+    }
+
     func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         for shared in tasks { shared.notify(refusal) }
     }

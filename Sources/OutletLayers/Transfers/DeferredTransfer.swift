@@ -26,8 +26,11 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         /// Set to `nil` at the end, so that the end is reported only once.
         var handler: (any TransferHandler)?
         var abandon: (@Sendable () -> Void)?
+        /// Begins the transfer of a task that was suspended when the decision was made.
+        var held: (@Sendable () -> Void)?
         var isAnswered = false
         var isCancelled = false
+        var isSuspended = false
         var proxy = ""
         var isServerVerified = true
         var source = ResponseSource.network
@@ -76,9 +79,10 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
     /// - Parameters:
     ///   - question: Decides about the job; called before this returns.
     ///   - begin: Begins the transfer, and returns whether it has begun.
-    func ask<Job>(
+    func ask<Job: Sendable>(
         _ question: Question<Job>, begin: @escaping @Sendable (Job) -> Bool
     ) {
+        handler?.transferIsPending(self)
         let abandon = question { answer in
             self.mutable.withLock { state in
                 state.isAnswered = true
@@ -86,7 +90,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
             }
             switch answer {
             case .success(let job):
-                if !begin(job) { self.endLater(.cancelled) }
+                self.beginUnlessSuspended { if !begin(job) { self.endLater(.cancelled) } }
             case .failure(let error): self.endLater(error)
             }
         }
@@ -96,6 +100,16 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
             return state.isCancelled
         }
         if isTooLate { abandon() }
+    }
+
+    /// Begins the transfer; if the task is suspended, at its `resume()`.
+    private func beginUnlessSuspended(_ begin: @escaping @Sendable () -> Void) {
+        let isHeld = mutable.withLock { state in
+            guard state.isSuspended, !state.isCancelled else { return false }
+            state.held = begin
+            return true
+        }
+        if !isHeld { begin() }
     }
 
     // MARK: State and control
@@ -113,14 +127,27 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         guard inner.cancel() else { return }
         let abandon = mutable.withLock { state in
             state.isCancelled = true
+            state.held = nil
             return state.abandon.take()
         }
         abandon?()
         endLater(.cancelled)
     }
 
-    package func suspend() { inner.suspend() }
-    package func resume() { inner.resume() }
+    package func suspend() {
+        mutable.withLock { $0.isSuspended = true }
+        inner.suspend()
+    }
+
+    package func resume() {
+        let begin = mutable.withLock { state in
+            state.isSuspended = false
+            return state.held.take()
+        }
+        inner.resume()
+        begin?()
+    }
+
     package func reportProgress() { inner.reportProgress() }
 
     var handler: (any TransferHandler)? { mutable.withLock { $0.handler } }
@@ -143,6 +170,8 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
 }
 
 extension DeferredTransfer: TransferHandler {
+    package func transferIsPending(_ task: any TransferTask) { inner.control(task) }
+
     package func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         handler?.transfer(self, didRefuseServer: refusal)
     }

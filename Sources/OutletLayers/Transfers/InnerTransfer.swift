@@ -84,6 +84,15 @@ final class InnerTransfer: Sendable {
         course.withLock { if $0.isActive { $0.task = task } }
     }
 
+    /// Stores a transfer that waits for a decision, and brings it into the wanted state before.
+    func control(_ task: any TransferTask) {
+        let (isCancelled, isSuspended) = course.withLock { state in
+            if state.isActive { state.task = task }
+            return (state.isCancelled, state.isSuspended)
+        }
+        if isCancelled { task.cancel() } else if isSuspended { settle(task) }
+    }
+
     /// Records that the transfer has ended.
     func end() {
         course.withLock { state in

@@ -1,7 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
-import OutletTransport
+public import OutletTransport
 
 /// The steps before a transfer: makes, adapts and sends the request.
 extension Request {
@@ -253,8 +253,21 @@ extension Request {
             readsFile
             ? FileReading.start(job, core.configuration.transport, core.deadlines, handler: self)
             : begin(job)
-        // Calls of `cancel()` and `suspend()`, and progress observers, may have found no task
-        // meanwhile.
+        control(task, reportsProgress: job.reportsProgress)
+    }
+
+    /// Stores a transfer that a layer sends later, and suspends or cancels it if that is wanted.
+    ///
+    /// - Parameter task: The transfer.
+    public func transferIsPending(_ task: any TransferTask) {
+        control(task, reportsProgress: false)
+    }
+
+    /// Stores a transfer, and brings it into the wanted state.
+    ///
+    /// Calls of `cancel()` and `suspend()`, and progress observers, may have found no task
+    /// meanwhile.
+    private func control(_ task: any TransferTask, reportsProgress: Bool) {
         let (calls, state, wantsProgress, isEnding) = mutable.withLock { mutable in
             (
                 keep(task, &mutable), mutable.machine.state,
@@ -263,7 +276,7 @@ extension Request {
             )
         }
         for call in calls { call() }
-        if wantsProgress, !job.reportsProgress { task.reportProgress() }
+        if wantsProgress, !reportsProgress { task.reportProgress() }
         switch state {
         // With `endingTask` set, the task was cancelled or closed already.
         case .cancelled where !isEnding: task.cancel()

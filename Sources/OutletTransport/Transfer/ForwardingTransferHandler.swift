@@ -16,6 +16,13 @@ public protocol ForwardingTransferHandler: TransferHandler {
 }
 
 extension ForwardingTransferHandler {
+    /// Forwards the call to ``handler``.
+    ///
+    /// - Parameter task: The transfer.
+    public func transferIsPending(_ task: any TransferTask) {
+        handler.transferIsPending(task)
+    }
+
     /// Forwards the refusal to ``handler``.
     ///
     /// - Parameters:

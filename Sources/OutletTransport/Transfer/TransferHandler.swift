@@ -10,6 +10,14 @@ public import OutletHTTP
 /// starts the transfer; layers may call from queues of their own. Calls never overlap. They must
 /// not block, except ``transferNeedsNewBody(_:)``.
 public protocol TransferHandler: AnyObject, Sendable {
+    /// A layer has accepted the job, but decides later whether and how to send it.
+    ///
+    /// Called before the transport returns the transfer: from now on it can be suspended and
+    /// cancelled before anything is sent. Called again if a layer sends the job again.
+    ///
+    /// - Parameter task: The transfer.
+    func transferIsPending(_ task: any TransferTask)
+
     /// The policy of ``TransferJob/serverTrustManager`` has refused the server or an https proxy.
     ///
     /// The transfer ends next, with ``TransferError/Code/serverCertificateUntrusted``.
@@ -85,6 +93,11 @@ public protocol TransferHandler: AnyObject, Sendable {
 }
 
 extension TransferHandler {
+    /// Does nothing.
+    ///
+    /// - Parameter task: The transfer.
+    public func transferIsPending(_ task: any TransferTask) {}
+
     /// Does nothing.
     ///
     /// - Parameters:

@@ -1,7 +1,9 @@
+import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletLayers
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
@@ -69,5 +71,95 @@ import Testing
         _ = await request.serializingData(emptyResponseCodes: [204]).response
         #expect(request.performedRequests.map { $0.headers["X-Mark"] } == ["one"])
         #expect(transport.requests.map { $0.headers["X-Mark"] } == ["one"])
+    }
+
+    /// Decides at once to send each job, and calls closures before and after.
+    private final class Deferring: TransportLayer {
+        let next: any Transport
+        private let queue = DispatchQueue(label: "test.deferring")
+        private let before: @Sendable () -> Void
+        private let after: @Sendable () -> Void
+
+        init(
+            around next: any Transport, before: @escaping @Sendable () -> Void,
+            after: @escaping @Sendable () -> Void
+        ) {
+            self.next = next
+            self.before = before
+            self.after = after
+        }
+
+        func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+            before()
+            defer { after() }
+            return DeferredTransfer.start(job, on: queue, handler: handler) { answer in
+                answer(.success(job))
+                return {}
+            } begin: { job, handler in
+                self.next.start(job, handler: handler)
+            }
+        }
+    }
+
+    /// The layers between a request and its transfer.
+    enum Around: CaseIterable, Sendable {
+        case nothing
+        case cache
+        case authentication
+        case coalescing
+    }
+
+    /// Starts a request, and calls a closure with it when its job has reached the innermost layer.
+    private func start(
+        through around: Around, to transport: StubTransport,
+        atLayer body: @escaping @Sendable (Request) -> Void
+    ) async throws -> (session: Session, request: DataRequest, task: DataTask<Data>) {
+        var configuration = SessionConfiguration()
+        configuration.urlCache = around == .cache ? ResponseCache() : nil
+        configuration.urlCredentialStorage = around == .authentication ? CredentialStorage() : nil
+        configuration.coalescesRequests = around == .coalescing
+        let current = Lock<Request?>(nil)
+        let started = Once<Bool>()
+        let session = Session(
+            transport: transport, configuration: configuration,
+            layers: [
+                {
+                    Deferring(around: $0) {
+                        if let request = current.withLock({ $0 }) { body(request) }
+                    } after: {
+                        started.set(true)
+                    }
+                }
+            ])
+        let request = session.request("http://a.test/")
+        current.withLock { $0 = request }
+        let task = request.serializingData(emptyResponseCodes: [204])
+        #expect(try await started.value())
+        return (session, request, task)
+    }
+
+    @Test(arguments: Around.allCases)
+    func `a request suspended before a layer has decided is sent at resume`(around: Around)
+        async throws
+    {
+        let transport = StubTransport(answers: [.status(204)])
+        let (session, request, task) = try await start(through: around, to: transport) {
+            $0.suspend()
+        }
+        #expect(transport.requests.isEmpty)
+        #expect(request.isSuspended)
+        request.resume()
+        #expect(await task.response.response?.statusCode == 204)
+        #expect(transport.requests.count == 1)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: Around.allCases)
+    func `a request cancelled before a layer has decided is not sent`(around: Around) async throws {
+        let transport = StubTransport(answers: [.status(204)])
+        let (session, _, task) = try await start(through: around, to: transport) { $0.cancel() }
+        #expect(await task.response.error?.isExplicitlyCancelledError == true)
+        #expect(transport.requests.isEmpty)
+        withExtendedLifetime(session) {}
     }
 }
