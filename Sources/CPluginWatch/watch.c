@@ -25,6 +25,8 @@ struct inside {
     bool is_ready;
     /* Whether this process is a child that a plugin has made by fork(). */
     bool is_copy;
+    /* The frame in which on_signal() has last called a plugin's handler; 0 before. */
+    uintptr_t handler_frame;
     struct {
         char plugin[96], hook[64], subject[256];
     } calls[depth_limit];
@@ -51,13 +53,23 @@ static struct {
 } libraries[library_limit];
 static int library_count;
 
-static const struct {
-    int number;
-    const char *name;
-} signals[] = {
-    {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGILL, "SIGILL"},
-    {SIGFPE, "SIGFPE"},   {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},
-};
+/* The reported signals: first those of crashes, then those that timers, limits and descriptors cause. */
+static const int signals[] = {SIGSEGV, SIGBUS,    SIGILL,  SIGFPE,  SIGTRAP, SIGABRT,
+                              SIGSYS,  SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO};
+enum { crash_count = 7, signal_count = sizeof signals / sizeof *signals };
+
+typedef void (*signal_handler)(int, siginfo_t *, void *);
+/* SIG_DFL as a value of that type. */
+static const signal_handler default_handler = NULL;
+
+/* What plugins have set for the reported signals. The actions themselves stay on_signal(). */
+static struct {
+    /* Whether the signal's action is on_signal(): it had no other handler when reports were turned on. */
+    bool is_reported;
+    atomic_bool is_set;
+    _Atomic(signal_handler) handler;
+    atomic_int flags;
+} actions[signal_count];
 
 /* The following functions may run in a signal handler: no allocation, no stdio, no locks. */
 
@@ -106,16 +118,55 @@ static void report(const char *what, const char *name) {
     write_line(line);
 }
 
-static void on_signal(int number, siginfo_t *info, void *context) {
-    (void)context;
-    const char *name = "a signal";
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        if (signals[i].number == number) name = signals[i].name;
+/* Writes one line about a signal. */
+static void report_signal(const char *what, int number) {
+    char name[16] = "SIG";
+    const char *abbreviation = sigabbrev_np(number);
+    append(name, abbreviation ? abbreviation : "NAL");
+    report(what, name);
+}
+
+/* The index of a reported signal; signal_count if it is not. */
+static size_t index_of(int number) {
+    size_t index = 0;
+    while (index < signal_count && signals[index] != number) index++;
+    return index;
+}
+
+/* Calls the handler that a plugin has set. Returns whether the signal is dealt with. */
+static bool call_handler(size_t index, siginfo_t *info, void *context) {
+    int number = signals[index];
+    signal_handler handler = atomic_load(&actions[index].handler);
+    if (handler == default_handler) return false;
+    // A fault ends the process even if it is ignored, and so does abort().
+    bool ends = number == SIGABRT || (index < crash_count && info->si_code > 0);
+    if ((uintptr_t)handler == (uintptr_t)SIG_IGN) return !ends;
+    // Deeper on the stack than the last call: that one has not returned, its handler has crashed. Handlers that
+    // leave by siglongjmp() do not return either, but then the next signal begins at the stack's top again.
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0), outer = inside.handler_frame;
+    if (outer != 0 && frame < outer) return false;
+    inside.handler_frame = frame;
+    if (atomic_load(&actions[index].flags) & SA_RESETHAND) {
+        atomic_store(&actions[index].handler, default_handler);
     }
-    report("has crashed with ", name);
-    /* The default action is set again (SA_RESETHAND). A fault repeats when this returns; a signal that was
-     * sent (si_code <= 0), and SIGTRAP, must be raised again. */
-    if (info->si_code <= 0 || number == SIGTRAP) raise(number);
+    handler(number, info, context);
+    inside.handler_frame = outer;
+    return number != SIGABRT;
+}
+
+static void on_signal(int number, siginfo_t *info, void *context) {
+    size_t index = index_of(number);
+    if (index == signal_count || call_handler(index, info, context)) return;
+    // Signals of other processes are none of a plugin's doing.
+    if (index < crash_count) {
+        report_signal("has crashed with ", number);
+    } else if (info->si_code != SI_USER || info->si_pid == getpid()) {
+        report_signal("has ended the process by ", number);
+    }
+    struct sigaction none = {.sa_handler = SIG_DFL};
+    sigaction(number, &none, NULL);
+    /* A fault repeats when this returns; all others must be raised again. */
+    if (index >= crash_count || info->si_code <= 0 || number == SIGTRAP || number == SIGSYS) raise(number);
 }
 
 /* Calls exit_group directly, so that no exit handlers run. */
@@ -150,6 +201,10 @@ bool cpluginwatch_daemon(void) {
     return false;
 }
 
+void cpluginwatch_exec(void) {
+    if (is_watched() && inside.depth > 0) end_because("exec()");
+}
+
 void cpluginwatch_end(int exit_code) {
     for (;;) end_process(exit_code);
 }
@@ -166,7 +221,7 @@ static void on_fork_in_copy(void) { inside.is_copy = inside.depth > 0; }
 static void unblock(void) {
     sigset_t faults;
     sigemptyset(&faults);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(&faults, signals[i].number);
+    for (size_t i = 0; i < crash_count; i++) sigaddset(&faults, signals[i]);
     pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
 }
 
@@ -213,6 +268,54 @@ static bool is_of_program(const void *address) {
     return false;
 }
 
+bool cpluginwatch_set_action(int number, const struct sigaction *action, struct sigaction *former,
+                             const void *caller) {
+    size_t index = index_of(number);
+    if (index == signal_count || !is_watched() || !actions[index].is_reported) return false;
+    bool is_set = atomic_load(&actions[index].is_set);
+    if (is_of_program(caller)) {
+        if (action && action->sa_sigaction == on_signal) atomic_store(&actions[index].is_set, false);
+        if (action || !is_set) return false;
+    }
+    if (former) {
+        memset(former, 0, sizeof *former);
+        former->sa_sigaction = is_set ? atomic_load(&actions[index].handler) : default_handler;
+        former->sa_flags = is_set ? atomic_load(&actions[index].flags) : 0;
+    }
+    if (action) {
+        atomic_store(&actions[index].handler, action->sa_sigaction);
+        atomic_store(&actions[index].flags, action->sa_flags);
+        atomic_store(&actions[index].is_set, action->sa_sigaction != default_handler);
+    }
+    return true;
+}
+
+bool cpluginwatch_keeps_stack(const void *caller) {
+    return is_watched() && inside.is_ready && !is_of_program(caller);
+}
+
+void cpluginwatch_signal_sent(int number, const void *caller) {
+    if (!is_watched() || inside.depth == 0 || is_of_program(caller)) return;
+    // on_signal() reports crashes.
+    if (index_of(number) < crash_count) return;
+    struct sigaction action;
+    if (number <= 0 || sigaction(number, NULL, &action) != 0 || action.sa_handler == SIG_IGN) return;
+    if (action.sa_handler == SIG_DFL) {
+        static const int harmless[] = {SIGCHLD, SIGURG, SIGWINCH, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
+        for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
+            if (harmless[i] == number) return;
+        }
+    } else if (!is_of_program((const void *)(uintptr_t)action.sa_handler)) {
+        return;
+    }
+    report_signal("has ended the process by ", number);
+    end_process(atomic_load(&code));
+}
+
+void cpluginwatch_exit_group(const void *caller) {
+    if (is_watched() && !is_of_program(caller)) end_because("exit_group()");
+}
+
 /* The function of a thread that a plugin has started, and where it has. */
 struct thread_start {
     void *(*run)(void *);
@@ -234,7 +337,7 @@ static void *run_thread(void *argument) {
     }
     void *result = start.run(start.argument);
     if (inside.is_copy) end_process(atomic_load(&code));
-    inside.depth = 0;
+    // The depth stays: destructors of the thread's values may still run the plugin's code.
     return result;
 }
 
@@ -276,14 +379,14 @@ void cpluginwatch_report(int exit_code, int descriptor) {
     pthread_atfork(NULL, on_fork, on_fork_in_copy);
     atexit(on_exit_call);
     at_quick_exit(on_exit_call);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    for (size_t i = 0; i < signal_count; i++) {
         struct sigaction action, former;
         memset(&action, 0, sizeof action);
         action.sa_sigaction = on_signal;
-        action.sa_flags = SA_SIGINFO | SA_RESETHAND | SA_NODEFER | SA_ONSTACK;
-        if (sigaction(signals[i].number, NULL, &former) != 0) continue;
+        action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
+        if (sigaction(signals[i], NULL, &former) != 0) continue;
         if (!(former.sa_flags & SA_SIGINFO) && former.sa_handler == SIG_DFL) {
-            sigaction(signals[i].number, &action, NULL);
+            actions[i].is_reported = sigaction(signals[i], &action, NULL) == 0;
         }
     }
 }

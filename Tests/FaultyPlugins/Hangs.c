@@ -5,7 +5,10 @@
 #include <fcntl.h>
 #include <fenv.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 struct hanging {
@@ -43,6 +46,58 @@ static outlet_status run(void *(*function)(void *)) {
     return pthread_join(thread, NULL) == 0 ? OUTLET_OK : OUTLET_E_FAILED;
 }
 
+/* Runs when a thread ends, after its function. */
+static void fault(void *value) {
+    (void)value;
+    volatile int *volatile nowhere = NULL;
+    *nowhere = 1;
+}
+
+static void *fault_at_end(void *data) {
+    pthread_key_t key;
+    if (pthread_key_create(&key, fault) == 0) pthread_setspecific(key, &key);
+    return data;
+}
+
+static sigjmp_buf recovery;
+static volatile sig_atomic_t caught;
+
+static void recover(int number) {
+    caught = number;
+    siglongjmp(recovery, 1);
+}
+static void note(int number) { caught = number; }
+static void fault_again(int number) {
+    (void)number;
+    fault(NULL);
+}
+static void end_by_default(int number) {
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Catches two faults with a handler of its own. */
+static outlet_status catch_faults(void) {
+    struct sigaction former, action = {.sa_handler = recover};
+    for (int i = 0; i < 2; i++) {
+        caught = 0;
+        if (sigaction(SIGSEGV, &action, &former) != 0) return OUTLET_E_FAILED;
+        if (sigsetjmp(recovery, 1) == 0) fault(NULL);
+        sigaction(SIGSEGV, &former, NULL);
+        if (caught != SIGSEGV || former.sa_handler != SIG_DFL) return OUTLET_E_FAILED;
+    }
+    return OUTLET_OK;
+}
+
+/* Sends itself a signal that its handler takes; in a thread that blocks it, it stays pending. */
+static outlet_status catch_signal(void) {
+    struct sigaction former, action = {.sa_handler = note};
+    if (sigaction(SIGUSR1, &action, &former) != 0 || raise(SIGUSR1) != 0) return OUTLET_E_FAILED;
+    sigaction(SIGUSR1, &former, NULL);
+    /* Ignored unless a handler is set. */
+    return kill(getpid(), SIGURG) == 0 ? OUTLET_OK : OUTLET_E_FAILED;
+}
+
 static void leave_at_exit(void) { _exit(0); }
 static void exit_at_exit(void) { exit(0); }
 static void hang_at_exit(void) {
@@ -59,10 +114,49 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "exit") == 0) exit(0);
     if (strcmp(how, "quick_exit") == 0) quick_exit(0);
     if (strcmp(how, "abort") == 0) abort();
-    if (strcmp(how, "fault") == 0) {
-        volatile int *volatile nowhere = NULL;
-        *nowhere = 1;
+    if (strcmp(how, "fault") == 0) fault(NULL);
+    /* The following take away what the report of a crash needs, or deal with signals themselves. */
+    if (strcmp(how, "default_fault") == 0) {
+        struct sigaction action = {.sa_handler = SIG_DFL};
+        sigaction(SIGSEGV, &action, NULL);
+        fault(NULL);
     }
+    if (strcmp(how, "ignored_fault") == 0) {
+        signal(SIGSEGV, SIG_IGN);
+        fault(NULL);
+    }
+    if (strcmp(how, "handled_abort") == 0) {
+        signal(SIGABRT, note);
+        abort();
+    }
+    if (strcmp(how, "handler_fault") == 0) {
+        signal(SIGSEGV, fault_again);
+        fault(NULL);
+    }
+    if (strcmp(how, "handler_default") == 0) {
+        signal(SIGSEGV, end_by_default);
+        fault(NULL);
+    }
+    if (strcmp(how, "no_stack") == 0) {
+        stack_t none = {.ss_flags = SS_DISABLE};
+        sigaltstack(&none, NULL);
+        return overflow("", 1 << 20);
+    }
+    if (strcmp(how, "thread_value") == 0) return run(fault_at_end);
+    if (strcmp(how, "catch") == 0) return catch_faults();
+    if (strcmp(how, "catch_signal") == 0) return catch_signal();
+    if (strcmp(how, "SIGALRM") == 0) {
+        struct itimerval timer = {.it_value = {.tv_usec = 1}};
+        setitimer(ITIMER_REAL, &timer, NULL);
+        for (;;) pause();
+    }
+    if (strcmp(how, "SIGKILL") == 0) return kill(getpid(), SIGKILL);
+    if (strcmp(how, "SIGTERM") == 0) return raise(SIGTERM);
+    if (strcmp(how, "SIGHUP") == 0) return pthread_kill(pthread_self(), SIGHUP);
+    if (strcmp(how, "SIGUSR2") == 0) return (int)syscall(SYS_kill, getpid(), SIGUSR2);
+    if (strcmp(how, "execv") == 0) return execv("/bin/true", (char *[]){"true", NULL});
+    if (strcmp(how, "execlp") == 0) return execlp("true", "true", (char *)NULL);
+    if (strcmp(how, "exit_group") == 0) return (int)syscall(SYS_exit_group, 0);
     if (strcmp(how, "_exit") == 0) _exit(0);
     if (strcmp(how, "raise") == 0) raise(SIGSEGV);
     if (strcmp(how, "overflow") == 0) return overflow("", 1 << 20);

@@ -98,6 +98,71 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            ("default_fault", "SIGSEGV", 11), ("ignored_fault", "SIGSEGV", 11),
+            ("handled_abort", "SIGABRT", 6), ("handler_fault", "SIGSEGV", 11),
+            ("handler_default", "SIGSEGV", 11), ("no_stack", "SIGSEGV", 11),
+        ] as [(String, String, Int32)])
+    func `a crash is reported also after a plugin has changed the handler or the stack of signals`(
+        how: String, name: String, number: Int32
+    ) async throws {
+        for hook in ["create", "prepare", "did_receive"] {
+            let result = try await run(hook, how)
+            #expect(result.signal == number)
+            #expect(
+                result.errorOutput.contains(
+                    "outlet: plugin faulty.hangs: has crashed with \(name) in \(place(hook))"),
+                "\(result.errorOutput)")
+        }
+    }
+
+    @Test(arguments: ["catch", "catch_signal"])
+    func `a plugin that catches its own signals is not disturbed`(how: String) async throws {
+        // The threads of hooks on the wire block most signals.
+        for hook in how == "catch" ? ["create", "prepare", "did_receive"] : ["create"] {
+            let result = try await run(hook, how)
+            #expect(result.exitCode == 0)
+            #expect(result.errorOutput.isEmpty)
+        }
+    }
+
+    @Test(arguments: ["SIGKILL", "SIGTERM", "SIGHUP", "SIGUSR2"])
+    func `a plugin that sends the program a signal is named, and the program exits with 7`(
+        name: String
+    ) async throws {
+        for hook in ["create", "prepare"] {
+            let result = try await run(hook, name)
+            #expect(result.exitCode == 7)
+            #expect(
+                result.errorOutput.contains(
+                    "outlet: plugin faulty.hangs: has ended the process by \(name) in "
+                        + place(hook)),
+                "\(result.errorOutput)")
+        }
+    }
+
+    @Test func `the signal of a plugin's timer is reported, and ends the process`() async throws {
+        let result = try await run("prepare", "SIGALRM")
+        #expect(result.signal == 14)
+        #expect(result.errorOutput.contains("has ended the process by SIGALRM "))
+    }
+
+    @Test(
+        arguments: [("execv", "exec"), ("execlp", "exec"), ("exit_group", "exit_group")])
+    func `exec and exit_group in a plugin exit with 7, and the error names the plugin and hook`(
+        how: String, call: String
+    ) async throws {
+        for hook in ["create", "prepare"] {
+            let result = try await run(hook, how)
+            #expect(result.exitCode == 7)
+            #expect(
+                result.errorOutput.contains(
+                    "outlet: plugin faulty.hangs: has called \(call)() in \(place(hook))"),
+                "\(result.errorOutput)")
+        }
+    }
+
     /// Runs the program with a plugin that changes the process in a hook.
     private func page(_ hook: String, _ how: String) async throws -> Program.Result {
         let program = try RunningProgram(
@@ -175,6 +240,7 @@ import Testing
     @Test(
         arguments: [
             ("thread_overflow", "SIGSEGV in a thread that it started in adapt", 11),
+            ("thread_value", "SIGSEGV in a thread that it started in adapt", 11),
             ("mask", "SIGABRT in prepare of GET", 6),
         ] as [(String, String, Int32)])
     func `a crash in a plugin's thread or with blocked signals is reported`(

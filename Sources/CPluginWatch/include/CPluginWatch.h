@@ -9,15 +9,16 @@
 #define CPLUGINWATCH_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /*
  * Turns reports on; they are written to a descriptor.
  *
- * Reported are: crashes and abort(), after which the process ends by the same signal; exit() and
- * quick_exit(), after which the process ends with exit_code; fork() within a plugin, whose child ends
- * when it returns from the plugin. Signals that already have a handler keep it.
+ * Reported are: crashes, abort() and the signals of timers and limits, after which the process ends by
+ * the same signal; exit() and quick_exit(), after which the process ends with exit_code; fork() within a
+ * plugin, whose child ends when it returns from the plugin. Signals that already have a handler keep it.
  *
  * Further calls set the descriptor and exit_code, and let exit() be reported again. Thread: one at a
  * time.
@@ -35,6 +36,14 @@ bool cpluginwatch_is_on(void);
 void cpluginwatch_exit(int exit_code);
 
 /*
+ * For a program whose syscall() calls this before SYS_exit_group. If a plugin has called it while reports are on,
+ * reports the call, and the process ends with the exit_code of cpluginwatch_report(); else returns.
+ *
+ * caller: the address that the program's syscall() returns to. Thread: any.
+ */
+void cpluginwatch_exit_group(const void *caller);
+
+/*
  * For a program whose exit() calls this first. While reports are on, reports the call and ends the process, unless
  * it is the first one after cpluginwatch_expect_exit(). Thread: any.
  */
@@ -45,6 +54,37 @@ void cpluginwatch_exit_called(void);
  * returns false. Thread: any.
  */
 bool cpluginwatch_daemon(void);
+
+/*
+ * For a program whose exec functions call this first. Within a plugin, while reports are on, reports the call and
+ * ends the process; else, and in a child process, returns. Thread: any.
+ */
+void cpluginwatch_exec(void);
+
+/*
+ * For a program whose sigaction() and signal() call this first, and return when it returns true. A plugin that sets
+ * the action of a reported signal gets what it asks for, except that a crash which its handler does not deal with is
+ * still reported: its handler is called by that of the reports. The mask of the action is not kept.
+ *
+ * action, former: as for sigaction(). caller: the address that the program's function returns to. Thread: any.
+ */
+bool cpluginwatch_set_action(int number, const struct sigaction *action, struct sigaction *former,
+                             const void *caller);
+
+/*
+ * For a program whose sigaltstack() calls this, and then only returns the current stack. Returns whether a plugin
+ * calls it on a thread that has the reports' stack, which its handlers use as well. Thread: any.
+ */
+bool cpluginwatch_keeps_stack(const void *caller);
+
+/*
+ * For a program whose kill(), raise() and the like call this before they send a signal to the process itself. If a
+ * plugin calls it and the signal would end the process, reports that and ends the process with the exit_code of
+ * cpluginwatch_report(). Crash signals are sent, and reported then.
+ *
+ * caller: the address that the program's function returns to. Thread: any.
+ */
+void cpluginwatch_signal_sent(int number, const void *caller);
 
 /* Ends the process without exit handlers and without a report. Thread: any. */
 void cpluginwatch_end(int exit_code) __attribute__((noreturn));

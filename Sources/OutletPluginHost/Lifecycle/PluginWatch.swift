@@ -12,8 +12,10 @@ public enum PluginWatch {
     /// passed. In programs that link `CProcessExit` so do `_exit()` and `daemon()`, also in threads
     /// that plugins have started, in exit handlers and in destructors; such programs must call
     /// ``expectExit()`` before `exit()`, and ``endProcess(_:)`` in place of `_exit()`. A child
-    /// process that a plugin makes with `fork()` ends when the plugin's code returns in it. Direct
-    /// system calls and `execve()` are not detected.
+    /// process that a plugin makes with `fork()` ends when the plugin's code returns in it. Programs
+    /// that link `CProcessExit` also report exec functions and signals that a plugin sends to end
+    /// the process, and crashes after a plugin has changed the handlers of signals. System calls
+    /// that a plugin makes without the C library are not detected.
     ///
     /// - Parameters:
     ///   - exitCode: The exit code of the process after a plugin has called `exit()`.
