@@ -88,11 +88,7 @@ public class DataRequest: Request, @unchecked Sendable {
         _ destination: ResponseHandler.Destination = .anywhere,
         completionHandler: @escaping @Sendable (AttemptOutcome) -> Void
     ) {
-        append(
-            ResponseHandler(destination: destination, isQuick: true) { request, outcome in
-                if request.isMonitored { Self.reportUnserialized(request, outcome) }
-                return ResponseHandler.Serialized(failure: nil) { _ in completionHandler(outcome) }
-            })
+        append(ResponseHandler(destination: destination, completion: completionHandler))
     }
 
     /// Serializes the response, and delivers the value.
@@ -148,7 +144,7 @@ public class DataRequest: Request, @unchecked Sendable {
         (serializer as? DataResponseSerializer)?.isQuick == true
     }
 
-    private static func reportUnserialized(_ request: Request, _ outcome: AttemptOutcome) {
+    static func reportUnserialized(_ request: Request, _ outcome: AttemptOutcome) {
         guard let request = request as? DataRequest else { return }
         let response = DataResponse(unserialized: outcome)
         request.monitors?.observe(

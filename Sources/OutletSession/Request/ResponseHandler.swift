@@ -16,8 +16,44 @@ struct ResponseHandler: Sendable {
     let destination: Destination
     /// Whether serializing calls no user code, and so takes microseconds at most.
     let isQuick: Bool
+    private let work: Work
+
+    private enum Work: Sendable {
+        case serialize(@Sendable (Request, AttemptOutcome) -> Serialized)
+        /// The outcome itself is the value.
+        case passOn(@Sendable (AttemptOutcome) -> Void)
+    }
+
+    /// Makes a handler of a serializer.
+    ///
+    /// - Parameter serialize: Makes the value.
+    init(
+        destination: Destination, isQuick: Bool,
+        serialize: @escaping @Sendable (Request, AttemptOutcome) -> Serialized
+    ) {
+        self.destination = destination
+        self.isQuick = isQuick
+        work = .serialize(serialize)
+    }
+
+    /// Makes a handler that gets the outcome of a data request as it is.
+    ///
+    /// - Parameter completion: Called with the outcome.
+    init(destination: Destination, completion: @escaping @Sendable (AttemptOutcome) -> Void) {
+        self.destination = destination
+        isQuick = true
+        work = .passOn(completion)
+    }
+
     /// Makes the value.
-    let serialize: @Sendable (Request, AttemptOutcome) -> Serialized
+    func serialize(_ request: Request, _ outcome: AttemptOutcome) -> Serialized {
+        switch work {
+        case .serialize(let serialize): return serialize(request, outcome)
+        case .passOn(let completion):
+            if request.isMonitored { DataRequest.reportUnserialized(request, outcome) }
+            return Serialized(failure: nil) { _ in completion(outcome) }
+        }
+    }
 
     /// A serialized value or a failure.
     struct Serialized: Sendable {
