@@ -120,10 +120,10 @@ static void report(const char *what, const char *name) {
 
 /* Writes one line about a signal. */
 static void report_signal(const char *what, int number) {
-    char name[16] = "SIG";
+    char name[line_size] = "SIG";
     const char *abbreviation = sigabbrev_np(number);
-    append(name, abbreviation ? abbreviation : "NAL");
-    report(what, name);
+    if (abbreviation) append(name, abbreviation);
+    report(what, abbreviation ? name : "a real-time signal");
 }
 
 /* The index of a reported signal; signal_count if it is not. */
@@ -301,9 +301,10 @@ void cpluginwatch_signal_sent(int number, const void *caller) {
     struct sigaction action;
     if (number <= 0 || sigaction(number, NULL, &action) != 0 || action.sa_handler == SIG_IGN) return;
     if (action.sa_handler == SIG_DFL) {
-        static const int harmless[] = {SIGCHLD, SIGURG, SIGWINCH, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
-        for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
-            if (harmless[i] == number) return;
+        if (number == SIGCHLD || number == SIGURG || number == SIGWINCH || number == SIGCONT) return;
+        if (number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) {
+            report_signal("has stopped the process by ", number);
+            return;
         }
     } else if (!is_of_program((const void *)(uintptr_t)action.sa_handler)) {
         return;

@@ -153,6 +153,8 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "SIGKILL") == 0) return kill(getpid(), SIGKILL);
     if (strcmp(how, "SIGTERM") == 0) return raise(SIGTERM);
     if (strcmp(how, "SIGHUP") == 0) return pthread_kill(pthread_self(), SIGHUP);
+    if (strcmp(how, "SIGRTMIN") == 0) return sigqueue(getpid(), SIGRTMIN, (union sigval){0});
+    if (strcmp(how, "SIGSTOP") == 0) return raise(SIGSTOP);
     if (strcmp(how, "SIGUSR2") == 0) return (int)syscall(SYS_kill, getpid(), SIGUSR2);
     if (strcmp(how, "execv") == 0) return execv("/bin/true", (char *[]){"true", NULL});
     if (strcmp(how, "execlp") == 0) return execlp("true", "true", (char *)NULL);

@@ -127,12 +127,15 @@ import Testing
         }
     }
 
-    @Test(arguments: ["SIGKILL", "SIGTERM", "SIGHUP", "SIGUSR2"])
+    @Test(arguments: [
+        ("SIGKILL", "SIGKILL"), ("SIGTERM", "SIGTERM"), ("SIGHUP", "SIGHUP"),
+        ("SIGUSR2", "SIGUSR2"), ("SIGRTMIN", "a real-time signal"),
+    ])
     func `a plugin that sends the program a signal is named, and the program exits with 7`(
-        name: String
+        how: String, name: String
     ) async throws {
         for hook in ["create", "prepare"] {
-            let result = try await run(hook, name)
+            let result = try await run(hook, how)
             #expect(result.exitCode == 7)
             #expect(
                 result.errorOutput.contains(
@@ -140,6 +143,20 @@ import Testing
                         + place(hook)),
                 "\(result.errorOutput)")
         }
+    }
+
+    @Test func `a plugin that stops the program is named`() async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/status/204", "--plugins", plugin, "--plugin-config",
+                #"faulty.hangs={"hook":"create","how":"SIGSTOP"}"#,
+            ])
+        try await program.errorOutput(
+            containing: "outlet: plugin faulty.hangs: has stopped the process by SIGSTOP in create")
+        // SIGKILL: a SIGCONT might come before the stop.
+        program.signal(9)
+        #expect(try await program.result(within: .seconds(30)).signal == 9)
     }
 
     @Test func `the signal of a plugin's timer is reported, and ends the process`() async throws {
