@@ -191,6 +191,10 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         for (int descriptor = 0; descriptor <= STDERR_FILENO; descriptor++) close(descriptor);
         return OUTLET_OK;
     }
+    if (strcmp(how, "replace_stderr") == 0) {
+        int other = open("/dev/null", O_RDWR);
+        return dup2(other, STDERR_FILENO) < 0 || close(other) != 0 ? OUTLET_E_FAILED : OUTLET_OK;
+    }
     if (strcmp(how, "hijack") == 0) {
         /* Makes every open descriptor from 3 on refer to /dev/null. */
         int other = open("/dev/null", O_RDWR);

@@ -216,6 +216,19 @@ import Testing
         let result = try await page("create", "close")
         #expect(result.exitCode == 0)
         #expect(result.output == plain.output)
+        #expect(
+            result.errorOutput.contains(
+                "loading it changed the standard input, the standard output, the standard error "
+                    + "stream\n"),
+            "\(result.errorOutput)")
+    }
+
+    @Test func `a plugin that replaces a standard stream later is reported`() async throws {
+        let result = try await page("prepare", "replace_stderr")
+        #expect(result.exitCode == 0)
+        #expect(
+            result.errorOutput.hasSuffix("state-process: it changed the standard error stream\n"),
+            "\(result.errorOutput)")
     }
 
     @Test func `a plugin that replaces stdout causes an error`() async throws {

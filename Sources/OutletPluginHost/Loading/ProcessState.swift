@@ -6,7 +6,7 @@ import OutletHTTP
 /// loaded.
 ///
 /// Recorded before a plugin's code runs for the first time and compared after it; differences are
-/// restored, except for the environment. One library is loaded at a time. A signal handler counts
+/// restored, except for the environment and the standard streams. One library is loaded at a time. A signal handler counts
 /// only if it lies in a library that was loaded meanwhile, because other threads of the host may
 /// set handlers of their own. The cost does not grow with the number of loaded libraries, unless a
 /// handler did change.
@@ -18,19 +18,20 @@ package struct ProcessState {
         SIGXFSZ: "SIGXFSZ",
     ]
 
-    /// The name of the change that is not restored.
     private static let environmentName = "the environment"
+    /// The names of changes that are not restored.
+    private static let keptNames = [environmentName] + StandardStream.names
 
     /// Describes what loading a plugin changed, and whether that was restored.
     ///
     /// - Parameter changes: The names of the changes, at least one.
     package static func fact(ofLoading changes: [String]) -> String {
-        let restored = changes.filter { $0 != environmentName }
+        let kept = changes.filter(keptNames.contains)
         let end =
-            switch restored.count {
-            case 0: ""
-            case changes.count: "; that was put back"
-            default: "; that was put back, except for \(environmentName)"
+            switch kept.count {
+            case changes.count: ""
+            case 0: "; that was put back"
+            default: "; that was put back, except for \(kept.joined(separator: ", "))"
             }
         return "loading it changed \(changes.joined(separator: ", "))\(end)"
     }
@@ -42,6 +43,7 @@ package struct ProcessState {
     private let umask: String
     private let limits: [ResourceLimit]
     private let environment: [String]
+    private let streams: [StandardStream]
 
     /// Records the current state.
     init() {
@@ -54,6 +56,7 @@ package struct ProcessState {
         umask = ProcessState.currentUmask
         limits = ResourceLimit.all
         environment = ProcessState.currentEnvironment
+        streams = StandardStream.all
     }
 
     /// The differences from the recorded state, one item each; nothing is restored.
@@ -70,17 +73,21 @@ package struct ProcessState {
         for (before, now) in zip(limits, ResourceLimit.all) where before != now {
             changes.append("the limit of \(before.name)")
         }
-        if ProcessState.currentEnvironment != environment {
-            changes.append(ProcessState.environmentName)
-        }
-        return changes
+        return changes + keptChanges
     }
 
-    /// Restores what has changed, except for the environment.
+    /// The differences that are not restored.
+    private var keptChanges: [String] {
+        let environment =
+            ProcessState.currentEnvironment == environment ? [] : [ProcessState.environmentName]
+        return environment + zip(streams, StandardStream.all).filter { $0 != $1 }.map(\.0.name)
+    }
+
+    /// Restores what has changed, except for the environment and the standard streams.
     ///
     /// Signal handlers that lie in libraries loaded before are neither restored nor returned.
     ///
-    /// - Returns: The differences, one item each, including the environment.
+    /// - Returns: The differences, one item each, including those that are not restored.
     func restore() -> [String] {
         var changes: [String] = []
         for (signal, before) in dispositions.sorted(by: { $0.key < $1.key }) {
@@ -108,10 +115,7 @@ package struct ProcessState {
             before.restore()
             changes.append("the limit of \(before.name)")
         }
-        if ProcessState.currentEnvironment != environment {
-            changes.append(ProcessState.environmentName)
-        }
-        return changes
+        return changes + keptChanges
     }
 
     private static var currentDirectory: String {
@@ -186,6 +190,28 @@ private struct ResourceLimit: Equatable {
         if setrlimit(resource, &wanted) == 0 { return }
         wanted = rlimit(rlim_cur: min(soft, limit.rlim_max), rlim_max: limit.rlim_max)
         setrlimit(resource, &wanted)
+    }
+}
+
+/// The file of a standard stream; closed ones are compared, too.
+private struct StandardStream: Equatable {
+    static let names = [
+        "the standard input", "the standard output", "the standard error stream",
+    ]
+    static var all: [StandardStream] {
+        zip(STDIN_FILENO...STDERR_FILENO, names).map(StandardStream.init)
+    }
+
+    let name: String
+    private let device: dev_t
+    private let number: ino_t
+
+    private init(_ descriptor: Int32, _ name: String) {
+        self.name = name
+        var status = stat()
+        let isOpen = fstat(descriptor, &status) == 0
+        device = isOpen ? status.st_dev : 0
+        number = isOpen ? status.st_ino : 0
     }
 }
 

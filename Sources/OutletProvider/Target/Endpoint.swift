@@ -60,6 +60,16 @@ open class Endpoint: @unchecked Sendable {
         httpHeaderFields = target.headers
     }
 
+    /// Makes an endpoint with the address of another one, which is not parsed again.
+    private init(changing other: Endpoint, task: HTTPTask, httpHeaderFields: [String: String]?) {
+        url = other.url
+        address = other.address
+        sampleResponseClosure = other.sampleResponseClosure
+        method = other.method
+        self.task = task
+        self.httpHeaderFields = httpHeaderFields
+    }
+
     /// Returns a copy with more headers.
     ///
     /// - Parameter newHTTPHeaderFields: The headers; each replaces one of the same name, in any
@@ -73,18 +83,14 @@ open class Endpoint: @unchecked Sendable {
             }
             fields[name] = value
         }
-        return Endpoint(
-            url: url, sampleResponseClosure: sampleResponseClosure, method: method, task: task,
-            httpHeaderFields: fields)
+        return Endpoint(changing: self, task: task, httpHeaderFields: fields)
     }
 
     /// Returns a copy with another task.
     ///
     /// - Parameter task: The new task.
     open func replacing(task: HTTPTask) -> Endpoint {
-        Endpoint(
-            url: url, sampleResponseClosure: sampleResponseClosure, method: method, task: task,
-            httpHeaderFields: httpHeaderFields)
+        Endpoint(changing: self, task: task, httpHeaderFields: httpHeaderFields)
     }
 }
 
