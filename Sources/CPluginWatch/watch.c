@@ -38,11 +38,13 @@ static atomic_bool is_exit_expected;
 static atomic_int code;
 static atomic_int process;
 static atomic_int output = STDERR_FILENO;
-/* The file of the descriptor above. */
-static struct {
+/* The pipe that is emptied before a report; -1 for none. */
+static atomic_int input = -1;
+/* The files of the descriptors above. */
+static struct file {
     dev_t device;
     ino_t number;
-} output_file;
+} output_file, input_file;
 /* How often exit() was called since cpluginwatch_expect_exit(). */
 static atomic_int exits;
 static pthread_key_t stacks;
@@ -79,17 +81,36 @@ static void append(char *line, const char *text) {
     line[end] = 0;
 }
 
-/* Writes a line to the descriptor; to stderr if a plugin has closed that, or has made it another file. */
+/* Whether a descriptor still is a file: a plugin may have closed it, or have made it another file. */
+static bool is_still(int descriptor, const struct file *file) {
+    struct stat now;
+    return fstat(descriptor, &now) == 0 && now.st_dev == file->device && now.st_ino == file->number;
+}
+
+/* Writes to the descriptor; to stderr if a plugin has closed that, or has made it another file. */
+static void write_all(const char *text, size_t length) {
+    int descriptor = atomic_load(&output);
+    if (!is_still(descriptor, &output_file)) descriptor = STDERR_FILENO;
+    ssize_t written = write(descriptor, text, length);
+    (void)written;
+}
+
+/* Writes a line, after what is in the pipe. */
 static void write_line(char *line) {
+    char text[line_size];
+    int pipe = atomic_load(&input);
+    /* At most what the pipe holds: a plugin that goes on writing must not hold the report up. */
+    for (int i = 0; i < 65536 / line_size && is_still(pipe, &input_file); i++) {
+        ssize_t count = read(pipe, text, sizeof text);
+        if (count <= 0) break;
+        for (ssize_t k = 0; k < count; k++) {
+            if ((text[k] < ' ' || text[k] > '~') && text[k] != '\n') text[k] = '?';
+        }
+        write_all(text, (size_t)count);
+    }
     size_t length = strlen(line);
     line[length++] = '\n';
-    int descriptor = atomic_load(&output);
-    struct stat now;
-    if (fstat(descriptor, &now) != 0 || now.st_dev != output_file.device || now.st_ino != output_file.number) {
-        descriptor = STDERR_FILENO;
-    }
-    ssize_t written = write(descriptor, line, length);
-    (void)written;
+    write_all(line, length);
 }
 
 /* Writes one line: the plugin, what happened, and the hook. */
@@ -362,13 +383,16 @@ int cpluginwatch_create_thread(cpluginwatch_thread_creator create, pthread_t *th
     return status;
 }
 
-void cpluginwatch_report(int exit_code, int descriptor) {
-    struct stat file;
-    if (fstat(descriptor, &file) == 0) {
-        output_file.device = file.st_dev;
-        output_file.number = file.st_ino;
-    }
+static void note_file(int descriptor, struct file *file) {
+    struct stat now;
+    if (fstat(descriptor, &now) == 0) *file = (struct file){.device = now.st_dev, .number = now.st_ino};
+}
+
+void cpluginwatch_report(int exit_code, int descriptor, int reader) {
+    note_file(descriptor, &output_file);
+    note_file(reader, &input_file);
     atomic_store(&output, descriptor);
+    atomic_store(&input, reader);
     atomic_store(&code, exit_code);
     atomic_store(&is_exit_expected, false);
     atomic_store(&exits, 0);

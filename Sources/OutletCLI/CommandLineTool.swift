@@ -18,6 +18,7 @@ public enum CommandLineTool {
     ) -> Int32 {
         ProcessSetup.prepare()
         defer {
+            PluginOutput.copyRest()
             PluginWatch.expectExit(
                 within: .seconds(2), orExitWith: ExitCode.plugin.rawValue,
                 reporting: "outlet: the program has not ended for 2 s: an exit handler, a "

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -98,6 +99,17 @@ static outlet_status catch_signal(void) {
     return kill(getpid(), SIGURG) == 0 ? OUTLET_OK : OUTLET_E_FAILED;
 }
 
+/* Writes a control sequence to both standard streams. */
+static int print(const char *text) {
+    for (int descriptor = STDOUT_FILENO; descriptor <= STDERR_FILENO; descriptor++) {
+        char line[64];
+        int length = snprintf(line, sizeof line, "\033[31m%s %d\033]0;x\a\n", text, descriptor);
+        if (write(descriptor, line, (size_t)length) != length) return OUTLET_E_FAILED;
+    }
+    return OUTLET_OK;
+}
+
+static void print_at_exit(void) { print("late"); }
 static void leave_at_exit(void) { _exit(0); }
 static void exit_at_exit(void) { exit(0); }
 static void hang_at_exit(void) {
@@ -194,6 +206,11 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "replace_stderr") == 0) {
         int other = open("/dev/null", O_RDWR);
         return dup2(other, STDERR_FILENO) < 0 || close(other) != 0 ? OUTLET_E_FAILED : OUTLET_OK;
+    }
+    if (strcmp(how, "print") == 0) return print("now") + atexit(print_at_exit);
+    if (strcmp(how, "print_abort") == 0) {
+        print("last");
+        abort();
     }
     if (strcmp(how, "hijack") == 0) {
         /* Makes every open descriptor from 3 on refer to /dev/null. */

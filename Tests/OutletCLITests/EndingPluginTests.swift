@@ -231,6 +231,39 @@ import Testing
             "\(result.errorOutput)")
     }
 
+    /// Runs the program on a terminal, with a plugin that prints control sequences.
+    private func printed(_ how: String) async throws -> Program.Result {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/status/204", "--plugins", plugin, "--plugin-config",
+                #"faulty.hangs={"hook":"prepare","how":"\#(how)"}"#,
+            ], standardOutput: .terminal(columns: 200))
+        return try await program.result(within: .seconds(30))
+    }
+
+    @Test func `control sequences that a plugin prints are made visible on a terminal`()
+        async throws
+    {
+        let result = try await printed("print")
+        #expect(result.exitCode == 0)
+        for text in ["now 1", "now 2", "late 1", "late 2"] {
+            #expect(result.output.contains("^[[31m\(text)^[]0;x^G\r\n"), "\(result.output)")
+        }
+        #expect(!result.output.contains("\u{1B}[31m") && !result.output.contains("\u{7}"))
+    }
+
+    @Test func `what a plugin printed last is shown before the report of its crash`() async throws {
+        let result = try await printed("print_abort")
+        #expect(result.signal == 6)
+        let parts = result.output.split(separator: "has crashed with SIGABRT in prepare")
+        #expect(parts.count == 2)
+        for text in ["last 1", "last 2"] {
+            #expect(parts.first?.contains(text) == true, "\(result.output)")
+        }
+        #expect(!result.output.contains("\u{1B}[31m"))
+    }
+
     @Test func `a plugin that replaces stdout causes an error`() async throws {
         let result = try await page("create", "hijack")
         #expect(result.exitCode != 0)

@@ -20,10 +20,12 @@
  * the same signal; exit() and quick_exit(), after which the process ends with exit_code; fork() within a
  * plugin, whose child ends when it returns from the plugin. Signals that already have a handler keep it.
  *
- * Further calls set the descriptor and exit_code, and let exit() be reported again. Thread: one at a
- * time.
+ * reader: the reading end of a pipe, without blocking; -1 for none. What is in it is written to the descriptor before
+ * a report, with "?" in place of bytes other than printable ASCII.
+ *
+ * Further calls set the arguments again, and let exit() be reported again. Thread: one at a time.
  */
-void cpluginwatch_report(int exit_code, int descriptor);
+void cpluginwatch_report(int exit_code, int descriptor, int reader);
 
 /* Whether reports are on. Thread: any. */
 bool cpluginwatch_is_on(void);

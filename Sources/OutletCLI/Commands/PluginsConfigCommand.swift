@@ -33,10 +33,7 @@ struct PluginsConfigCommand {
         var errors = inspection.failures
         loading.report(inspection.warnings, console)
         if runsCode {
-            OutputFile.keepStandardOutput()
-            PluginWatch.begin(
-                exitCode: ExitCode.plugin.rawValue,
-                reportingTo: OutputFile.standardError.descriptor)
+            PluginOutput.begin()
         }
         var isShown = false
         for file in inspection.files {

@@ -37,10 +37,7 @@ struct PluginsInspectCommand {
         var known: [String] = []
         var isShown = false
         if runsCode {
-            OutputFile.keepStandardOutput()
-            PluginWatch.begin(
-                exitCode: ExitCode.plugin.rawValue,
-                reportingTo: OutputFile.standardError.descriptor)
+            PluginOutput.begin()
         }
         for file in inspection.files {
             let isNamed = isOfFile(file.path)

@@ -76,10 +76,7 @@ struct PluginLoading: Sendable {
         options.configurationSources = configuration.sources
         options.observer = observer
         options.loadPolicy = .usable
-        OutputFile.keepStandardOutput()
-        PluginWatch.begin(
-            exitCode: ExitCode.plugin.rawValue,
-            reportingTo: OutputFile.standardError.descriptor)
+        PluginOutput.begin()
         do {
             return try PluginHost.load(directories: directories, files: files, options: options)
         } catch {

@@ -13,7 +13,7 @@ struct Console: Sendable {
     init(color: ColorChoice, environment: [String: String]) {
         self.environment = environment
         outputIsTerminal = isatty(output.descriptor) == 1
-        errorsAreTerminal = isatty(STDERR_FILENO) == 1
+        errorsAreTerminal = isatty(errors.descriptor) == 1
         outputStyle = Style(
             isOn: color.isOn(isTerminal: outputIsTerminal, environment: environment))
     }
@@ -24,7 +24,9 @@ struct Console: Sendable {
     /// The width of the terminal of stderr in columns; 80 if it is unknown.
     var columns: Int {
         var size = winsize()
-        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        guard ioctl(errors.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+            return 80
+        }
         return Int(size.ws_col)
     }
 

@@ -81,6 +81,11 @@ struct OutputFile: Sendable {
         if let result { throw result }
     }
 
+    func write(_ bytes: [UInt8]) throws(OutputError) {
+        let result = bytes.withUnsafeBytes(writeAll)
+        if let result { throw result }
+    }
+
     /// The maximum number of bytes of one system call.
     ///
     /// It is small, so that the duration of a call shows whether the reader still reads:
@@ -130,7 +135,7 @@ struct OutputFile: Sendable {
 }
 
 /// The identity of the file behind a descriptor.
-private struct FileIdentity: Equatable {
+struct FileIdentity: Equatable {
     private let device: dev_t
     private let number: ino_t
 

@@ -86,6 +86,7 @@ enum ProcessEnd {
         SleepingThread.run(after: reportLimit) {
             PluginWatch.endProcess(error.exitCode.rawValue)
         }
+        PluginOutput.copyRest()
         let message = blocker.map { "\(error.message): \($0)" } ?? error.message
         if console.outputIsTerminal, console.outputStyle.isOn, ActiveWrites.longest != nil {
             // The interrupted output may end within a colour sequence, so this resets the style.

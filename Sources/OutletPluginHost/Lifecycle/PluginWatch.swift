@@ -21,8 +21,13 @@ public enum PluginWatch {
     ///   - exitCode: The exit code of the process after a plugin has called `exit()`.
     ///   - descriptor: The file descriptor to write the line to. Pass one that plugins do not know:
     ///     the line is lost if a plugin has closed it.
-    public static func begin(exitCode: Int32, reportingTo descriptor: Int32 = 2) {
-        cpluginwatch_report(exitCode, descriptor)
+    ///   - reader: The reading end of a pipe, without blocking; -1 for none. What is in it when the
+    ///     process ends is written to `descriptor` before the line, with `?` in place of bytes other
+    ///     than printable ASCII.
+    public static func begin(
+        exitCode: Int32, reportingTo descriptor: Int32 = 2, after reader: Int32 = -1
+    ) {
+        cpluginwatch_report(exitCode, descriptor, reader)
     }
 
     /// Stops reporting calls of `exit()`; call it before the program itself calls `exit()`.
