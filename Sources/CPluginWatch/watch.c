@@ -2,6 +2,7 @@
 #include "CPluginWatch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
@@ -87,10 +88,16 @@ static bool is_still(int descriptor, const struct file *file) {
     return fstat(descriptor, &now) == 0 && now.st_dev == file->device && now.st_ino == file->number;
 }
 
-/* Writes to the descriptor; to stderr if a plugin has closed that, or has made it another file. */
+/* Writes to the descriptor. If a plugin has closed that, or has made it another file: to stderr, or, where that is a
+ * pipe of the program's, to the terminal. */
 static void write_all(const char *text, size_t length) {
     int descriptor = atomic_load(&output);
-    if (!is_still(descriptor, &output_file)) descriptor = STDERR_FILENO;
+    if (!is_still(descriptor, &output_file)) {
+        descriptor = STDERR_FILENO;
+        if (atomic_load(&input) >= 0 && !is_still(descriptor, &output_file)) {
+            descriptor = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        }
+    }
     ssize_t written = write(descriptor, text, length);
     (void)written;
 }

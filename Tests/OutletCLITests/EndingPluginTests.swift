@@ -232,11 +232,15 @@ import Testing
     }
 
     /// Runs the program on a terminal, with a plugin that prints control sequences.
-    private func printed(_ how: String) async throws -> Program.Result {
+    private func printed(
+        _ how: String, path: String = "/status/204"
+    ) async throws -> Program.Result {
+        // A shell, because the terminal ends when the last descriptor of it is closed.
         let program = try RunningProgram(
-            Products.path("outlet"),
+            "/bin/sh",
             [
-                server.baseURL + "/status/204", "--plugins", plugin, "--plugin-config",
+                "-c", #""$@"; exit $?"#, "sh", Products.path("outlet"), server.baseURL + path,
+                "--plugins", plugin, "--plugin-config",
                 #"faulty.hangs={"hook":"prepare","how":"\#(how)"}"#,
             ], standardOutput: .terminal(columns: 200))
         return try await program.result(within: .seconds(30))
@@ -253,9 +257,17 @@ import Testing
         #expect(!result.output.contains("\u{1B}[31m") && !result.output.contains("\u{7}"))
     }
 
+    @Test func `a plugin that closes all other descriptors loses no output on a terminal`()
+        async throws
+    {
+        let result = try await printed("closefrom", path: "/get")
+        #expect(result.exitCode == 0)
+        #expect(result.output.contains(server.baseURL + "/get"), "\(result.output)")
+    }
+
     @Test func `what a plugin printed last is shown before the report of its crash`() async throws {
         let result = try await printed("print_abort")
-        #expect(result.signal == 6)
+        #expect(result.exitCode == 134)
         let parts = result.output.split(separator: "has crashed with SIGABRT in prepare")
         #expect(parts.count == 2)
         for text in ["last 1", "last 2"] {

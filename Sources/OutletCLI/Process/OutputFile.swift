@@ -32,6 +32,8 @@ struct OutputFile: Sendable {
     private let identity: FileIdentity?
     /// The number of a standard stream; `nil` for a file that the user named.
     private let stream: Int32?
+    /// The path of the terminal that it is; `nil` for other files.
+    private let terminal: String?
 
     /// Wraps the descriptor of a file that the user named.
     init(descriptor: Int32, name: String) {
@@ -39,6 +41,7 @@ struct OutputFile: Sendable {
         self.name = name
         identity = nil
         stream = nil
+        terminal = nil
     }
 
     /// Duplicates a standard stream.
@@ -51,6 +54,7 @@ struct OutputFile: Sendable {
         self.stream = stream
         self.name = name
         identity = FileIdentity(of: descriptor)
+        terminal = ttyname(descriptor).map { String(cString: $0) }
     }
 
     static let standardOutput = OutputFile(stream: STDOUT_FILENO, name: "stdout")
@@ -118,12 +122,21 @@ struct OutputFile: Sendable {
     ///
     /// - Returns: The number of bytes written, or -1 and the error number.
     private func take(_ bytes: UnsafeRawBufferPointer) -> (count: Int, error: Int32) {
-        var descriptor = descriptor
-        // Code in this process has closed the descriptor, and its number may now be another file.
-        if let identity, FileIdentity(of: descriptor) != identity {
-            guard let stream, FileIdentity(of: stream) == identity else { return (-1, EBADF) }
-            descriptor = stream
+        guard let identity, FileIdentity(of: descriptor) != identity else {
+            return take(bytes, by: descriptor)
         }
+        // Code in this process has closed the descriptor, and its number may now be another file.
+        if let stream, FileIdentity(of: stream) == identity { return take(bytes, by: stream) }
+        guard let terminal, case let again = open(terminal, O_WRONLY | O_NOCTTY | O_CLOEXEC),
+            again >= 0
+        else { return (-1, EBADF) }
+        defer { close(again) }
+        return FileIdentity(of: again) == identity ? take(bytes, by: again) : (-1, EBADF)
+    }
+
+    private func take(
+        _ bytes: UnsafeRawBufferPointer, by descriptor: Int32
+    ) -> (count: Int, error: Int32) {
         while true {
             let count = Glibc.write(descriptor, bytes.baseAddress, bytes.count)
             guard count < 0, errno == EAGAIN else { return (count, errno) }
