@@ -93,12 +93,7 @@ public struct HTTPHeaders: Sendable {
     ///
     /// `false` for received fields.
     package func isSame(as other: HTTPHeaders) -> Bool {
-        guard received == nil, other.received == nil, own.count == other.own.count else {
-            return false
-        }
-        return own.withUnsafeBufferPointer { own in
-            other.own.withUnsafeBufferPointer { $0.baseAddress == own.baseAddress }
-        }
+        received == nil && other.received == nil && haveSameBits(own, other.own)
     }
 
     /// The position of the first field with a name, at or after `start`.
@@ -453,7 +448,9 @@ extension HTTPHeaders: RandomAccessCollection {
 
 extension HTTPHeaders: Equatable, Hashable {
     /// Whether both have the same fields in the same order; names are compared case-sensitively.
-    public static func == (a: HTTPHeaders, b: HTTPHeaders) -> Bool { a.fields == b.fields }
+    public static func == (a: HTTPHeaders, b: HTTPHeaders) -> Bool {
+        a.isSame(as: b) || a.fields == b.fields
+    }
 
     /// Hashes the fields in order.
     public func hash(into hasher: inout Hasher) { hasher.combine(fields) }

@@ -117,6 +117,29 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     /// A session replaces this value with its `timeoutIntervalForRequest`.
     public static let defaultTimeoutInterval: TimeInterval = 60
 
+    /// Whether both are copies of one request, or have copies of the same values.
+    ///
+    /// Cheaper than a comparison. Requests may be equal all the same, and always are taken for
+    /// different ones if they have a body or a context.
+    package func isCopy(of other: HTTPRequest) -> Bool {
+        if parts.isIdentical(to: other.parts) { return true }
+        // Each value is read by itself: `Parts` would be copied.
+        return hasCopies(of: other.url, other.headers) && !hasBody && !other.hasBody
+            && !hasContext && !other.hasContext
+            && parts.value.method.rawValue.hasSameBytes(as: other.parts.value.method.rawValue)
+            && timeoutInterval == other.timeoutInterval && priority == other.priority
+            && allowsBodyInGET == other.allowsBodyInGET && cachePolicy == other.cachePolicy
+            && httpShouldHandleCookies == other.httpShouldHandleCookies
+    }
+
+    /// Whether the request has a copy of this URL.
+    package func hasCopy(of url: URL?) -> Bool { haveSameBits(parts.value.url, url) }
+
+    /// Whether the request has copies of this URL and these fields.
+    package func hasCopies(of url: URL?, _ headers: HTTPHeaders) -> Bool {
+        hasCopy(of: url) && parts.value.headers.isSame(as: headers)
+    }
+
     /// Makes a request.
     ///
     /// - Parameters:

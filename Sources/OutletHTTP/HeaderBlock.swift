@@ -309,16 +309,19 @@ public struct HeaderBlock: @unchecked Sendable {
             var start = 0
             while start < block.count {
                 var next = Self.find(0x0A, base, from: start, to: block.count) &+ 1
-                defer { start = next }
-                guard wanted.mayBegin(with: base[start]) else { continue }
-                for name in names where Self.isField(name, block, start) {
-                    while next < block.count, block[next].isBlank {
-                        next = Self.find(0x0A, base, from: next, to: block.count) &+ 1
-                    }
-                    let value = Self.trimmed(
-                        block, from: start &+ name.utf8CodeUnitCount &+ 1, to: next &- 1)
-                    guard body(value) else { return }
+                guard wanted.mayBegin(with: base[start]),
+                    let name = names.first(where: { Self.isField($0, block, start) })
+                else {
+                    start = next
+                    continue
                 }
+                while next < block.count, block[next].isBlank {
+                    next = Self.find(0x0A, base, from: next, to: block.count) &+ 1
+                }
+                let value = Self.trimmed(
+                    block, from: start &+ name.utf8CodeUnitCount &+ 1, to: next &- 1)
+                guard body(value) else { return }
+                start = next
             }
         }
     }
