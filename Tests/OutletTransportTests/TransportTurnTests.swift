@@ -71,6 +71,41 @@ import Testing
         #expect(!turn.takeOwnWork(into: &work))
     }
 
+    @Test func `all work for a session's own queue is submitted once, in order`() async {
+        let turn = TransportTurn()
+        let calls = Recorder<Int>()
+        let queue = DispatchQueue(label: "own")
+        for start in [0, 3] {
+            for number in start..<(start + 3) {
+                turn.perform(Work { calls.record(number) }, on: queue, isOwn: true)
+            }
+            turn.end()
+            turn.end()
+        }
+        await queue.drained()
+        #expect(calls.values == Array(0..<6))
+    }
+
+    @Test func `a turn outside of an event loop ends after its body, also inside of another one`()
+        async
+    {
+        let calls = Recorder<Int>()
+        let queue = DispatchQueue(label: "turn")
+        for _ in 0..<2 {
+            TransportTurn.run { turn in
+                turn.resumeLater { calls.record(3) }
+                TransportTurn.run { inner in
+                    #expect(inner !== turn)
+                    inner.resumeLater { calls.record(2) }
+                    calls.record(1)
+                }
+                turn.perform(Work { calls.record(4) }, on: queue)
+            }
+            await queue.drained()
+        }
+        #expect(calls.values == [1, 2, 3, 4, 1, 2, 3, 4])
+    }
+
     @Test func `work that the transport takes runs as its queue, and is not submitted again`() async
     {
         let turn = TransportTurn()
@@ -82,13 +117,15 @@ import Testing
                 dispatchPrecondition(condition: .onQueue(own))
                 calls.record(2)
             }, on: own, isOwn: true)
+        turn.perform(Work { calls.record(3) }, on: own, isOwn: true)
         var work = TransportTurn.QueueWork()
         #expect(turn.takeOwnWork(into: &work))
         work.run()
-        #expect(calls.values == [2])
+        #expect(calls.values == [2, 3])
+        work.run()
         turn.end()
         await own.drained()
         await other.drained()
-        #expect(calls.values == [2, 1])
+        #expect(calls.values == [2, 3, 1])
     }
 }

@@ -34,27 +34,43 @@ public final class TransportTurn {
     /// Work for one queue.
     package struct QueueWork {
         fileprivate var queue: DispatchQueue?
-        fileprivate var work: [any TurnWork] = []
+        /// Stored here, because most turns have work for one request, which then needs no array.
+        private var first: (any TurnWork)?
+        private var others: [any TurnWork] = []
 
         /// Makes a value without work.
         package init() {}
 
-        fileprivate init(queue: DispatchQueue, work: [any TurnWork]) {
+        fileprivate init(queue: DispatchQueue, work: any TurnWork) {
             self.queue = queue
-            self.work = work
+            first = work
         }
 
-        /// Submits the work to the queue.
-        package consuming func submit() {
-            let work = work
-            queue?.async { for item in work { item.perform() } }
+        fileprivate mutating func append(_ work: any TurnWork) {
+            if first == nil { first = work } else { others.append(work) }
+        }
+
+        /// Submits the work to the queue; the value is empty afterwards.
+        package mutating func submit() {
+            guard let queue = queue.take(), let first = first.take() else { return }
+            guard !others.isEmpty else { return queue.async { first.perform() } }
+            let others = others
+            self.others = []
+            queue.async {
+                first.perform()
+                for item in others { item.perform() }
+            }
         }
 
         /// Runs the work on the calling thread, as the queue.
         package mutating func run() {
-            queue?.sync { for item in work { item.perform() } }
+            queue?.sync {
+                first?.perform()
+                for item in others { item.perform() }
+            }
             queue = nil
-            work.removeAll(keepingCapacity: true)
+            first = nil
+            others.removeAll(keepingCapacity: true)
         }
     }
 
@@ -66,6 +82,25 @@ public final class TransportTurn {
 
     /// Makes an empty turn.
     public init() {}
+
+    /// The turn of the last ``run(_:)``, which the next one uses again.
+    private struct Idle: @unchecked Sendable {
+        // because no thread uses the turn while it is here.
+        var turn: TransportTurn?
+    }
+    private static let idle = Lock(Idle())
+
+    /// Runs `body` as a turn of its own, outside of an event loop.
+    ///
+    /// - Parameter body: Called once, with an empty turn; do not keep it.
+    package static func run(_ body: (TransportTurn) -> Void) {
+        let turn = idle.withLock { Idle(turn: $0.turn.take()) }.turn ?? TransportTurn()
+        body(turn)
+        turn.end()
+        turn.releaseResults()
+        let ended = Idle(turn: turn)
+        idle.withLock { $0 = ended }
+    }
 
     /// Runs `work` on `queue` after this turn.
     ///
@@ -85,12 +120,11 @@ public final class TransportTurn {
     ///     the transport may run the work.
     package func perform(_ work: any TurnWork, on queue: DispatchQueue, isOwn: Bool) {
         if isOwn, own.queue == nil { own.queue = queue }
-        if own.queue === queue { return own.work.append(work) }
+        if own.queue === queue { return own.append(work) }
         for index in batches.indices where batches[index].queue === queue {
-            batches[index].work.append(work)
-            return
+            return batches[index].append(work)
         }
-        batches.append(QueueWork(queue: queue, work: [work]))
+        batches.append(QueueWork(queue: queue, work: work))
     }
 
     /// Swaps the work for a queue that a session made for itself for `work`, which must be empty and
@@ -132,12 +166,9 @@ public final class TransportTurn {
     /// Resumes tasks, and submits all collected work to its queues; the turn is empty afterwards.
     public func end() {
         resumeTasks()
-        if own.queue != nil {
-            own.submit()
-            own = QueueWork()
-        }
+        own.submit()
         guard !batches.isEmpty else { return }
-        for batch in batches { batch.submit() }
+        for index in batches.indices { batches[index].submit() }
         batches.removeAll(keepingCapacity: true)
     }
 }
