@@ -19,7 +19,8 @@ import Testing
     @Test func `a resume before the handler has returned its pause is not lost`() async {
         let recorder = PausingRecorder()
         let task = PlayedTransfer.start(
-            TransferResult(response: response, body: Data("x".utf8)), for: job(), on: queue,
+            KnownResult(TransferResult(response: response, body: Data("x".utf8))), for: job(),
+            on: queue,
             handler: recorder)
         let result = await recorder.recorder.result
         #expect(result.body == Data("x".utf8))
@@ -31,7 +32,7 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: path) }
         let recorder = Recorder()
         _ = PlayedTransfer.start(
-            TransferResult(response: response, body: Data("content".utf8)),
+            KnownResult(TransferResult(response: response, body: Data("content".utf8))),
             for: job(.file(path: path, offset: 0)),
             on: queue, handler: recorder)
         #expect(await recorder.result.body == nil)
@@ -41,22 +42,73 @@ import Testing
     @Test func `a file that cannot be written is an error`() async {
         let recorder = Recorder()
         _ = PlayedTransfer.start(
-            TransferResult(response: response, body: Data("content".utf8)),
+            KnownResult(TransferResult(response: response, body: Data("content".utf8))),
             for: job(.file(path: "/nowhere/at/all", offset: 0)), on: queue, handler: recorder)
         #expect(await recorder.result.error?.code == .cannotWriteToFile)
+    }
+
+    @Test func `an answer of a cache takes the time that it was suspended`() async {
+        var result = TransferResult(response: response, body: Data("x".utf8))
+        result.metrics.resourceFetchType = .localCache
+        for isSuspended in [false, true] {
+            let recorder = Recorder()
+            let watch = Stopwatch()
+            let task = PlayedTransfer.start(
+                KnownResult(result), for: job(), isSuspended: isSuspended, onCaller: true,
+                on: queue, handler: recorder)
+            #expect((task.state == .suspended) == isSuspended)
+            if isSuspended {
+                while watch.seconds < 0.001 {}
+                task.resume()
+            }
+            let total = await recorder.result.metrics.total
+            #expect(isSuspended ? total > 0 : total == 0)
+        }
+    }
+
+    @Test func `a handler that takes the body of a stored response in chunks gets no copy`() async {
+        let recorder = ChunkRecorder()
+        _ = PlayedTransfer.start(
+            KnownResult(TransferResult(response: response, body: Data("x".utf8))), for: job(),
+            onCaller: true, on: queue, handler: recorder)
+        let result = await recorder.recorder.result
+        #expect(recorder.chunks.withLock { $0 } == Data("x".utf8))
+        #expect(result.body == nil)
+        #expect(result.response == response)
     }
 
     @Test func `a cancelled transfer completes`() async {
         let recorder = Recorder()
         queue.suspend()
         let task = PlayedTransfer.start(
-            TransferResult(response: response, body: Data()), for: job(), on: queue,
+            KnownResult(TransferResult(response: response, body: Data())), for: job(), on: queue,
             handler: recorder)
         task.suspend()
         task.cancel()
         queue.resume()
         _ = await recorder.result
         #expect(task.state == .completed)
+    }
+}
+
+/// Asks for chunks.
+private final class ChunkRecorder: TransferHandler {
+    let recorder = Recorder()
+    let chunks = Lock(Data())
+
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision { .deliver(.chunks) }
+
+    func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        chunks.withLock { $0 += Data(chunk) }
+        return .proceed
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        recorder.transferDidFinish(task, result: result, turn: turn)
     }
 }
 

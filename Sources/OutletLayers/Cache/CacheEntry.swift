@@ -11,18 +11,20 @@ struct CacheEntry: Sendable, Equatable {
         var response: HTTPResponse {
             didSet {
                 facts = Facts(response)
-                lastHead = LastHead()
+                lastAnswer = LastAnswer()
             }
         }
-        var data: Data
+        var data: Data {
+            didSet { lastAnswer = LastAnswer() }
+        }
         var requestTime: Date
         var responseTime: Date
         var selectors: [Selector]
         var userInfo: [String: String]?
         var storagePolicy: CachedResponse.StoragePolicy
         private(set) var facts: Facts
-        /// Belongs to `response`, and so is replaced with it.
-        private(set) var lastHead = LastHead()
+        /// Belongs to `response` and `data`, and so is replaced with them.
+        private(set) var lastAnswer = LastAnswer()
     }
 
     private var parts: Boxed<Parts>
@@ -85,11 +87,13 @@ struct CacheEntry: Sendable, Equatable {
         }
     }
 
-    var facts: Facts { parts.value.facts }
-    var hasCacheFields: Bool { facts.hasCacheFields }
-    var directives: CacheControl { facts.directives }
+    // Read without a copy of the other facts, which would retain their objects.
+    var hasCacheFields: Bool { parts.value.facts.hasCacheFields }
+    var directives: CacheControl { parts.value.facts.directives }
+    /// The value of `Age`, in seconds.
+    var receivedAge: Int { parts.value.facts.age }
     /// The time when the response was generated (RFC 9110 §6.6.1).
-    var date: Date { facts.date ?? responseTime }
+    var date: Date { parts.value.facts.date ?? responseTime }
 
     init(
         response: HTTPResponse, data: Data, requestTime: Date, responseTime: Date,
@@ -117,31 +121,52 @@ struct CacheEntry: Sendable, Equatable {
         let value: String?
     }
 
-    /// The head of the last answer; does not count when entries are compared.
+    /// The last answer; does not count when entries are compared.
     ///
-    /// Answers within the same second have the same head; making it for each request costs 1,800
-    /// instructions (`Benchmarks/count stored`).
-    private final class LastHead: Sendable, Equatable {
-        private let last = Lock<(age: Int, head: HTTPResponse)?>(nil)
+    /// Answers within the same second are the same; making the head alone for each request costs
+    /// 1,800 instructions (`Benchmarks/count stored`).
+    private final class LastAnswer: Sendable, Equatable {
+        private struct Answer {
+            let age: Int
+            let hasBody: Bool
+            let result: KnownResult
+        }
+        private let last = Lock<Answer?>(nil)
 
-        func head(of response: HTTPResponse, aged age: Int) -> HTTPResponse {
-            let known = last.withLock { $0?.age == age ? $0?.head : nil }
-            if let known { return known }
-            var head = response
-            head.headers.update(name: "Age", value: "\(age)")
-            last.withLock { [head] in $0 = (age, head) }
-            return head
+        func result(aged age: Int, withBody: Bool) -> KnownResult? {
+            last.withLock { last in
+                guard let last, last.age == age, last.hasBody == withBody else { return nil }
+                return last.result
+            }
         }
 
-        static func == (a: LastHead, b: LastHead) -> Bool { true }
+        func keep(_ result: KnownResult, aged age: Int, withBody: Bool) {
+            let answer = Answer(age: age, hasBody: withBody, result: result)
+            last.withLock { $0 = answer }
+        }
+
+        static func == (a: LastAnswer, b: LastAnswer) -> Bool { true }
     }
 
-    /// Returns the head of an answer: with an `Age` field, because it was not revalidated
-    /// (RFC 9111 §5.1).
+    /// Returns the result of a request that is answered with the response: with an `Age` field,
+    /// because it was not revalidated (RFC 9111 §5.1).
     ///
-    /// - Parameter age: The age in seconds.
-    func head(aged age: Int) -> HTTPResponse {
-        parts.value.lastHead.head(of: response, aged: age)
+    /// - Parameters:
+    ///   - age: The age in seconds.
+    ///   - withBody: Whether the request receives the body.
+    func answer(aged age: Int, withBody: Bool = true) -> KnownResult {
+        if let known = parts.value.lastAnswer.result(aged: age, withBody: withBody) {
+            return known
+        }
+        var head = response
+        head.headers.update(name: "Age", value: "\(age)")
+        var metrics = TransferMetrics(connection: parts.value.facts.connection)
+        metrics.resourceFetchType = .localCache
+        let result = KnownResult(
+            TransferResult(
+                response: head, body: withBody && !data.isEmpty ? data : nil, metrics: metrics))
+        parts.value.lastAnswer.keep(result, aged: age, withBody: withBody)
+        return result
     }
 
     /// The body that a request receives; `nil` without one.
@@ -149,7 +174,7 @@ struct CacheEntry: Sendable, Equatable {
         request.method == .head || data.isEmpty ? nil : data
     }
 
-    /// The approximate size in memory, in bytes, with the head of the last answer.
+    /// The approximate size in memory, in bytes, with the last answer.
     var cost: Int { data.count + 512 + 2 * response.headers.weight }
 
     /// Whether the response may answer a request.

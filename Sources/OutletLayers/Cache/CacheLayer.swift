@@ -28,8 +28,7 @@ public final class CacheLayer: TransportLayer {
     /// Delivers stored responses; never blocked.
     let queue = DispatchQueue(label: "outlet.session.cache")
     private let validations = Lock<Set<String>>([])
-    /// The fields of the last request.
-    private let lastFields = Lock<CacheFields?>(nil)
+    private let recentRequests = Lock(RecentRequests())
 
     /// Makes the layer.
     ///
@@ -98,10 +97,15 @@ public final class CacheLayer: TransportLayer {
     ///   - handler: Receives the events, as from a transport.
     /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        var job = job
-        if job.request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData {
-            job.request.headers.addMissing(from: ["Cache-Control": "no-cache"])
+        guard job.request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData else {
+            return carryOut(job, handler)
         }
+        var job = job
+        job.request.headers.addMissing(from: ["Cache-Control": "no-cache"])
+        return carryOut(job, handler)
+    }
+
+    private func carryOut(_ job: TransferJob, _ handler: any TransferHandler) -> any TransferTask {
         let request = cacheRequest(of: job)
         let lookup = cache.rules.maySearch(for: request) ? cache.look(for: request) : .missing
         let now = Date()
@@ -126,17 +130,17 @@ public final class CacheLayer: TransportLayer {
 
     /// The values of a job's request that matter to the cache.
     private func cacheRequest(of job: TransferJob) -> CacheRequest {
-        let known = lastFields.withLock { $0 }
-        let fields: CacheFields
-        if let known, known.headers.isSame(as: job.request.headers) {
-            fields = known
-        } else {
-            fields = CacheFields(job.request.headers)
-            lastFields.withLock { $0 = fields }
+        // Without answers, the values depend on the request only.
+        let isPlain = job.answers == nil
+        if isPlain, let known = recentRequests.withLock({ $0.values(of: job.request) }) {
+            return known
         }
-        return CacheRequest(
+        let fields = recentRequests.withLock { $0.fields(job.request.headers) }
+        let request = CacheRequest(
             job.request, credential: job.credential, session: session, verifier: verifier(of: job),
-            route: route, fields: fields)
+            route: route, fields: fields ?? CacheFields(job.request.headers))
+        recentRequests.withLock { $0.keep(request, of: isPlain ? job.request : nil) }
+        return request
     }
 
     /// Decides what is done with a job.
@@ -159,12 +163,9 @@ public final class CacheLayer: TransportLayer {
     /// The result of a request that is answered with a stored response.
     func answer(
         with entry: CacheEntry, to request: CacheRequest, _ now: Date
-    ) -> TransferResult {
+    ) -> KnownResult {
         let age = Int(min(cache.rules.age(of: entry, now: now), 1e9))
-        var metrics = TransferMetrics(connection: entry.facts.connection)
-        metrics.resourceFetchType = .localCache
-        return TransferResult(
-            response: entry.head(aged: age), body: entry.body(for: request), metrics: metrics)
+        return entry.answer(aged: age, withBody: request.method != .head)
     }
 
     /// Identifies how the server of a job is verified: equal for jobs that accept the same servers.

@@ -3,13 +3,17 @@ import OutletHTTP
 import OutletTransport
 
 /// The values of a request that matter to a cache.
-struct CacheRequest: Sendable {
+///
+/// A class, because most requests have the values of a recent one; see ``RecentRequests``.
+final class CacheRequest: Sendable {
     /// The cache key: the URL without its fragment, in canonical form (RFC 9111 §2), and the
     /// request's `Host` field if it differs.
     ///
     /// `nil` if the request cannot be cached.
     let key: String?
     let method: HTTPMethod
+    /// Whether the method is `GET` or `HEAD`, so that a stored response may answer the request.
+    let isRead: Bool
     let fields: CacheFields
     /// Identifies the user of the request, by all its secrets; `nil` if it has none.
     let person: String?
@@ -61,6 +65,7 @@ struct CacheRequest: Sendable {
         self.fields = fields
         key = fields.hasHost ? Self.key(of: request) : RecentKeys.shared.key(of: request)
         method = request.method
+        isRead = method == .get || method == .head
         person = Self.person(fields, request.url?.userInfo, credential, session)
         self.verifier = verifier
         self.route = route

@@ -23,9 +23,7 @@ struct CacheRules: Sendable {
 
     /// Whether a stored response may be used for a request at all.
     func maySearch(for request: CacheRequest) -> Bool {
-        guard request.key != nil, request.method == .get || request.method == .head else {
-            return false
-        }
+        guard request.key != nil, request.isRead else { return false }
         switch request.policy {
         case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: return false
         // A conditional request has to be answered by the server itself (RFC 9111 §4.3.2).
@@ -100,7 +98,7 @@ struct CacheRules: Sendable {
         let apparent = max(0, entry.responseTime.timeIntervalSince(entry.date))
         let delay = max(0, entry.responseTime.timeIntervalSince(entry.requestTime))
         let resident = max(0, now.timeIntervalSince(entry.responseTime))
-        return max(apparent, Double(entry.facts.age) + delay) + resident
+        return max(apparent, Double(entry.receivedAge) + delay) + resident
     }
 
     /// The freshness lifetime of a response, in seconds (RFC 9111 §4.2.1, §4.2.2).

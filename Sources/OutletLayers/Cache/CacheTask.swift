@@ -134,7 +134,7 @@ final class CacheTask: TransferTask {
     }
 
     /// Delivers a stored response to the handler.
-    func play(_ result: TransferResult) {
+    func play(_ result: KnownResult) {
         let isBegun = inner.begin { wishes in
             course.withLock { state in
                 state.source = .cache
@@ -156,8 +156,9 @@ final class CacheTask: TransferTask {
         var metrics = measured
         metrics.resourceFetchType = type
         play(
-            TransferResult(
-                response: entry.response, body: entry.body(for: request), metrics: metrics))
+            KnownResult(
+                TransferResult(
+                    response: entry.response, body: entry.body(for: request), metrics: metrics)))
     }
 
     // MARK: Ending

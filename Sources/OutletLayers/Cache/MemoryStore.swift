@@ -10,11 +10,17 @@ struct MemoryStore: Sendable {
         var entries: [CacheEntry]
         var cost: Int
         /// The neighbours in order of use; -1 for none.
-        var newer: Int
-        var older: Int
+        var newer = -1
+        var older = -1
+        /// The request that was answered last, and its answer.
+        var lastRequest: CacheRequest?
+        var lastEntry: CacheEntry?
     }
 
-    private var nodes: [Node?] = []
+    /// How many of the most recently used nodes are searched for a request that was answered before.
+    private static let recentLimit = 8
+
+    private var nodes: [Node] = []
     private var free: [Int] = []
     private var indices: [String: Int] = [:]
     private var newest = -1
@@ -32,13 +38,38 @@ struct MemoryStore: Sendable {
     /// The maximum size of an entry; larger ones would remove too many others.
     var entryLimit: Int { capacity / 8 }
 
-    mutating func entries(for key: String) -> [CacheEntry] {
-        guard let index = indices[key] else { return [] }
-        if index != newest {
-            detach(index)
-            attach(index)
+    /// Returns the stored response that may answer a request with this key; `nil` if there is none.
+    mutating func entry(for request: CacheRequest, key: String) -> CacheEntry? {
+        if let index = recentIndex(of: request) {
+            use(index)
+            return nodes[index].lastEntry
         }
-        return nodes[index]?.entries ?? []
+        guard let index = indices[key] else { return nil }
+        use(index)
+        let entry = nodes[index].entries.first { $0.matches(request) }
+        if entry != nil {
+            nodes[index].lastRequest = request
+            nodes[index].lastEntry = entry
+        }
+        return entry
+    }
+
+    /// Looks for a node that has answered the same request last.
+    ///
+    /// Cheaper than to hash the key and to compare what a response depends on.
+    private func recentIndex(of request: CacheRequest) -> Int? {
+        var index = newest
+        for _ in 0..<Self.recentLimit where index >= 0 {
+            if nodes[index].lastRequest === request { return index }
+            index = nodes[index].older
+        }
+        return nil
+    }
+
+    private mutating func use(_ index: Int) {
+        guard index != newest else { return }
+        detach(index)
+        attach(index)
     }
 
     /// Stores an entry; replaces the one for the same requests.
@@ -50,7 +81,7 @@ struct MemoryStore: Sendable {
         remove(key)
         guard entry.cost <= entryLimit else { return }
         let cost = entries.reduce(0) { $0 + $1.cost }
-        let node = Node(key: key, entries: entries, cost: cost, newer: -1, older: -1)
+        let node = Node(key: key, entries: entries, cost: cost)
         let index = free.popLast() ?? nodes.count
         if index == nodes.count { nodes.append(node) } else { nodes[index] = node }
         indices[key] = index
@@ -62,8 +93,8 @@ struct MemoryStore: Sendable {
     mutating func remove(_ key: String) {
         guard let index = indices.removeValue(forKey: key) else { return }
         detach(index)
-        usage -= nodes[index]?.cost ?? 0
-        nodes[index] = nil
+        usage -= nodes[index].cost
+        nodes[index] = Node(key: "", entries: [], cost: 0)
         free.append(index)
     }
 
@@ -72,24 +103,24 @@ struct MemoryStore: Sendable {
     }
 
     private func nodes(for key: String) -> [CacheEntry] {
-        indices[key].flatMap { nodes[$0]?.entries } ?? []
+        indices[key].map { nodes[$0].entries } ?? []
     }
 
     private mutating func shrink() {
-        while usage > capacity, oldest >= 0, let key = nodes[oldest]?.key { remove(key) }
+        while usage > capacity, oldest >= 0 { remove(nodes[oldest].key) }
     }
 
     private mutating func attach(_ index: Int) {
-        nodes[index]?.older = newest
-        nodes[index]?.newer = -1
-        if newest >= 0 { nodes[newest]?.newer = index }
+        nodes[index].older = newest
+        nodes[index].newer = -1
+        if newest >= 0 { nodes[newest].newer = index }
         newest = index
         if oldest < 0 { oldest = index }
     }
 
     private mutating func detach(_ index: Int) {
-        guard let node = nodes[index] else { return }
-        if node.newer >= 0 { nodes[node.newer]?.older = node.older } else { newest = node.older }
-        if node.older >= 0 { nodes[node.older]?.newer = node.newer } else { oldest = node.newer }
+        let (newer, older) = (nodes[index].newer, nodes[index].older)
+        if newer >= 0 { nodes[newer].older = older } else { newest = older }
+        if older >= 0 { nodes[older].newer = newer } else { oldest = newer }
     }
 }

@@ -159,17 +159,16 @@ public final class ResponseCache: Sendable {
     /// Looks for an entry in memory; never waits.
     func look(for request: CacheRequest) -> Lookup {
         guard let key = request.key else { return .missing }
-        let hasDisk = (disk?.capacity ?? 0) > 0
-        return state.withLock { state in
-            if let entry = state.memory.entries(for: key).first(where: { $0.matches(request) }) {
-                return .found(entry)
-            }
+        let found = state.withLock { state -> Lookup in
+            if let entry = state.memory.entry(for: request, key: key) { return .found(entry) }
             if let pending = state.pending[key] {
                 guard let entry = pending.entry else { return .missing }
                 if entry.matches(request) { return .found(entry) }
             }
-            return hasDisk ? .onDisk : .missing
+            return .onDisk
         }
+        if case .onDisk = found, (disk?.capacity ?? 0) <= 0 { return .missing }
+        return found
     }
 
     /// Looks for an entry on disk, and stores it in memory; may wait for the disk.

@@ -103,7 +103,8 @@ final class SharedTask: TransferTask {
             var job = job
             job.reportsProgress = false
             return PlayedTransfer.start(
-                result, for: job, isSuspended: wishes.isSuspended, on: queue, handler: self)
+                KnownResult(result), for: job, isSuspended: wishes.isSuspended, on: queue,
+                handler: self)
         }
         if !isBegun { queue.async { self.finish(TransferResult(error: .cancelled)) } }
     }

@@ -40,10 +40,12 @@ final class HookedWire: TransportLayer {
         if let answer = job.request.givenAnswer, answer.claim() {
             notifyWillSend(job.request, sentWith: credential)
             return PlayedTransfer.start(
-                TransferResult(
-                    response: HTTPResponse(
-                        url: job.request.url, statusCode: answer.status, headers: answer.headers),
-                    body: answer.body.isEmpty ? nil : answer.body),
+                KnownResult(
+                    TransferResult(
+                        response: HTTPResponse(
+                            url: job.request.url, statusCode: answer.status,
+                            headers: answer.headers),
+                        body: answer.body.isEmpty ? nil : answer.body)),
                 for: job, on: DispatchQueue(label: "outlet.plugin.answer"), handler: handler)
         }
         guard !finalizers.isEmpty else {

@@ -40,7 +40,7 @@ final class FileReading: TransferScript, @unchecked Sendable {
         // This queue never blocks on a file. Reading some files blocks forever; cancellation and
         // the time limits work nevertheless.
         let queue = DispatchQueue(label: "outlet.session.file")
-        let transfer = PlayedTransfer(reading, for: job, on: queue, handler: handler)
+        let transfer = ScriptedTransfer(reading, for: job, on: queue, handler: handler)
         transfer.perform { transfer in
             reading.resourceLimit = reading.limit(
                 transfer, configuration.timeoutIntervalForResource, "timeoutIntervalForResource")

@@ -145,7 +145,7 @@ public final class StubTransport: Transport {
     ///   - handler: Receives the events of the transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         let script = StubScript(job, clock: clock)
-        let task = PlayedTransfer(script, for: job, on: queue, handler: handler)
+        let task = ScriptedTransfer(script, for: job, on: queue, handler: handler)
         script.onEnd = { [weak self, identifier = task.identifier] in
             self?.state.withLock { _ = $0.running.removeValue(forKey: identifier) }
         }

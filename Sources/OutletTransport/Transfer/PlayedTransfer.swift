@@ -2,7 +2,7 @@ package import Dispatch
 package import FoundationEssentials
 package import OutletHTTP
 
-/// Produces the events of a ``PlayedTransfer``, step by step.
+/// Produces the events of a ``ScriptedTransfer``, step by step.
 ///
 /// Thread: the transfer's queue.
 package protocol TransferScript: AnyObject, Sendable {
@@ -22,45 +22,54 @@ package protocol TransferScript: AnyObject, Sendable {
     func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult
 }
 
-/// A transfer without a network: a script produces the events for the handler.
+/// A transfer without a network: a subclass produces the events for the handler.
 ///
 /// It provides what all transfers have in common: calls on one queue, exactly one end, and a
 /// handler that may pause, cancel or change the delivery of the body.
-package final class PlayedTransfer: TransferTask, @unchecked Sendable {
-    // because all mutable properties are used on `queue` only, and by `begin` before that.
+package class PlayedTransfer: TransferTask, @unchecked Sendable {
+    // because all mutable properties are used on `queue` only, and by `begin` before that. Release
+    // builds do not check exclusive access to those that every transfer changes.
 
-    package let identifier = TransferIdentifier.next()
-    private let queue: DispatchQueue
-    private let request: HTTPRequest
-    private let script: any TransferScript
-    private let visible = VisibleState()
+    package final let identifier = TransferIdentifier.next()
+    private final let queue: DispatchQueue
+    private final let request: HTTPRequest
+    private final let visible = VisibleState()
 
     /// Set to `nil` at the end, so that the end is reported only once.
-    private var handler: (any TransferHandler)?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private final var handler: (any TransferHandler)?
     /// Where the body goes.
     ///
     /// Thread: the queue.
-    package private(set) var delivery: BodyDelivery
-    private var reportsProgress: Bool
-    private var isSuspended: Bool
-    private let observer: (any BodyObserver)?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    package private(set) final var delivery: BodyDelivery
+    private final var reportsProgress: Bool
+    private final var isSuspended: Bool
+    private final let observer: (any BodyObserver)?
     /// The final head, for the observer.
-    private var head: HTTPResponse?
+    private final var head: HTTPResponse?
     /// Whether the observer has returned ``BodyDecision/wait`` and has not continued yet.
-    private var isObserverBusy = false
+    private final var isObserverBusy = false
     /// The piece that is delivered when the observer has accepted it.
-    private var heldPiece: Data?
+    private final var heldPiece: Data?
     /// Whether the observer has received the end of the body.
-    private var isEndObserved = false
+    private final var isEndObserved = false
     /// Whether the server was verified; set by ``noteServer(isVerified:refusal:)``.
-    package private(set) var isServerVerified = true
+    package private(set) final var isServerVerified = true
     /// Where the response comes from.
-    package let source: ResponseSource
-    /// The turn of the step that is running.
-    private var turn = TransportTurn()
+    package final let source: ResponseSource
+    /// The turn of the step that is running; `nil` between steps.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private final var turn: TransportTurn?
     /// The steps to run on the queue once ``begin(onCaller:)`` has run the first one on its own
     /// thread; `nil` after that, and without it.
-    private let postponed: Lock<[Step]?> = Lock(nil)
+    private final let postponed: Lock<[Step]?> = Lock(nil)
 
     /// A part of the transfer; steps run one after the other.
     package typealias Step = @Sendable (PlayedTransfer) -> Void
@@ -68,17 +77,15 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     /// Makes a transfer that starts with ``begin(onCaller:)``.
     ///
     /// - Parameters:
-    ///   - script: Produces the events.
     ///   - job: The job that the transfer answers.
     ///   - isSuspended: Whether the transfer starts suspended.
-    ///   - source: Where the response comes from; from a network by default.
-    ///   - queue: A serial queue on which script and handler are called.
+    ///   - source: Where the response comes from.
+    ///   - queue: A serial queue on which the handler is called.
     ///   - handler: Receives the events, as from a transport.
-    package init(
-        _ script: any TransferScript, for job: TransferJob, isSuspended: Bool = false,
-        source: ResponseSource = .network, on queue: DispatchQueue, handler: any TransferHandler
+    fileprivate init(
+        for job: borrowing TransferJob, isSuspended: Bool, source: ResponseSource,
+        on queue: DispatchQueue, handler: any TransferHandler
     ) {
-        self.script = script
         self.source = source
         self.isSuspended = isSuspended
         self.queue = queue
@@ -103,28 +110,45 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     ///   - queue: A serial queue on which the handler is called otherwise.
     ///   - handler: Receives the events, as from a transport.
     package static func start(
-        _ result: TransferResult, for job: TransferJob, isSuspended: Bool = false,
-        source: ResponseSource = .network, onCaller: Bool = false, on queue: DispatchQueue,
-        handler: any TransferHandler
+        _ result: KnownResult, for job: borrowing TransferJob,
+        isSuspended: Bool = false, source: ResponseSource = .network, onCaller: Bool = false,
+        on queue: DispatchQueue, handler: any TransferHandler
     ) -> PlayedTransfer {
-        let task = PlayedTransfer(
-            KnownResult(result), for: job, isSuspended: isSuspended, source: source, on: queue,
-            handler: handler)
+        let task = KnownTransfer(
+            result, for: job, isSuspended: isSuspended, source: source, onCaller: onCaller,
+            on: queue, handler: handler)
         task.begin(onCaller: onCaller)
         return task
     }
 
-    package var state: TransferState { visible.state }
+    /// Produces the next events as long as ``mayGoOn`` is true.
+    ///
+    /// Called at the start, and whenever the transfer is resumed.
+    ///
+    /// Thread: the queue.
+    fileprivate func play() {}
 
-    package var currentRequest: HTTPRequest? { request }
+    /// Passes the result of the transfer, which has ended, to ``report(_:)``.
+    ///
+    /// Called once.
+    ///
+    /// - Parameter error: Why the transfer ends early; `nil` if the subclass has called
+    ///   ``finish(_:)`` without an error.
+    ///
+    /// Thread: the queue.
+    fileprivate func end(_ error: TransferError?) { report(TransferResult(error: error)) }
 
-    /// Starts the script.
+    package final var state: TransferState { visible.state }
+
+    package final var currentRequest: HTTPRequest? { request }
+
+    /// Starts to play.
     ///
     /// - Parameter onCaller: Whether the first step runs before this returns, not on the queue.
-    package func begin(onCaller: Bool = false) {
-        guard onCaller else { return perform { $0.script.play($0) } }
+    package final func begin(onCaller: Bool = false) {
+        guard onCaller else { return perform { $0.play() } }
         postponed.withLock { $0 = [] }
-        run { $0.script.play($0) }
+        run { $0.play() }
         // The handler may have passed the transfer to other threads meanwhile.
         while true {
             let steps = postponed.withLock { postponed -> [Step] in
@@ -137,29 +161,29 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         }
     }
 
-    package func cancel() {
+    package final func cancel() {
         visible.change(to: .canceling)
         perform { $0.finish(.cancelled) }
     }
 
-    package func suspend() {
+    package final func suspend() {
         visible.change(to: .suspended)
         perform { $0.isSuspended = true }
     }
 
     /// Takes effect on the queue, hence after a handler call in progress that returns `pause`.
-    package func resume() {
+    package final func resume() {
         visible.change(to: .running)
         perform { transfer in
             transfer.isSuspended = false
-            transfer.script.play(transfer)
+            transfer.play()
         }
     }
 
-    package func reportProgress() { perform { $0.reportsProgress = true } }
+    package final func reportProgress() { perform { $0.reportsProgress = true } }
 
     /// Runs `step` on the transfer's queue.
-    package func perform(_ step: @escaping Step) {
+    package final func perform(_ step: @escaping Step) {
         let isPostponed = postponed.withLock { postponed in
             postponed?.append(step)
             return postponed != nil
@@ -168,42 +192,45 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     }
 
     /// Runs `step` on the transfer's queue after `seconds`.
-    package func perform(after seconds: Double, _ step: @escaping Step) {
+    package final func perform(after seconds: Double, _ step: @escaping Step) {
         queue.asyncAfter(deadline: .now() + seconds) { self.run(step) }
     }
 
-    private func run(_ step: Step) {
-        step(self)
-        turn.end()
+    private final func run(_ step: Step) {
+        TransportTurn.run { turn in
+            self.turn = turn
+            step(self)
+            self.turn = nil
+        }
     }
 
-    // MARK: For the script, on the queue
+    // MARK: For subclasses and scripts, on the queue
 
     /// Whether the transfer has not ended.
-    package var isRunning: Bool { handler != nil }
+    package final var isRunning: Bool { handler != nil }
 
-    /// Whether the script may produce further events.
-    package var mayGoOn: Bool { isRunning && !isSuspended && !isObserverBusy }
+    /// Whether further events may be produced.
+    package final var mayGoOn: Bool { isRunning && !isSuspended && !isObserverBusy }
 
     /// Whether the script must call `notify` with the pieces of the body: for the handler, or for
     /// an observer.
-    package var needsPieces: Bool { delivery == .chunks || observer != nil }
+    package final var needsPieces: Bool { delivery.isChunks || observer != nil }
 
     /// Passes a head, interim or final, to the handler and applies its decision.
-    package func notify(_ head: HTTPResponse) {
-        if head.isFinal { self.head = head }
+    package final func notify(_ head: HTTPResponse) {
+        if observer != nil, head.isFinal { self.head = head }
         follow(call { $0.transfer(self, didReceive: head, turn: $1) })
     }
 
     /// Passes bytes of the body to the observer, and to the handler under ``BodyDelivery/chunks``,
     /// and applies their decisions.
-    package func notify(_ piece: Data) {
+    package final func notify(_ piece: Data) {
         guard show(piece) else { return }
         deliver(piece)
     }
 
-    private func deliver(_ piece: Data) {
-        guard delivery == .chunks else { return }
+    private final func deliver(_ piece: Data) {
+        guard delivery.isChunks else { return }
         follow(
             call { handler, turn in
                 piece.withUnsafeBytes { handler.transfer(self, didReceive: $0, turn: turn) }
@@ -214,7 +241,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     ///
     /// - Returns: Whether the piece is delivered now; false if the observer has failed the transfer,
     ///   or decides later.
-    private func show(_ piece: Data) -> Bool {
+    private final func show(_ piece: Data) -> Bool {
         guard let observer, let head else { return true }
         let decision = piece.withUnsafeBytes {
             observer.transfer(self, isAboutToDeliver: $0, of: head) { error in
@@ -232,42 +259,46 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     }
 
     /// Continues after the observer has called `goOn`.
-    private func goOn(_ error: TransferError?) {
+    private final func goOn(_ error: TransferError?) {
         guard isObserverBusy else { return }
         isObserverBusy = false
         let piece = heldPiece.take()
         if let error { return finish(error) }
         if let piece, !isEndObserved { deliver(piece) }
-        if isEndObserved { finish(nil) } else { script.play(self) }
+        if isEndObserved { finish(nil) } else { play() }
     }
 
     /// Passes the progress to the handler, if it is to be reported.
-    package func notify(_ counts: TransferCounts) {
+    package final func notify(_ counts: TransferCounts) {
         guard reportsProgress else { return }
         call { $0.transfer(self, didProgress: counts, turn: $1) }
     }
 
     /// Sets whether the server was verified; with an error, reports to the handler that it was
     /// refused.
-    package func noteServer(isVerified: Bool, refusal: (any Error)? = nil) {
+    package final func noteServer(isVerified: Bool, refusal: (any Error)? = nil) {
         isServerVerified = isVerified
         if let refusal { handler?.transfer(self, didRefuseServer: refusal) }
     }
 
     /// Ends the transfer; only the first call has an effect.
-    package func finish(_ error: TransferError?) {
+    package final func finish(_ error: TransferError?) {
         guard isRunning else { return }
         if error == nil, !isEndObserved {
             isEndObserved = true
             guard show(Data()) else { return }
         }
-        let result = script.end(error, delivery: delivery)
-        visible.complete()
-        let handler = handler.take()
-        handler?.transferDidFinish(self, result: result, turn: turn)
+        end(error)
     }
 
-    private func follow(_ decision: TransferDecision?) {
+    /// Reports the end to the handler.
+    fileprivate final func report(_ result: TransferResult) {
+        visible.complete()
+        guard let handler = handler.take(), let turn else { return }
+        handler.transferDidFinish(self, result: result, turn: turn)
+    }
+
+    private final func follow(_ decision: TransferDecision?) {
         switch decision {
         case .proceed, nil: break
         case .deliver(let delivery): self.delivery = delivery
@@ -278,85 +309,137 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
 
     /// Calls `body` with the handler and the step's turn; returns `nil` after the end.
     @discardableResult
-    private func call<Answer>(_ body: (any TransferHandler, TransportTurn) -> Answer) -> Answer? {
-        guard let handler else { return nil }
+    private final func call<Answer>(_ body: (any TransferHandler, TransportTurn) -> Answer)
+        -> Answer?
+    {
+        guard let handler, let turn else { return nil }
         return body(handler, turn)
     }
 }
 
-/// A result that is known from the start.
-private final class KnownResult: TransferScript, @unchecked Sendable {
+/// A transfer whose events a script produces.
+package final class ScriptedTransfer: PlayedTransfer, @unchecked Sendable {
+    // because it adds no mutable property to `PlayedTransfer`.
+
+    private let script: any TransferScript
+
+    /// Makes a transfer that starts with ``begin(onCaller:)``.
+    ///
+    /// - Parameters:
+    ///   - script: Produces the events.
+    ///   - job: The job that the transfer answers.
+    ///   - queue: A serial queue on which script and handler are called.
+    ///   - handler: Receives the events, as from a transport.
+    package init(
+        _ script: any TransferScript, for job: TransferJob, on queue: DispatchQueue,
+        handler: any TransferHandler
+    ) {
+        self.script = script
+        super.init(
+            for: job, isSuspended: false, source: .network, on: queue, handler: handler)
+    }
+
+    fileprivate override func play() { script.play(self) }
+
+    fileprivate override func end(_ error: TransferError?) {
+        report(script.end(error, delivery: delivery))
+    }
+}
+
+/// A transfer whose result is known from the start.
+private final class KnownTransfer: PlayedTransfer, @unchecked Sendable {
     // because all mutable properties are used on the transfer's queue only.
 
     private static let pieceSize = 64 << 10
 
-    private var known: TransferResult
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var known: KnownResult
     /// The size of the body in bytes.
     private let size: Int
     private var isHeadDelivered = false
+    /// The number of bytes delivered.
     private var offset = 0
     /// Whether everything but the end was delivered.
     private var isEnding = false
-    private let stopwatch = Stopwatch()
+    /// Measures a transfer that does not end in a first step on the thread that starts it, which
+    /// takes less than a microsecond.
+    private var stopwatch: Stopwatch?
 
-    init(_ result: TransferResult) {
+    init(
+        _ result: KnownResult, for job: borrowing TransferJob, isSuspended: Bool,
+        source: ResponseSource, onCaller: Bool, on queue: DispatchQueue,
+        handler: any TransferHandler
+    ) {
         known = result
-        size = result.body?.count ?? 0
+        size = result.value.body?.count ?? 0
+        stopwatch = onCaller ? nil : Stopwatch()
+        super.init(
+            for: job, isSuspended: isSuspended, source: source, on: queue, handler: handler)
     }
 
-    func play(_ transfer: PlayedTransfer) {
-        while transfer.mayGoOn, !isEnding {
-            guard isHeadDelivered else {
-                isHeadDelivered = true
-                if let head = known.response { transfer.notify(head) }
-                continue
-            }
-            guard transfer.needsPieces, offset < size, let body = known.body else {
-                return notifyRest(to: transfer)
+    override func play() {
+        if mayGoOn, !isHeadDelivered {
+            isHeadDelivered = true
+            if let head = known.value.response { notify(head) }
+        }
+        while mayGoOn, !isEnding {
+            guard needsPieces, offset < size, let body = known.value.body else {
+                notifyRest()
+                break
             }
             let piece = body.dropFirst(offset).prefix(Self.pieceSize)
             offset += piece.count
-            transfer.notify(piece)
-            notifyProgress(to: transfer)
+            notify(piece)
+            notifyProgress()
         }
+        if isRunning, stopwatch == nil { stopwatch = Stopwatch() }
     }
 
-    func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult {
+    override func end(_ error: TransferError?) {
         if let error {
-            return TransferResult(response: isHeadDelivered ? known.response : nil, error: error)
+            return report(
+                TransferResult(
+                    response: isHeadDelivered ? known.value.response : nil, error: error))
         }
-        if case .chunks = delivery { known.body = nil }
-        if known.metrics.resourceFetchType == .localCache {
-            known.metrics.total = Int64(stopwatch.seconds * 1e6)
-        }
-        return known
+        let isFromCache = known.value.metrics.resourceFetchType == .localCache
+        let isChunks = delivery.isChunks
+        guard isChunks || isFromCache && stopwatch != nil else { return reportUnchanged(known) }
+        var result = known.value
+        if isChunks { result.body = nil }
+        if isFromCache, let stopwatch { result.metrics.total = Int64(stopwatch.seconds * 1e6) }
+        report(result)
     }
 
-    private func notifyRest(to transfer: PlayedTransfer) {
+    /// Not inlined, because the compiler would copy the result.
+    @inline(never)
+    private func reportUnchanged(_ result: KnownResult) { report(result.value) }
+
+    private func notifyRest() {
         isEnding = true
-        guard case .file = transfer.delivery else { return finish(transfer) }
+        guard delivery.isFile else { return finishAll() }
         // The transfer's queue must not wait for a disk.
-        DiskQueue.shared.async { [known, delivery = transfer.delivery] in
-            var result = known
-            result.place(known.body ?? Data(), as: delivery)
-            transfer.perform { [result] in
-                self.known = result
-                self.finish($0)
+        DiskQueue.shared.async { [self, known, delivery] in
+            var result = known.value
+            result.place(known.value.body ?? Data(), as: delivery)
+            perform { [result] _ in
+                self.known = KnownResult(result)
+                self.finishAll()
             }
         }
     }
 
-    private func finish(_ transfer: PlayedTransfer) {
+    private func finishAll() {
         if offset < size {
             offset = size
-            notifyProgress(to: transfer)
+            notifyProgress()
         }
-        transfer.finish(nil)
+        finish(nil)
     }
 
     /// Reports the bytes delivered so far, as for a response from a network.
-    private func notifyProgress(to transfer: PlayedTransfer) {
-        transfer.notify(
-            TransferCounts(received: Int64(offset), expectedToReceive: Int64(size)))
+    private func notifyProgress() {
+        notify(TransferCounts(received: Int64(offset), expectedToReceive: Int64(size)))
     }
 }

@@ -157,6 +157,12 @@ public enum BodyDelivery: Sendable, Equatable {
     /// response replaces the content of the file.
     case file(path: String, offset: Int64)
 
+    /// Whether the body goes to the handler, chunk by chunk.
+    package var isChunks: Bool {
+        guard case .chunks = self else { return false }
+        return true
+    }
+
     /// Whether the body of the response goes into a file.
     package var isFile: Bool {
         guard case .file = self else { return false }

@@ -100,6 +100,14 @@ public struct TransferResult: Sendable {
     }
 }
 
+/// A result that is passed on without a copy, for instance to all requests that a cache answers
+/// with it.
+package final class KnownResult: Sendable {
+    package let value: TransferResult
+
+    package init(_ value: TransferResult) { self.value = value }
+}
+
 /// A proxy's answer to `CONNECT`; a class, because few results have one.
 public final class TunnelRefusal: Sendable {
     /// The head of the answer.

@@ -47,6 +47,44 @@ import Testing
         #expect(cache.currentMemoryUsage == 0)
     }
 
+    @Test func `a request that was answered before is answered with what is stored now`() throws {
+        let cache = ResponseCache()
+        let asked = CacheRequest(request("a"))
+        func found() -> Int? {
+            guard case .found(let entry) = cache.look(for: asked) else { return nil }
+            return entry.data.count
+        }
+        for size in [1, 2] {
+            cache.storeCachedResponse(response(size), for: request("a"))
+            for _ in 0..<2 { #expect(found() == size) }
+        }
+        // Other responses are used in between.
+        for index in 0..<20 {
+            cache.storeCachedResponse(response(3), for: request("\(index)"))
+            #expect(found() == 2)
+        }
+        // Another variant is stored for the same URL.
+        cache.storeCachedResponse(
+            response(4, ["Vary": "Accept-Language"]),
+            for: request("a", ["Accept-Language": "de"]))
+        #expect(found() == 2)
+        cache.removeCachedResponse(for: request("a"))
+        for _ in 0..<2 { #expect(found() == nil) }
+    }
+
+    @Test func `a request that was answered before keeps its response from being evicted`() {
+        let cache = ResponseCache(memoryCapacity: 8 * 4096)
+        cache.storeCachedResponse(response(3000), for: request("a"))
+        let asked = CacheRequest(request("a"))
+        for index in 0..<20 {
+            cache.storeCachedResponse(response(3000), for: request("\(index)"))
+            guard case .found = cache.look(for: asked) else {
+                Issue.record("evicted after \(index)")
+                return
+            }
+        }
+    }
+
     @Test
     func `a response above an eighth of the memory capacity is not stored and removes the old one`()
     {
@@ -338,13 +376,25 @@ import Testing
 
     @Test func `answers have the age of their own second, and the fields of their own response`() {
         var entry = entry("http://a.test/")
-        #expect(entry.head(aged: 1).headers["Age"] == "1")
-        #expect(entry.head(aged: 1).headers["Age"] == "1")
-        #expect(entry.head(aged: 2).headers["Age"] == "2")
+        #expect(entry.answer(aged: 1).value.response?.headers["Age"] == "1")
+        #expect(entry.answer(aged: 1).value.response?.headers["Age"] == "1")
+        #expect(entry.answer(aged: 2).value.response?.headers["Age"] == "2")
         let former = entry
         entry.response.headers.update(name: "X-Version", value: "new")
-        #expect(entry.head(aged: 2).headers["X-Version"] == "new")
-        #expect(former.head(aged: 2).headers["X-Version"] == nil)
+        #expect(entry.answer(aged: 2).value.response?.headers["X-Version"] == "new")
+        #expect(former.answer(aged: 2).value.response?.headers["X-Version"] == nil)
+    }
+
+    @Test func `an answer to HEAD has no body, also after one with a body, and conversely`() {
+        let entry = entry("http://a.test/")
+        for withBody in [true, false, true] {
+            let body = entry.answer(aged: 1, withBody: withBody).value.body
+            #expect(body == (withBody ? Data("x".utf8) : nil))
+        }
+        var other = entry
+        other.data = Data("y".utf8)
+        #expect(other.answer(aged: 1).value.body == Data("y".utf8))
+        #expect(entry.answer(aged: 1).value.body == Data("x".utf8))
     }
 
     private func entry(_ address: String) -> CacheEntry {
