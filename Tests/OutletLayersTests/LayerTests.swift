@@ -33,6 +33,17 @@ import Testing
                 == ["of=401"])
     }
 
+    @Test func `only responses over https have an effect on HSTS, whichever came before`() async {
+        let answer = StubAnswer.status(200, headers: ["Strict-Transport-Security": "max-age=60"])
+        let storage = HSTSStorage.memory
+        let layer = HSTSLayer(
+            around: StubTransport(answers: Array(repeating: answer, count: 6)), storage: storage)
+        for url in ["http://a.test/", "https://b.test/", "http://c.test/"] {
+            for _ in 0..<2 { _ = await layer.send(request(url)) }
+        }
+        #expect(storage.policies.map(\.host) == ["b.test"])
+    }
+
     @Test func `requests to a host with an HSTS policy use https`() async throws {
         let network = StubTransport(answers: [
             .status(200, headers: ["Strict-Transport-Security": "max-age=60"])

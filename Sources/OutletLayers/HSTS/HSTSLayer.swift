@@ -9,6 +9,13 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     private let storage: HSTSStorage
     private let verifiesCertificates: Bool
     private static let field: FieldNames = ["Strict-Transport-Security"]
+    /// The URL of the last request: most requests have a copy of it.
+    private let last = Lock(Last())
+
+    private struct Last {
+        var url: URL?
+        var isEncrypted = false
+    }
 
     /// Makes the layer.
     ///
@@ -38,9 +45,29 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
         return send(job, handler)
     }
 
+    /// Whether the scheme of a request's URL is `https` or `wss`.
+    ///
+    /// Reading `scheme` instead would cost a tenth of a request.
+    private func isEncrypted(_ request: HTTPRequest) -> Bool {
+        let known = last.withLock { last in
+            request.hasCopy(of: last.url) ? last.isEncrypted : nil
+        }
+        if let known { return known }
+        guard let url = request.url else { return false }
+        var text = url.absoluteString
+        let isEncrypted = text.withUTF8 {
+            $0.startsIgnoringCase(with: "https:") || $0.startsIgnoringCase(with: "wss:")
+        }
+        // A URL that may contain a password is not kept.
+        if !text.utf8.contains(UInt8(ascii: "@")) {
+            last.withLock { $0 = Last(url: url, isEncrypted: isEncrypted) }
+        }
+        return isEncrypted
+    }
+
     private func send(_ job: TransferJob, _ handler: any TransferHandler) -> any TransferTask {
         // Policies in responses over http are ignored (RFC 6797 §8.1).
-        guard job.request.url?.isEncrypted == true else { return next.start(job, handler: handler) }
+        guard isEncrypted(job.request) else { return next.start(job, handler: handler) }
         return next.start(
             job, handler: HeadTap(self, job.request, startedAt: job.firstURL, handler: handler))
     }
@@ -67,18 +94,6 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
             task.mayKeep(from: request.url, verifiesCertificates: verifiesCertificates)
         else { return }
         storage.learn(from: head.headers, of: request.url)
-    }
-}
-
-extension URL {
-    /// Whether the scheme is `https` or `wss`.
-    ///
-    /// Reading `scheme` instead would cost a tenth of a request.
-    fileprivate var isEncrypted: Bool {
-        var text = absoluteString
-        return text.withUTF8 {
-            $0.startsIgnoringCase(with: "https:") || $0.startsIgnoringCase(with: "wss:")
-        }
     }
 }
 
