@@ -132,14 +132,8 @@ public final class CookieStorage: Sendable {
     ///
     /// Stored cookies with the name of one of the request's own are not added.
     package func addingCookies(to request: HTTPRequest) -> HTTPRequest? {
-        guard !isEmpty, request.httpShouldHandleCookies, let url = request.url else { return nil }
-        let headers = state.withLock { state in
-            state.sent.headers(request.headers, for: url, from: state.jar, now: Date())
-        }
-        guard let headers else { return nil }
-        var request = request
-        request.headers = headers
-        return request
+        guard !isEmpty, request.httpShouldHandleCookies else { return nil }
+        return state.withLock { $0.sent.request(request, from: $0.jar, now: Date()) }
     }
 
     /// Whether two policies both allow the cookies of a response.

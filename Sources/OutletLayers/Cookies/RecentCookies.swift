@@ -38,12 +38,15 @@ struct RecentCookies: Sendable {
         let parsed: Boxed<Parsed>
         /// The jar's ``CookieJar/changes`` when the field was found to change nothing.
         var idleSince: Int?
+        /// The last URL that the scope contains: most fields come from a copy of it.
+        var lastURL: URL
 
-        func isFor(_ field: UnsafeBufferPointer<UInt8>, _ address: String) -> Bool {
+        func isFor(_ field: UnsafeBufferPointer<UInt8>, _ url: URL) -> Bool {
             guard self.field.count == field.count, let start = field.baseAddress else {
                 return false
             }
-            return memcmp(self.field, start, field.count) == 0 && scope.contains(address)
+            return memcmp(self.field, start, field.count) == 0
+                && (haveSameBits(lastURL, url) || scope.contains(url.absoluteString))
         }
     }
 
@@ -65,8 +68,7 @@ struct RecentCookies: Sendable {
         _ field: UnsafeBufferPointer<UInt8>, from url: URL, in jar: inout CookieJar,
         now: @autoclosure () -> Date
     ) {
-        let address = url.absoluteString
-        let known = entries.firstIndex { $0.isFor(field, address) }
+        let known = entries.firstIndex { $0.isFor(field, url) }
         if let known, entries[known].idleSince == jar.changes { return }
         let now = now()
         let parsed = known.map { entries[$0].parsed.value } ?? Parsed(field, from: url, now: now)
@@ -74,19 +76,21 @@ struct RecentCookies: Sendable {
         let cookie = parsed.cookie(now: now)
         let before = jar.changes
         jar.set(cookie, isSecure: parsed.isSecure, now: now)
-        guard let known else { return keep(parsed, of: field, address) }
+        guard let known else { return keep(parsed, of: field, url) }
+        entries[known].lastURL = url
         let isIdle = jar.changes == before && cookie.isSessionOnly
         entries[known].idleSince = isIdle ? before : nil
     }
 
     private mutating func keep(
-        _ parsed: Parsed, of field: UnsafeBufferPointer<UInt8>, _ address: String
+        _ parsed: Parsed, of field: UnsafeBufferPointer<UInt8>, _ url: URL
     ) {
         let dependsOnPath = parsed.field.path?.startsWithBytes(of: "/") != true
         guard field.count <= Self.longest,
-            let scope = AddressScope(address, dependsOnPath: dependsOnPath)
+            let scope = AddressScope(url.absoluteString, dependsOnPath: dependsOnPath)
         else { return }
-        let entry = Entry(field: Array(field), scope: scope, parsed: Boxed(parsed))
+        let entry = Entry(
+            field: Array(field), scope: scope, parsed: Boxed(parsed), lastURL: url)
         guard entries.count == Self.limit else { return entries.append(entry) }
         entries[oldest] = entry
         oldest = (oldest + 1) % Self.limit

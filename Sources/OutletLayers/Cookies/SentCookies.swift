@@ -21,6 +21,43 @@ struct SentCookies: Sendable {
     /// The jar's ``CookieJar/changes`` that the entries reflect.
     private var changes = 0
 
+    /// The last request, and the same with its cookies.
+    private struct Last: Sendable {
+        let own: HTTPRequest
+        let all: HTTPRequest
+        /// The time when the first of the cookies expires; `nil` if none does.
+        let end: Date?
+    }
+    private var last: Last?
+
+    /// Returns a request with the cookies that are sent to its URL; `nil` if there are none to add.
+    ///
+    /// - Parameters:
+    ///   - own: The request.
+    ///   - jar: The stored cookies.
+    ///   - now: The current time.
+    mutating func request(
+        _ own: HTTPRequest, from jar: CookieJar, now: @autoclosure () -> Date
+    ) -> HTTPRequest? {
+        if changes == jar.changes, let last, last.own.isCopy(of: own),
+            last.end.map({ $0 > now() }) ?? true
+        {
+            return last.all
+        }
+        guard let url = own.url, let headers = headers(own.headers, for: url, from: jar, now: now())
+        else { return nil }
+        var all = own
+        all.headers = headers
+        let address = url.absoluteString
+        // A URL that may contain a password has no entry.
+        if !own.hasBody, !own.hasContext,
+            let entry = entries.first(where: { $0.scope.contains(address) })
+        {
+            last = Last(own: own, all: all, end: entry.end)
+        }
+        return all
+    }
+
     /// Returns a request's fields with the cookies that are sent to its URL; `nil` if there are
     /// none to add.
     ///
@@ -33,6 +70,7 @@ struct SentCookies: Sendable {
         _ own: HTTPHeaders, for url: URL, from jar: CookieJar, now: @autoclosure () -> Date
     ) -> HTTPHeaders? {
         if changes != jar.changes {
+            last = nil
             entries = []
             oldest = 0
             changes = jar.changes

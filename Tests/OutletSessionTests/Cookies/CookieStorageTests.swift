@@ -383,6 +383,45 @@ import Testing
             isSecure: true, now: Date())
         #expect(sent.headers([:], for: address, from: jar, now: Date())?["Cookie"] == "a=1")
         #expect(sent.headers([:], for: address, from: jar, now: Date() + 3601) == nil)
+        sent = SentCookies()
+        let request = HTTPRequest(url: address)
+        for _ in 0..<2 {
+            #expect(sent.request(request, from: jar, now: Date())?.headers["Cookie"] == "a=1")
+        }
+        #expect(sent.request(request, from: jar, now: Date() + 3601) == nil)
+    }
+
+    @Test func `a repeated request gets the cookies of its own path`() throws {
+        let storage = CookieStorage()
+        for (cookie, path) in [("a=1", "/"), ("b=2", "/b")] {
+            storage.setCookies(
+                of: ["Set-Cookie": "\(cookie); Path=\(path)"], from: try url("http://x.test/"),
+                policy: .always, mainDocumentURL: nil)
+        }
+        let requests = try ["/", "/b"].map { HTTPRequest(url: try url("http://x.test\($0)")) }
+        for request in requests + requests.reversed() {
+            for _ in 0..<2 {
+                let sent = storage.addingCookies(to: request)
+                #expect(
+                    sent?.headers["Cookie"] == (request.url?.path() == "/" ? "a=1" : "b=2; a=1"))
+                #expect(sent?.url == request.url)
+            }
+            var posted = request
+            posted.method = .post
+            posted.body = .data(Data("x".utf8))
+            #expect(storage.addingCookies(to: posted)?.body == posted.body)
+        }
+    }
+
+    @Test func `a field that was received from a URL is set again from another server`() throws {
+        let storage = CookieStorage()
+        let servers = ["http://x.test/", "http://y.test/"]
+        for server in servers + servers {
+            storage.setCookies(
+                of: ["Set-Cookie": "a=1; Path=/"], from: try url(server), policy: .always,
+                mainDocumentURL: nil)
+        }
+        #expect(storage.cookies.map(\.domain) == ["x.test", "y.test"])
     }
 
     @Test(arguments: ["\r\n ", "\n\t", "\r\n\r\n "])
