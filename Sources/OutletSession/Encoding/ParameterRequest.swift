@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// A request with parameters that a ``ParameterEncoding`` encodes at every attempt.
 struct ParameterRequest: URLRequestConvertible {
@@ -41,9 +42,30 @@ enum RequestParts {
     ) -> any URLRequestConvertible {
         let type = type(of: url)
         if type == String.self || type == URL.self, let url = try? url.asURL() {
-            return HTTPRequest(url: url, method: method, headers: headers ?? HTTPHeaders())
+            return made(url, method, headers ?? HTTPHeaders())
         }
         return PlainRequest(url: url, method: method, headers: headers)
+    }
+
+    /// The last request that was made of a URL, a method and fields.
+    ///
+    /// Many programs repeat a request; what sessions and layers know of the last one is found
+    /// faster, too, if both share their storage.
+    private static let last = Lock(HTTPRequest(url: nil))
+
+    private static func made(
+        _ url: URL, _ method: HTTPMethod, _ headers: HTTPHeaders
+    ) -> HTTPRequest {
+        let known = last.withLock { last in
+            let isSame =
+                last.hasCopies(of: url, headers)
+                && last.method.rawValue.hasSameBytes(as: method.rawValue)
+            return isSame ? last : nil
+        }
+        if let known { return known }
+        let request = HTTPRequest(url: url, method: method, headers: headers)
+        if ParsedURLCache.isKept(url.absoluteString) { last.withLock { $0 = request } }
+        return request
     }
 
     /// Returns the base without parameters unchanged, so that a plain request needs no queue.

@@ -16,22 +16,29 @@ extension Request: TransferHandler {
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
+        // Results without an error, which are most, are not copied.
+        guard let error = result.error else { return follow(result, of: task, turn: turn) }
         var result = result
-        if result.error?.code == .cancelled, mutable.withLock({ $0.takeRedirectCut() }) {
+        if error.code == .cancelled, mutable.withLock({ $0.takeRedirectCut() }) {
             result.error = nil
+            return follow(result, of: task, turn: turn)
         }
-        if let error = result.error {
-            if error.code == .unsupportedURL {
-                announce(task)
-                switch fileAnswer() {
-                case .read: return transfer(isHop: true, readsFile: true)
-                case .refused: result.error = .fileURLRefused
-                case .noFile: break
-                }
+        if error.code == .unsupportedURL {
+            announce(task)
+            switch fileAnswer() {
+            case .read: return transfer(isHop: true, readsFile: true)
+            case .refused: result.error = .fileURLRefused
+            case .noFile: break
             }
-            result.error = result.error?.naming(
-                task.currentRequest, opensWebSocket: opensWebSocket)
         }
+        result.error = result.error?.naming(task.currentRequest, opensWebSocket: opensWebSocket)
+        follow(result, of: task, turn: turn)
+    }
+
+    /// Continues with another hop, or ends the attempt.
+    private func follow(
+        _ result: TransferResult, of task: any TransferTask, turn: TransportTurn
+    ) {
         if let next = nextHop(after: result), let response = result.response {
             let attempt = mutable.withLock { $0.machine.attempt }
             let hop = Hop(task: task, response: response, result: result, attempt: attempt)
@@ -55,6 +62,7 @@ extension Request: TransferHandler {
     /// - Parameter turn: The transport's turn; `nil` outside of the transport's thread.
     func conclude(_ task: any TransferTask, _ result: TransferResult, turn: TransportTurn?) {
         var calls: LaterCalls = []
+        var queue: DispatchQueue?
         let evaluation = mutable.withLock { mutable -> Evaluation? in
             let attempt = mutable.machine.attempt
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return nil }
@@ -71,11 +79,9 @@ extension Request: TransferHandler {
             mutable.attempt.conclude(
                 result.metrics, data, redirects: mutable.machine.redirects)
             let effort = validation(&mutable)
-            return Evaluation(
-                attempt: attempt, validates: effort != .none,
-                queue: finishingQueue(
-                    &mutable, inTransport: turn != nil,
-                    isQuick: effort != .slow && !isMonitored))
+            queue = finishingQueue(
+                &mutable, inTransport: turn != nil, isQuick: effort != .slow && !isMonitored)
+            return Evaluation(attempt: attempt, validates: effort != .none)
         }
         guard let evaluation else { return }
         for call in calls { call() }
@@ -86,7 +92,7 @@ extension Request: TransferHandler {
         guard let turn else {
             return onFinishingQueue { self.evaluate(task, evaluation, at: $0) }
         }
-        guard let queue = evaluation.queue else {
+        guard let queue else {
             if !core.deliversInline { turn.handOver(result) }
             return evaluate(task, evaluation, at: .transport(turn))
         }
@@ -185,8 +191,6 @@ extension Request: TransferHandler {
 struct Evaluation: Sendable {
     let attempt: Int
     let validates: Bool
-    /// The finishing queue; `nil` for the transport's thread.
-    let queue: DispatchQueue?
 }
 
 /// The evaluation of one attempt, deferred to the end of the transport's turn.

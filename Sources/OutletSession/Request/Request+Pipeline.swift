@@ -307,15 +307,14 @@ extension Request {
     private func answers(
         for request: HTTPRequest, _ mutable: inout Mutable
     ) -> TransferJob.Answers? {
-        let trustManager = core.trustDecider
-        let hasStorage = core.configuration.urlCredentialStorage != nil
         let shares = sharesTransfer(mutable)
         guard
-            mutable.overrides != nil || mutable.machine.redirects > 0 || hasStorage || shares
-                || trustManager != nil || core.hasAddressPolicy
+            core.answersAlways || shares || mutable.overrides != nil
+                || mutable.machine.redirects > 0
         else { return nil }
+        let hasStorage = core.configuration.urlCredentialStorage != nil
         var answers = TransferJob.Answers()
-        answers.trustManager = trustManager
+        answers.trustManager = core.trustDecider
         answers.addressPolicy = core.addressPolicy
         answers.sharesTransfer = shares
         answers.cachedResponseHandler = mutable.cachedResponseHandler

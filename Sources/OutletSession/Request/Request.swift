@@ -43,6 +43,8 @@ public class Request: @unchecked Sendable {
     let serial: UInt64
     /// Converted to the request at each attempt.
     public let convertible: any URLRequestConvertible
+    /// Whether ``convertible`` is a request, or a URL, a method and headers.
+    private let isPlain: Bool
     /// Whether the first handler starts the request; the session's setting if `nil`.
     public let shouldAutomaticallyResume: Bool?
     /// The index in the session's registry.
@@ -62,6 +64,10 @@ public class Request: @unchecked Sendable {
     ) {
         self.core = core
         self.convertible = convertible
+        // Compared here, where the value need not be copied, and with types, which is cheaper than
+        // a dynamic cast.
+        let type = type(of: convertible)
+        isPlain = type == HTTPRequest.self || type == PlainRequest.self
         self.shouldAutomaticallyResume = shouldAutomaticallyResume
         self.serial = core.nextSerial()
         hasOwnInterceptor = Atomic(interceptor != nil)
@@ -157,14 +163,7 @@ public class Request: @unchecked Sendable {
     // MARK: Overridden by subclasses
 
     /// Whether the request can be made on the thread that starts it, without the request queue.
-    var isMadeOfValues: Bool { isConvertibleValues }
-
-    /// Whether ``convertible`` is a request, or a URL, a method and headers.
-    final var isConvertibleValues: Bool {
-        // Called for every request: comparing types is cheaper than a dynamic cast.
-        let type = type(of: convertible)
-        return type == HTTPRequest.self || type == PlainRequest.self
-    }
+    var isMadeOfValues: Bool { isPlain }
 
     /// Returns the request to send for an adapted request.
     func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {

@@ -63,6 +63,45 @@ import Testing
         #expect(transport.requests.allSatisfy { $0.headers["X-Mark"] == "one two" })
     }
 
+    @Test func `a repeated request is sent with its own values, not with those of the last one`()
+        async throws
+    {
+        let transport = StubTransport { _ in .status(200) }
+        var configuration = SessionConfiguration()
+        configuration.headers = ["X-Session": "s"]
+        let session = Session(transport: transport, configuration: configuration)
+        let plain = HTTPRequest(
+            url: URL(string: "http://a.test/"), headers: ["X-Own": "a long value of the request"])
+        var posted = plain
+        posted.method = .post
+        posted.body = .data(Data("x".utf8))
+        var slow = plain
+        slow.timeoutInterval = 7
+        var described = plain
+        described.context.id = UUID()
+        for request in [plain, posted, plain, slow, plain, described, plain] {
+            _ = await session.request(request).serializingData(emptyResponseCodes: [200]).response
+        }
+        let sent = transport.requests
+        #expect(sent.allSatisfy { $0.headers["X-Session"] == "s" && $0.headers["X-Own"] != nil })
+        #expect(sent.map(\.method) == [.get, .post, .get, .get, .get, .get, .get])
+        #expect(sent.map(\.hasBody) == [false, true, false, false, false, false, false])
+        #expect(sent.map { $0.timeoutInterval == 7 } == sent.indices.map { $0 == 3 })
+        #expect(sent.map(\.hasContext) == sent.indices.map { $0 == 5 })
+    }
+
+    @Test func `equal addresses with other methods or fields are other requests`() async {
+        let transport = StubTransport { _ in .status(200) }
+        let session = Session(transport: transport)
+        let fields: [HTTPHeaders?] = [["X": "1"], ["X": "1"], ["X": "2"], nil]
+        for (method, headers) in zip([HTTPMethod.get, .head, .get, .get], fields) {
+            _ = await session.request("http://a.test/", method: method, headers: headers)
+                .serializingData(emptyResponseCodes: [200]).response
+        }
+        #expect(transport.requests.map(\.method) == [.get, .head, .get, .get])
+        #expect(transport.requests.map { $0.headers["X"] } == ["1", "1", "2", nil])
+    }
+
     @Test func `fields that layers add are in the performed requests`() async {
         let transport = StubTransport(answers: [.status(204)])
         let session = Session(
