@@ -41,13 +41,15 @@ public final class CookieLayer: TransportLayer, HeadObserver {
     ///   - handler: Receives the events, as from a transport.
     /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        let tap = HeadTap(self, job.request, startedAt: job.firstURL, handler: handler)
+        let handler: any TransferHandler =
+            accepts == .never
+            ? handler : HeadTap(self, job.request, startedAt: job.firstURL, handler: handler)
         guard sends, let request = storage.addingCookies(to: job.request) else {
-            return next.start(job, handler: tap)
+            return next.start(job, handler: handler)
         }
         var job = job
         job.request = request
-        return next.start(job, handler: tap)
+        return next.start(job, handler: handler)
     }
 
     /// Opens the WebSocket with the cookies for its URL.
@@ -59,17 +61,18 @@ public final class CookieLayer: TransportLayer, HeadObserver {
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
-        let tap = HeadTap(self, job.request, handler: handler)
+        let handler: any WebSocketHandler =
+            accepts == .never ? handler : HeadTap(self, job.request, handler: handler)
         var job = job
         if sends { job.request = storage.addingCookies(to: job.request) ?? job.request }
-        return next.connect(job, handler: tap)
+        return next.connect(job, handler: handler)
     }
 
     func learn(
         from head: HTTPResponse, to request: HTTPRequest, startedAt first: URL?,
         by task: any TransferTask
     ) {
-        guard head.headers.mayContain(CookieStorage.setCookie), accepts != .never,
+        guard head.headers.mayContain(CookieStorage.setCookie),
             request.httpShouldHandleCookies, let url = request.url,
             task.mayKeep(from: url, verifiesCertificates: verifiesCertificates)
         else { return }

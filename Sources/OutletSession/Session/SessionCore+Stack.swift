@@ -13,6 +13,15 @@ extension SessionCore {
     ) -> any Transport {
         let verifies = configuration.transport.verifiesCertificates
         var stack = transport
+        let cookies = configuration.httpCookieStorage
+        let accepts = configuration.httpCookieAcceptPolicy
+        // With a cache, cookies are stored inside of it: what the cache answers sets none, and
+        // costs less without a handler for that.
+        if configuration.urlCache != nil, let cookies {
+            stack = CookieLayer(
+                around: stack, storage: cookies, accepts: accepts, sends: false,
+                verifiesCertificates: verifies)
+        }
         if let cache = configuration.urlCache {
             stack = CacheLayer(
                 around: stack, cache: cache, configuration: configuration.transport,
@@ -20,9 +29,10 @@ extension SessionCore {
                 handlerTimeout: configuration.interceptorTimeout, deadlines: deadlines)
         }
         // Outside of the cache, whose keys contain the cookies that are sent.
-        if let storage = configuration.httpCookieStorage {
+        if let cookies {
             stack = CookieLayer(
-                around: stack, storage: storage, accepts: configuration.httpCookieAcceptPolicy,
+                around: stack, storage: cookies,
+                accepts: configuration.urlCache == nil ? accepts : .never,
                 sends: configuration.httpShouldSetCookies, verifiesCertificates: verifies)
         }
         // Outside of the cookies, so that cookies set by a challenge are sent with the credential.

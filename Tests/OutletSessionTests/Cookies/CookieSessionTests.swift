@@ -48,6 +48,39 @@ import Testing
         #expect(cookies(transport) == [nil, "b=2; a=1", nil])
     }
 
+    @Test func `cookies of stored responses are not set again, those of validations are`() async {
+        let requests = Lock(0)
+        let transport = StubTransport { _ in
+            let number = requests.withLock { requests in
+                requests += 1
+                return requests
+            }
+            var answer = number == 1 ? StubAnswer.text("x") : .status(304)
+            answer.headers.append(name: "Set-Cookie", value: "n=\(number)")
+            answer.headers.append(name: "Cache-Control", value: "max-age=60")
+            answer.headers.append(name: "ETag", value: "\"1\"")
+            return answer
+        }
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache()
+        let storage = CookieStorage()
+        configuration.httpCookieStorage = storage
+        // Otherwise the cookie would select another response.
+        configuration.httpShouldSetCookies = false
+        let session = Session(transport: transport, configuration: configuration)
+        func pairs(after policy: HTTPRequest.CachePolicy) async -> [String] {
+            let request = HTTPRequest(url: URL(string: "http://a.test/"), cachePolicy: policy)
+            let response = await session.request(request).serializingData().response
+            #expect(response.value == Data("x".utf8))
+            return storage.cookies.map { "\($0.name)=\($0.value)" }
+        }
+        #expect(await pairs(after: .useProtocolCachePolicy) == ["n=1"])
+        for cookie in storage.cookies { storage.deleteCookie(cookie) }
+        #expect(await pairs(after: .useProtocolCachePolicy) == [])
+        #expect(await pairs(after: .reloadRevalidatingCacheData) == ["n=2"])
+        #expect(requests.withLock { $0 } == 2)
+    }
+
     @Test func `each hop of a redirect sends its host's cookies, including new ones`()
         async
     {
