@@ -26,8 +26,16 @@ struct EncodableRequest<Value: Encodable & Sendable>: URLRequestConvertible {
 
 /// Builds the convertibles of the session's request methods: URL, method and headers, then the
 /// request modifier, then the parameters.
-enum RequestParts {
-    static func base(
+///
+/// Belongs to a session, and remembers its last request.
+struct RequestParts: ~Copyable, Sendable {
+    /// The last request that was made of a URL, a method and fields.
+    ///
+    /// Many programs repeat a request; what the session and its layers know of the last one is found
+    /// faster, too, if both share their storage.
+    private let last = Lock(HTTPRequest(url: nil))
+
+    func base(
         _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?,
         _ modifier: (@Sendable (inout HTTPRequest) throws -> Void)?
     ) -> any URLRequestConvertible {
@@ -37,7 +45,7 @@ enum RequestParts {
     }
 
     /// Makes the request at once from a `String` or a `URL`, which give the same URL every time.
-    private static func plain(
+    private func plain(
         _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?
     ) -> any URLRequestConvertible {
         let type = type(of: url)
@@ -47,13 +55,7 @@ enum RequestParts {
         return PlainRequest(url: url, method: method, headers: headers)
     }
 
-    /// The last request that was made of a URL, a method and fields.
-    ///
-    /// Many programs repeat a request; what sessions and layers know of the last one is found
-    /// faster, too, if both share their storage.
-    private static let last = Lock(HTTPRequest(url: nil))
-
-    private static func made(
+    private func made(
         _ url: URL, _ method: HTTPMethod, _ headers: HTTPHeaders
     ) -> HTTPRequest {
         let known = last.withLock { last in

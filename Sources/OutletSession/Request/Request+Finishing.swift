@@ -70,7 +70,12 @@ extension Request: TransferHandler {
             if let observers = mutable.observers {
                 calls += observers.finish(result.metrics, of: self)
             }
-            mutable.attempt.receive(result.response)
+            // Unwrapped, because the optional would be copied through its value witness table.
+            if let response = result.response {
+                mutable.attempt.receive(response)
+            } else {
+                mutable.attempt.receive(nil)
+            }
             if let trailers = result.trailers { mutable.watched().trailers = trailers }
             if let error = result.error {
                 mutable.attempt.fail(.sessionTaskFailed(error: error.cause ?? error))

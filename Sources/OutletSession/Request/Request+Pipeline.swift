@@ -172,12 +172,14 @@ extension Request {
             return
         }
         if isMonitored { monitors?.observe(.didCreateURLRequest(request), of: self) }
-        let (action, observers) = mutable.withLock { mutable in
+        let (action, isObserved) = mutable.withLock { mutable in
             if !isNoted { mutable.history.add(request) }
             mutable.attempt.prepare(prepared)
-            return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
+            return (mutable.machine.didSetUp(attempt: attempt), mutable.observers != nil)
         }
-        if let observers { notify(observers, of: request) }
+        if isObserved, let observers = mutable.withLock({ $0.observers?.takeMade() }) {
+            notify(observers, of: request)
+        }
         if action == .nothing { announceAhead(request, attempt: attempt) }
         perform(action)
     }

@@ -255,7 +255,7 @@ open class Session: @unchecked Sendable {
         requestModifier: Session.RequestModifier? = nil,
         shouldAutomaticallyResume: Bool? = nil
     ) -> DataRequest {
-        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        let base = core.parts.base(convertible, method, headers, requestModifier)
         return request(
             RequestParts.adding(parameters, encoding, to: base), interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
@@ -286,7 +286,7 @@ open class Session: @unchecked Sendable {
         requestModifier: Session.RequestModifier? = nil,
         shouldAutomaticallyResume: Bool? = nil
     ) -> DataRequest {
-        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        let base = core.parts.base(convertible, method, headers, requestModifier)
         return request(
             RequestParts.adding(parameters, encoder, to: base), interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
@@ -360,7 +360,7 @@ open class Session: @unchecked Sendable {
         shouldAutomaticallyResume: Bool? = nil
     ) -> DataStreamRequest {
         streamRequest(
-            RequestParts.base(convertible, method, headers, requestModifier),
+            core.parts.base(convertible, method, headers, requestModifier),
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
             interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
@@ -393,7 +393,7 @@ open class Session: @unchecked Sendable {
         requestModifier: Session.RequestModifier? = nil,
         shouldAutomaticallyResume: Bool? = nil
     ) -> DataStreamRequest {
-        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        let base = core.parts.base(convertible, method, headers, requestModifier)
         return streamRequest(
             RequestParts.adding(parameters, encoder, to: base),
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
@@ -479,7 +479,7 @@ open class Session: @unchecked Sendable {
         shouldAutomaticallyResume: Bool? = nil,
         to destination: DownloadRequest.Destination? = nil
     ) -> DownloadRequest {
-        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        let base = core.parts.base(convertible, method, headers, requestModifier)
         return download(
             RequestParts.adding(parameters, encoding, to: base), interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume, to: destination)
@@ -513,7 +513,7 @@ open class Session: @unchecked Sendable {
         shouldAutomaticallyResume: Bool? = nil,
         to destination: DownloadRequest.Destination? = nil
     ) -> DownloadRequest {
-        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        let base = core.parts.base(convertible, method, headers, requestModifier)
         return download(
             RequestParts.adding(parameters, encoder, to: base), interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume, to: destination)
@@ -572,7 +572,7 @@ open class Session: @unchecked Sendable {
         shouldAutomaticallyResume: Bool? = nil
     ) -> UploadRequest {
         upload(
-            data, with: RequestParts.base(convertible, method, headers, requestModifier),
+            data, with: core.parts.base(convertible, method, headers, requestModifier),
             interceptor: interceptor, fileManager: fileManager,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
@@ -624,7 +624,7 @@ open class Session: @unchecked Sendable {
         shouldAutomaticallyResume: Bool? = nil
     ) -> UploadRequest {
         upload(
-            fileURL, with: RequestParts.base(convertible, method, headers, requestModifier),
+            fileURL, with: core.parts.base(convertible, method, headers, requestModifier),
             interceptor: interceptor, fileManager: fileManager,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
@@ -677,7 +677,7 @@ open class Session: @unchecked Sendable {
         shouldAutomaticallyResume: Bool? = nil
     ) -> UploadRequest {
         upload(
-            stream, with: RequestParts.base(convertible, method, headers, requestModifier),
+            stream, with: core.parts.base(convertible, method, headers, requestModifier),
             interceptor: interceptor, fileManager: fileManager,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
@@ -807,7 +807,7 @@ open class Session: @unchecked Sendable {
     ) -> UploadRequest {
         upload(
             multipartFormData: multipartFormData,
-            with: RequestParts.base(url, method, headers, requestModifier),
+            with: core.parts.base(url, method, headers, requestModifier),
             usingThreshold: encodingMemoryThreshold, interceptor: interceptor,
             fileManager: fileManager, shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
@@ -882,7 +882,7 @@ open class Session: @unchecked Sendable {
         requestModifier: RequestModifier? = nil
     ) -> WebSocketRequest {
         webSocketRequest(
-            performing: RequestParts.base(url, .get, headers, requestModifier),
+            performing: core.parts.base(url, .get, headers, requestModifier),
             configuration: configuration, interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
@@ -911,7 +911,7 @@ open class Session: @unchecked Sendable {
         shouldAutomaticallyResume: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> WebSocketRequest {
-        let base = RequestParts.base(url, .get, headers, requestModifier)
+        let base = core.parts.base(url, .get, headers, requestModifier)
         return webSocketRequest(
             performing: RequestParts.adding(parameters, encoder, to: base),
             configuration: configuration, interceptor: interceptor,
