@@ -1,6 +1,7 @@
 import COutletPlugin
 import Dispatch
 import FoundationEssentials
+import Glibc
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
@@ -41,7 +42,7 @@ import Testing
             hook: .retry, instance: instance, limit: 1_000_000_000)
         token.abandon()
         // A worker thread that reaches the waiting call now gets `false` and skips it.
-        #expect(!token.begin())
+        #expect(!token.begin(on: UInt(pthread_self())))
         withExtendedLifetime(host) {}
     }
 
@@ -53,7 +54,7 @@ import Testing
             hook: .adapt, instance: instance, limit: 1_000_000_000)
         let id = token.id
         token.keep()
-        #expect(token.begin())
+        #expect(token.begin(on: UInt(pthread_self())))
         // Suspended: stops between the end of the call and the entry in the instance's list.
         let queue = DispatchQueue(label: "outlet.test.abandon")
         queue.suspend()
@@ -71,8 +72,10 @@ import Testing
 
     private func adapt(_ instance: PluginInstance) -> RequestHook {
         RequestHook(
-            .adapt, of: instance, for: HTTPRequest(url: URL(string: "http://a.test/")),
-            access: .answer, limit: 1_000_000_000)
+            .init(
+                hook: .adapt, request: HTTPRequest(url: URL(string: "http://a.test/")),
+                access: .answer, limit: 1_000_000_000),
+            of: instance)
     }
 
     @Test func `the handles of a hook are found on any thread while it runs, and end with it`()
@@ -84,8 +87,9 @@ import Testing
             HandleTable.shared.find(token.id | 1, as: RequestHandle.self) != nil
         }
         #expect(!isFound())
-        try instance.perform(.adapt, passing: token) { _ in
-            #expect(token.begin())
+        var call = ActiveCall(.adapt, passing: token)
+        try instance.perform(&call, about: nil) { _, _ in
+            #expect(token.begin(on: UInt(pthread_self())))
             #expect(isFound())
             #expect(HandleTable.shared.completion(of: token.id + 4) == nil)
         }
@@ -105,9 +109,10 @@ import Testing
             var view = outlet_view()
             return table.pointee.request_method(table, outlet_request(id: id), &view)
         }
-        try instance.perform(.adapt, passing: token) { _ in
-            #expect(token.begin())
-            CurrentCall.running(token) {
+        var call = ActiveCall(.adapt, passing: token)
+        try instance.perform(&call, about: nil) { _, call in
+            #expect(token.begin(on: UInt(pthread_self())))
+            CurrentCall.running(call, of: instance.owner) {
                 #expect(read(own, token.id | 1) == OUTLET_OK)
                 #expect(read(own, token.id | 1) == OUTLET_OK)
                 // By another plugin, which the first one has called.
@@ -115,7 +120,8 @@ import Testing
                 #expect(owner.misbehaviour == [.foreignHandle: 1])
                 #expect(read(own, token.id | 3) == OUTLET_E_STALE)
                 #expect(instance.owner.misbehaviour == [.staleHandle: 1])
-                CurrentCall.running(adapt(instance)) {
+                var inner = ActiveCall(.adapt, passing: adapt(instance))
+                CurrentCall.running(&inner, of: instance.owner) {
                     #expect(read(own, token.id | 1) == OUTLET_OK)
                 }
                 token.cancel(token.tooLate)
@@ -136,9 +142,11 @@ import Testing
             var request = HTTPRequest(url: nil)
             request.context[Held.Key.self] = held
             return RequestHook(
-                .process, of: instance, for: request,
-                outcome: .call(.failure(Holding(held: held)), isMutable: true),
-                limit: 1_000_000_000)
+                .init(
+                    hook: .process, request: request,
+                    outcome: .call(.failure(Holding(held: held)), isMutable: true),
+                    limit: 1_000_000_000),
+                of: instance)
         }()
         #expect(token.argument(.request) is RequestHandle)
         #expect(released != nil)
@@ -162,8 +170,10 @@ import Testing
             ended.withLock { $0 = result }
         }
         let token = RequestHook(
-            .didReceive, of: instance, for: HTTPRequest(url: nil),
-            outcome: .call(.failure(error), isMutable: true), limit: 1_000_000_000)
+            .init(
+                hook: .didReceive, request: HTTPRequest(url: nil),
+                outcome: .call(.failure(error), isMutable: true), limit: 1_000_000_000),
+            of: instance)
         hook.withLock { $0 = token }
         let response = try #require(token.argument(.response) as? ResponseHandle)
         hook.withLock { $0 = nil }

@@ -37,8 +37,8 @@ class CallContext: @unchecked Sendable {
         self.configuration = configuration
     }
 
-    /// Allows only the current thread to use the handles passed to the call.
-    func confineToCurrentThread() { thread.store(UInt(pthread_self()), ordering: .relaxed) }
+    /// Allows only one thread (`pthread_self`) to use the handles passed to the call.
+    func confine(to thread: UInt) { self.thread.store(thread, ordering: .relaxed) }
 
     /// Whether the current thread may use the handles passed to the call.
     var allowsCurrentThread: Bool {

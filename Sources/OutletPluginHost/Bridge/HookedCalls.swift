@@ -60,12 +60,16 @@ final class HookedCalls: OutcomeMiddleware {
         if isCancelled || result.isCancellation { scope?.cancel() }
         let plugins =
             request.excludedPlugins == nil ? plugins : plugins.filter { !request.excludes($0) }
-        let call = HookedCall(
-            result, of: request, in: scope, limit: limit, isCancelled: isCancelled)
+        var hooks = OutcomeHooks(plugins, result, of: request, in: scope, limit: limit)
         guard let scope else {
-            let isOver = call.run(plugins, completion: completion)
-            return isOver ? call.decision : .later(abandon: { call.cancel() })
+            guard let answer = hooks.call(isCancelled: { isCancelled }) else {
+                return hooks.decision
+            }
+            let call = HookedCall(hooks, isCancelled: isCancelled)
+            call.wait(for: answer, isProcess: hooks.isProcessing, completion: completion)
+            return .later(abandon: { call.cancel() })
         }
+        let call = HookedCall(hooks, isCancelled: isCancelled)
         let over = PendingAnswer<Void>()
         scope.order.run { done in
             @Sendable func finish() {
@@ -74,7 +78,7 @@ final class HookedCalls: OutcomeMiddleware {
                 done()
                 over.give(())
             }
-            if call.run(plugins, completion: { _ in finish() }) { finish() }
+            if call.run(completion: { _ in finish() }) { finish() }
         }
         if over.given != nil { return call.decision }
         over.whenGiven { completion(call.result) }
@@ -82,130 +86,207 @@ final class HookedCalls: OutcomeMiddleware {
     }
 }
 
-/// The outcome of one call while its hooks run.
-private final class HookedCall: Sendable {
-    private struct State {
-        var result: CallResult
-        var isReplaced = false
+/// Calls the hooks that see the outcome of one call, in their order.
+private struct OutcomeHooks: Sendable {
+    /// What a hook changes.
+    enum Change: Sendable {
+        case nothing
+        // Indirect, so that copying the usual one costs little.
+        indirect case response(RequestHandle.Answer)
+        indirect case failure(PluginError)
+
+        /// The failure; `nil` for other changes.
+        var failure: PluginError? {
+            if case .failure(let failure) = self { failure } else { nil }
+        }
     }
 
-    private let state: Lock<State>
+    private let plugins: [PluginInstance]
     /// The request as last sent; if nothing was sent, as passed to the attempts.
     private let request: HTTPRequest
     private let scope: RequestScope?
     /// The time limit of a hook, in nanoseconds.
     private let limit: UInt64
-    private let waiting = CancelledOnce()
+    private(set) var result: CallResult
+    private var isReplaced = false
+    /// The number of hooks called: `did_receive` of all plugins, then `process` of all.
+    private var calls = 0
 
     init(
-        _ result: CallResult, of asked: HTTPRequest, in scope: RequestScope?, limit: UInt64,
-        isCancelled: Bool
+        _ plugins: [PluginInstance], _ result: CallResult, of asked: HTTPRequest,
+        in scope: RequestScope?, limit: UInt64
     ) {
-        state = Lock(State(result: result))
+        self.plugins = plugins
+        self.result = result
         self.scope = scope
         self.limit = limit
         request = result.response?.request ?? asked
+    }
+
+    /// The decision after all hooks.
+    var decision: OutcomeDecision { isReplaced ? .replaced(result) : .unchanged }
+
+    /// Whether the hook called last was `process`.
+    var isProcessing: Bool { calls > plugins.count }
+
+    /// Calls the hooks that have not been called, up to the first that answers later.
+    ///
+    /// - Parameter isCancelled: Whether the call is cancelled; its outcome is then not replaced.
+    /// - Returns: The answer of that hook; `nil` if all hooks have answered.
+    mutating func call(isCancelled: () -> Bool) -> HookAnswer<Change>? {
+        while calls < 2 * plugins.count {
+            let isNotice = calls < plugins.count
+            let plugin = plugins[isNotice ? calls : calls - plugins.count]
+            calls += 1
+            let answer =
+                isNotice
+                ? notifyDidReceive(plugin) : isCancelled() ? .given(.nothing) : process(plugin)
+            guard case .given(let change) = answer else { return answer }
+            apply(change)
+        }
+        return nil
+    }
+
+    private func notifyDidReceive(_ plugin: PluginInstance) -> HookAnswer<Change> {
+        guard let hook = plugin.hooks.did_receive else { return .given(.nothing) }
+        let subject = RequestHook.Subject(
+            hook: .didReceive, request: request, scope: scope,
+            outcome: .call(result, isMutable: false), limit: limit)
+        switch plugin.notify(subject, .seeResponse(hook)) {
+        case .given: return .given(.nothing)
+        case .follows(let token, let meaning):
+            return .follows(token) {
+                meaning($0)
+                return .nothing
+            }
+        }
+    }
+
+    private func process(_ plugin: PluginInstance) -> HookAnswer<Change> {
+        guard let hook = plugin.hooks.process else { return .given(.nothing) }
+        let subject = RequestHook.Subject(
+            hook: .process, request: request, scope: scope,
+            outcome: .call(result, isMutable: true), limit: limit)
+        let stopwatch = Stopwatch(plugin.owner.observer)
+        switch plugin.ask(subject, settled: .done, .process(hook)) {
+        case .given(let answer, let token):
+            return .given(Self.change(answer, token, by: plugin, of: request, stopwatch))
+        case .follows(let token):
+            return .follows(token) { [request] in
+                Self.change($0, token, by: plugin, of: request, stopwatch)
+            }
+        }
+    }
+
+    /// The change by a `process` hook, which is reported to the observer.
+    private static func change(
+        _ answer: Completion.Answer, _ token: RequestHook?, by plugin: PluginInstance,
+        of request: HTTPRequest, _ stopwatch: Stopwatch
+    ) -> Change {
+        let replacement = token?.sealResponse()
+        let change = change(answer, replacement, by: plugin, of: request)
+        stopwatch.report(
+            plugin.owner, .process, requestID: request.context.id,
+            effects: Effects.of(replacement), failure: change.failure?.message)
+        // If the failure is skipped, the outcome stays unchanged.
+        if let failure = change.failure, plugin.skips(failure) { return .nothing }
+        return change
+    }
+
+    private static func change(
+        _ answer: Completion.Answer, _ replacement: ResponseHandle.Replacement?,
+        by plugin: PluginInstance, of request: HTTPRequest
+    ) -> Change {
+        if case .failed(let error) = answer { return .failure(error) }
+        switch replacement {
+        case nil: return .nothing
+        case .failure(var reason):
+            // The failure is deliberate, so it fails the request even if the failures of this
+            // plugin are skipped.
+            reason.isRefusal = true
+            return .failure(plugin.failure(of: .process, reason))
+        case .response(let answer):
+            guard request.context.takesBody || answer.body.isEmpty else {
+                return .failure(
+                    plugin.failure(
+                        of: .process,
+                        "it replaced a body that is not in memory: that of a download or a "
+                            + "WebSocket"))
+            }
+            return .response(answer)
+        }
+    }
+
+    /// Applies the change by a hook that has answered.
+    mutating func apply(_ change: Change) {
+        switch change {
+        case .nothing: return
+        case .failure(let failure):
+            if case .success(var response) = result {
+                response.failure = failure
+                result = .success(response)
+            } else {
+                result = .failure(failure)
+            }
+        case .response(let answer):
+            let former = result.response?.head
+            let head = HTTPResponse(
+                url: former?.url ?? request.url, statusCode: answer.status,
+                httpVersion: former?.httpVersion ?? "HTTP/1.1", headers: answer.headers)
+            result = .success(CallResponse(head: head, body: Data(answer.body)))
+        }
+        isReplaced = true
+    }
+}
+
+/// Waits for the hooks of one call that answer later, and calls those after them.
+private final class HookedCall: Sendable {
+    private let hooks: Lock<OutcomeHooks>
+    private let waiting = CancelledOnce()
+
+    init(_ hooks: OutcomeHooks, isCancelled: Bool) {
+        self.hooks = Lock(hooks)
         if isCancelled { waiting.cancel() }
     }
 
-    var result: CallResult { state.withLock { $0.result } }
+    var result: CallResult { hooks.withLock { $0.result } }
 
     /// The decision after all hooks.
-    var decision: OutcomeDecision {
-        state.withLock { $0.isReplaced ? .replaced($0.result) : .unchanged }
-    }
+    var decision: OutcomeDecision { hooks.withLock { $0.decision } }
 
     /// Abandons the pending hook; the outcome is then not replaced.
     func cancel() { waiting.cancel() }
 
-    /// Calls `did_receive` of all plugins, then `process` of all, one after the other.
+    /// Calls the hooks that have not been called.
+    ///
+    /// - Parameter completion: Called once with the outcome after all hooks, on any thread, unless
+    ///   this returns `true`.
+    /// - Returns: Whether all hooks have answered.
+    func run(completion: @escaping @Sendable (CallResult) -> Void) -> Bool {
+        // On a copy, because plugins are not called with the lock; one thread at a time runs this.
+        var hooks = hooks.withLock { $0 }
+        let answer = hooks.call { waiting.isCancelled }
+        self.hooks.withLock { [hooks] in $0 = hooks }
+        guard let answer else { return true }
+        wait(for: answer, isProcess: hooks.isProcessing, completion: completion)
+        return false
+    }
+
+    /// Waits for a hook that answers later, and calls those after it.
     ///
     /// - Parameters:
-    ///   - plugins: The plugins.
-    ///   - position: The index of the first hook: 0 to count - 1 for `did_receive`, from count on
-    ///     for `process`.
-    ///   - completion: Called once with the outcome after all hooks, on any thread, unless this
-    ///     returns `true`.
-    /// - Returns: Whether all hooks have answered.
-    func run(
-        _ plugins: [PluginInstance], from position: Int = 0,
+    ///   - answer: The answer of the hook.
+    ///   - isProcess: Whether it is `process`, which is cancelled with the call.
+    ///   - completion: Called once with the outcome after all hooks, on any thread.
+    func wait(
+        for answer: HookAnswer<OutcomeHooks.Change>, isProcess: Bool,
         completion: @escaping @Sendable (CallResult) -> Void
-    ) -> Bool {
-        for position in position..<2 * plugins.count {
-            let plugin = plugins[position < plugins.count ? position : position - plugins.count]
-            let answer = position < plugins.count ? notifyDidReceive(plugin) : process(plugin)
-            if case .given = answer { continue }
-            let cancel = answer.deliver {
-                if self.run(plugins, from: position + 1, completion: completion) {
-                    completion(self.result)
-                }
-            }
-            if let cancel, position >= plugins.count { waiting.keep(cancel) }
-            return false
+    ) {
+        let cancel = answer.deliver { change in
+            self.hooks.withLock { $0.apply(change) }
+            if self.run(completion: completion) { completion(self.result) }
         }
-        return true
-    }
-
-    private func notifyDidReceive(_ plugin: PluginInstance) -> HookAnswer<Void> {
-        guard let hook = plugin.hooks.did_receive else { return .given(()) }
-        let token = RequestHook(
-            .didReceive, of: plugin, for: request, scope: scope,
-            outcome: .call(result, isMutable: false), limit: limit)
-        return plugin.notify(token, of: request, .seeResponse(hook))
-    }
-
-    private func process(_ plugin: PluginInstance) -> HookAnswer<Void> {
-        // The outcome of a cancelled call is not replaced.
-        guard let hook = plugin.hooks.process, !waiting.isCancelled else { return .given(()) }
-        let token = RequestHook(
-            .process, of: plugin, for: request, scope: scope,
-            outcome: .call(result, isMutable: true), limit: limit)
-        let stopwatch = Stopwatch(plugin.owner.observer)
-        @Sendable func finish(_ answer: Completion.Answer) {
-            let replacement = token.sealResponse()
-            var failure: PluginError?
-            if case .failed(let error) = answer { failure = error }
-            if case .failure(var reason)? = replacement, failure == nil {
-                // The failure is deliberate, so it fails the request even if the failures of this
-                // plugin are skipped.
-                reason.isRefusal = true
-                failure = plugin.failure(of: .process, reason)
-            }
-            if failure == nil, case .response(let answer)? = replacement,
-                !self.request.context.takesBody, !answer.body.isEmpty
-            {
-                failure = plugin.failure(
-                    of: .process,
-                    "it replaced a body that is not in memory: that of a download or a WebSocket")
-            }
-            stopwatch.report(
-                plugin.owner, .process, requestID: self.request.context.id,
-                effects: Effects.of(replacement), failure: failure?.message)
-            guard failure != nil || replacement != nil else { return }
-            // If the failure is skipped, the outcome stays unchanged.
-            if failure.map({ plugin.skips($0) }) != true { self.take(replacement, failure) }
-        }
-        guard let answer = plugin.ask(token, settled: .done, .process(hook)) else {
-            return .follows(token, meaning: finish)
-        }
-        return .given(finish(answer))
-    }
-
-    private func take(_ replacement: ResponseHandle.Replacement?, _ failure: PluginError?) {
-        let url = request.url
-        state.withLock { state in
-            var response = state.result.response
-            state.isReplaced = true
-            if let failure {
-                response?.failure = failure
-                state.result = response.map { .success($0) } ?? .failure(failure)
-            } else if case .response(let answer)? = replacement {
-                let head = HTTPResponse(
-                    url: response?.head.url ?? url, statusCode: answer.status,
-                    httpVersion: response?.head.httpVersion ?? "HTTP/1.1", headers: answer.headers)
-                state.result = .success(CallResponse(head: head, body: Data(answer.body)))
-            }
-        }
+        if let cancel, isProcess { waiting.keep(cancel) }
     }
 }
 

@@ -65,11 +65,16 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         let outcome = ResponseHandle.Outcome(
             response: request.response, body: (request as? DataRequest)?.data ?? Data(),
             failure: FailureText.of(error))
-        let token = RequestHook(
-            .retry, of: instance, for: sent, outcome: .attempt(outcome), limit: limit)
+        let subject = RequestHook.Subject(
+            hook: .retry, request: sent, outcome: .attempt(outcome), limit: limit)
         let stopwatch = Stopwatch(instance.owner.observer)
-        @Sendable func finish(_ answer: Completion.Answer) -> RetryResult {
-            _ = token.seal()
+        let function = HookFunction.other {
+            hook($0, $1, $2.request, $2.response, UInt32(clamping: attempt), $2)
+        }
+        @Sendable func finish(
+            _ answer: Completion.Answer, _ token: RequestHook?
+        ) -> RetryResult {
+            _ = token?.seal()
             var verdict = Verdict(answer, instance: instance)
             if verdict.result.retryRequired, attempt > maximumRetries {
                 verdict = .refused(after: maximumRetries, of: instance)
@@ -79,11 +84,9 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 failure: verdict.failure)
             return verdict.result
         }
-        let function = HookFunction.other {
-            hook($0, $1, $2.request, $2.response, UInt32(clamping: attempt), $2)
-        }
-        let answer = instance.ask(token, settled: .verdict(.doNotRetry), function)
-        return HookAnswer(answer, of: token, meaning: finish).deliver(to: completion)
+        return HookAnswer(
+            instance.ask(subject, settled: .verdict(.doNotRetry), function), meaning: finish
+        ).deliver(to: completion)
     }
 
     /// The result for the session, with the effects and the failure for the observer.

@@ -26,12 +26,15 @@ final class HookedRedirects: RedirectDecider {
             return nil
         }
         let instance = instance
-        let token = RequestHook(
-            .redirect, of: instance, for: redirect.request, next: redirect.next, access: .request,
+        let subject = RequestHook.Subject(
+            hook: .redirect, request: redirect.request, next: redirect.next, access: .request,
             outcome: .attempt(.init(response: redirect.response, body: Data())), limit: limit)
         let stopwatch = Stopwatch(instance.owner.observer)
-        @Sendable func finish(_ decision: Completion.Answer) -> RedirectDecision {
-            let used = token.seal()
+        let function = HookFunction.other { hook($0, $1, $2.request, $2.response, $2.next, $2) }
+        @Sendable func finish(
+            _ decision: Completion.Answer, _ token: RequestHook?
+        ) -> RedirectDecision {
+            let used = token?.seal()
             let changed = used?.seal().request ?? redirect.next
             let verdict: RedirectDecision
             var effects: [String] = []
@@ -51,8 +54,7 @@ final class HookedRedirects: RedirectDecider {
                 effects: effects, failure: failure?.message)
             return verdict
         }
-        let function = HookFunction.other { hook($0, $1, $2.request, $2.response, $2.next, $2) }
-        let decision = instance.ask(token, settled: .done, function)
-        return HookAnswer(decision, of: token, meaning: finish).deliver(to: completion)
+        return HookAnswer(instance.ask(subject, settled: .done, function), meaning: finish)
+            .deliver(to: completion)
     }
 }

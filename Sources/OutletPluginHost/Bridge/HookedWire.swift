@@ -119,9 +119,9 @@ final class HookedWire: TransportLayer {
         _ fields: WireFields
     ) -> HookAnswer<Void> {
         guard let hook = plugin.hooks.will_send else { return .given(()) }
-        let token = RequestHook(
-            .willSend, of: plugin, for: request, scope: scope, wire: fields, limit: limit)
-        return plugin.notify(token, of: request, .seeRequest(hook))
+        let subject = RequestHook.Subject(
+            hook: .willSend, request: request, scope: scope, wire: fields, limit: limit)
+        return plugin.notify(subject, .seeRequest(hook))
     }
 }
 

@@ -20,30 +20,37 @@ extension PluginInstance {
         _ request: HTTPRequest, by hook: PluginHook, _ function: HookFunction.Change,
         access: RequestHandle.Access = .answer, wire: WireFields? = nil, limit: UInt64
     ) -> HookAnswer<Result<HTTPRequest, any Error>> {
-        let token = RequestHook(
-            hook, of: self, for: request, access: access, wire: wire, limit: limit)
         let stopwatch = Stopwatch(owner.observer)
-        @Sendable func finish(_ answer: Completion.Answer) -> Result<HTTPRequest, any Error> {
-            let used = token.seal()
-            var (adapted, reply) = used?.seal() ?? (request, nil)
-            let failure: PluginError? =
-                if case .failed(let error) = answer {
-                    error
-                } else {
-                    used.flatMap { rewind($0, in: hook) }
-                }
-            stopwatch.report(
-                owner, hook, requestID: request.context.id,
-                effects: Effects.of(request, adapted, answer: reply),
-                failure: failure?.message)
-            if let failure { return skips(failure) ? .success(request) : .failure(failure) }
-            if let reply { adapted.givenAnswer = GivenAnswer(reply) }
-            return .success(adapted)
+        let subject = RequestHook.Subject(
+            hook: hook, request: request, access: access, wire: wire, limit: limit)
+        switch ask(subject, settled: .done, .change(function)) {
+        case .given(let answer, let token):
+            return .given(changed(request, by: hook, answer, token, stopwatch))
+        case .follows(let token):
+            return .follows(token) { self.changed(request, by: hook, $0, token, stopwatch) }
         }
-        guard let answer = ask(token, settled: .done, .change(function)) else {
-            return .follows(token, meaning: finish)
-        }
-        return .given(finish(answer))
+    }
+
+    /// The result of a hook that changes a request.
+    private func changed(
+        _ request: HTTPRequest, by hook: PluginHook, _ answer: Completion.Answer,
+        _ token: RequestHook?, _ stopwatch: Stopwatch
+    ) -> Result<HTTPRequest, any Error> {
+        let used = token?.seal()
+        var (adapted, reply) = used?.seal() ?? (request, nil)
+        let failure: PluginError? =
+            if case .failed(let error) = answer {
+                error
+            } else {
+                used.flatMap { rewind($0, in: hook) }
+            }
+        stopwatch.report(
+            owner, hook, requestID: request.context.id,
+            effects: Effects.of(request, adapted, answer: reply),
+            failure: failure?.message)
+        if let failure { return skips(failure) ? .success(request) : .failure(failure) }
+        if let reply { adapted.givenAnswer = GivenAnswer(reply) }
+        return .success(adapted)
     }
 
     /// Rewinds the body's stream if the plugin has read it.

@@ -119,11 +119,12 @@ final class FunctionCaller: Sendable {
         let stopwatch = Stopwatch(owner.observer)
         let returned: PluginValue
         do {
+            var call = ActiveCall(.call)
             returned = try instance.perform(
-                .call, about: PluginWatch.isOn ? export.name : nil,
+                &call, about: PluginWatch.isOn ? export.name : nil,
                 overlapping: export.isCallableAnywhere
-            ) {
-                interface.call(export.function, on: $0, values: values, arguments: arguments)
+            ) { pointer, _ in
+                interface.call(export.function, on: pointer, values: values, arguments: arguments)
             }
         } catch {
             throw .failed(error)

@@ -7,9 +7,12 @@ import CPluginLoad
 /// the locks of the handle table and of the owner, and from the second use of the request on
 /// without reference counting. Other threads, and other handles, use the handle table.
 struct CurrentCall {
-    // Neither is retained: the caller of the hook retains the completion, which retains the objects
-    // passed to the hook.
-    private let completion: Unmanaged<Completion>
+    private let call: ActiveCall.Place
+    // None is retained: the caller of the hook retains the owner, and the call the completion, which
+    // retains the objects passed to the hook.
+    private let owner: Unmanaged<PluginOwner>
+    /// The completion; `nil` before its first use.
+    private var completion: Unmanaged<Completion>?
     private var request: Unmanaged<RequestHandle>?
     /// The handle of ``completion``.
     private let id: UInt64
@@ -18,14 +21,22 @@ struct CurrentCall {
     /// The host table of the plugin, known to be the plugin's own.
     private var host: UnsafePointer<outlet_host>?
 
-    private init(_ completion: Completion) {
-        self.completion = .passUnretained(completion)
-        id = completion.id
+    private init(_ call: ActiveCall.Place, of owner: PluginOwner) {
+        self.call = call
+        self.owner = .passUnretained(owner)
+        id = call.pointee.id
     }
 
     /// Runs a hook.
-    static func running<Result>(_ completion: Completion, _ body: () -> Result) -> Result {
-        var call = CurrentCall(completion)
+    ///
+    /// - Parameters:
+    ///   - call: The call of the hook.
+    ///   - owner: The owner of the plugin.
+    ///   - body: Calls the plugin.
+    static func running<Result>(
+        _ call: ActiveCall.Place, of owner: PluginOwner, _ body: () -> Result
+    ) -> Result {
+        var call = CurrentCall(call, of: owner)
         return withUnsafeMutablePointer(to: &call) { call in
             let outer = cpluginload_current_call()
             cpluginload_set_current_call(call)
@@ -41,7 +52,11 @@ struct CurrentCall {
     /// The completion of a handle of the hook that this thread is running; `nil` for others.
     static func completion(of id: UInt64) -> Completion? {
         guard let current, current.pointee.id == id & ~HandleTable.partMask else { return nil }
-        return current.pointee.completion.takeUnretainedValue()
+        if let known = current.pointee.completion { return known.takeUnretainedValue() }
+        let (call, owner) = (current.pointee.call, current.pointee.owner)
+        let made = owner._withUnsafeGuaranteedRef { $0.completion(of: call) }
+        current.pointee.completion = made.map { .passUnretained($0) }
+        return made
     }
 
     /// The request of a handle that was used before in the hook that this thread is running.
@@ -51,7 +66,7 @@ struct CurrentCall {
         of id: UInt64, in host: UnsafePointer<outlet_host>
     ) -> Unmanaged<RequestHandle>? {
         guard let current, current.pointee.requestID == id, current.pointee.host == host,
-            !current.pointee.completion._withUnsafeGuaranteedRef({ $0.isCancelled })
+            current.pointee.completion?._withUnsafeGuaranteedRef({ $0.isCancelled }) == false
         else { return nil }
         return current.pointee.request
     }

@@ -6,7 +6,7 @@ enum HookAnswer<Value: Sendable>: Sendable {
     /// `meaning` converts it.
     case follows(Completion, meaning: @Sendable (Completion.Answer) -> Value)
 
-    /// Wraps the result of ``PluginInstance/ask(_:about:settled:_:)``.
+    /// Wraps the result of ``PluginInstance/ask(_:settled:_:)`` for a service.
     ///
     /// - Parameters:
     ///   - answer: The result of `ask`; `nil` if the answer follows.
@@ -17,6 +17,22 @@ enum HookAnswer<Value: Sendable>: Sendable {
         meaning: @escaping @Sendable (Completion.Answer) -> Value
     ) {
         self = answer.map { .given(meaning($0)) } ?? .follows(token, meaning: meaning)
+    }
+
+    /// Wraps the answer of a hook of a request.
+    ///
+    /// - Parameters:
+    ///   - asked: The answer.
+    ///   - meaning: Converts the answer; called once. Receives the hook's completion, or `nil` if
+    ///     the plugin has used no handle of it.
+    init(
+        _ asked: PluginInstance.Asked,
+        meaning: @escaping @Sendable (Completion.Answer, RequestHook?) -> Value
+    ) {
+        switch asked {
+        case .given(let answer, let token): self = .given(meaning(answer, token))
+        case .follows(let token): self = .follows(token) { meaning($0, token) }
+        }
     }
 
     /// Delivers the answer.

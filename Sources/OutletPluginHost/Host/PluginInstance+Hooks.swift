@@ -6,7 +6,53 @@ import OutletTransport
 extension PluginInstance {
     // MARK: Hooks of requests
 
-    /// Calls a hook: on this thread if the plugin never blocks, otherwise on a worker thread.
+    /// The answer of a hook of a request.
+    enum Asked {
+        /// The answer; `token` is `nil` if the plugin has used no handle of the hook.
+        case given(Completion.Answer, token: RequestHook?)
+        /// The answer follows: ``Completion/whenAnswered(_:)`` delivers it.
+        case follows(RequestHook)
+    }
+
+    /// Calls a hook of a request: on this thread if the plugin never blocks, otherwise on a worker
+    /// thread.
+    ///
+    /// - Parameters:
+    ///   - subject: What the hook is called for.
+    ///   - settled: The answer if the hook returns `OUTLET_OK`.
+    ///   - function: The plugin's hook function.
+    func ask(
+        _ subject: borrowing RequestHook.Subject, settled: Completion.Answer,
+        _ function: HookFunction
+    ) -> Asked {
+        let name = PluginWatch.isOn ? subject.name : nil
+        guard isNonblocking else {
+            let token = RequestHook(subject, of: self)
+            askLater(token, about: name, settled: settled, function)
+            return .follows(token)
+        }
+        let (hook, limit) = (subject.hook, limit(of: subject.hook, atMost: subject.limit))
+        return withUnsafePointer(to: subject) { subject in
+            var call = ActiveCall(
+                hook, id: makeCompletionID(), limit: limit,
+                from: .init(
+                    type: RequestHook.self, subject: subject, instance: .passUnretained(self)))
+            let returned: Returned
+            do throws(PluginError) {
+                returned = try perform(&call, about: name) { self.call(function, $0, $1) }
+            } catch {
+                return .given(.failed(error), token: nil)
+            }
+            guard let token = call.completion as? RequestHook else {
+                return .given(settled, token: nil)
+            }
+            let answer = token.hookReturned(answer(returned, token, settled: settled))
+            return answer.map { .given($0, token: token) } ?? .follows(token)
+        }
+    }
+
+    /// Calls a hook of a service: on this thread if the plugin never blocks, otherwise on a worker
+    /// thread.
     ///
     /// - Parameters:
     ///   - token: A new completion, which receives the answer.
@@ -14,19 +60,16 @@ extension PluginInstance {
     ///   - function: The plugin's hook function.
     /// - Returns: The answer; `nil` if ``Completion/whenAnswered(_:)`` delivers it.
     func ask(
-        _ token: Completion, settled: Completion.Answer, _ function: HookFunction
+        _ token: ServiceHook, settled: Completion.Answer, _ function: HookFunction
     ) -> Completion.Answer? {
+        let name = PluginWatch.isOn ? token.name : nil
         guard isNonblocking else {
-            token.keep()
-            token.startTimer()
-            askLater(token, settled: settled, function)
+            askLater(token, about: name, settled: settled, function)
             return nil
         }
-        let name = PluginWatch.isOn ? token.name : nil
+        var call = ActiveCall(token.hook, passing: token)
         do throws(PluginError) {
-            let returned = try perform(token.hook, about: name, passing: token) { pointer in
-                call(function, pointer, token)
-            }
+            let returned = try perform(&call, about: name) { self.call(function, $0, $1) }
             return token.hookReturned(answer(returned, token, settled: settled))
         } catch {
             token.cancel(error)
@@ -35,12 +78,13 @@ extension PluginInstance {
     }
 
     private func askLater(
-        _ token: Completion, settled: Completion.Answer, _ function: HookFunction
+        _ token: Completion, about name: String?, settled: Completion.Answer,
+        _ function: HookFunction
     ) {
-        performLater(
-            token.hook, about: PluginWatch.isOn ? token.name : nil, passing: token
-        ) { pointer in
-            self.call(function, pointer, token)
+        token.keep()
+        token.startTimer()
+        performLater(token.hook, about: name, passing: token) { pointer, call in
+            self.call(function, pointer, call)
         } then: { result in
             switch result {
             case .success(let returned):
@@ -64,13 +108,22 @@ extension PluginInstance {
 
     /// Calls a hook on this thread.
     private func call(
-        _ function: HookFunction, _ pointer: OpaquePointer, _ token: Completion
+        _ function: HookFunction, _ pointer: OpaquePointer, _ call: ActiveCall.Place
     ) -> Returned {
-        guard token.begin() else { return .withdrawn }
-        guard token.enter() else { return .tooLate }
-        defer { token.leave() }
-        let status = CurrentCall.running(token) {
-            function(pointer, outlet_completion(id: token.id))
+        // One that is made later has begun, and must be entered for `request_done` only.
+        let isMadeLater = call.pointee.makesCompletion
+        let known =
+            isMadeLater && hooks.request_done == nil ? nil : owner.completion(of: call)
+        if let known {
+            guard isMadeLater || known.begin(on: call.pointee.thread) else { return .withdrawn }
+            guard known.enter() else { return .tooLate }
+        }
+        defer { known?.leave() }
+        let status = CurrentCall.running(call, of: owner) {
+            function(pointer, outlet_completion(id: call.pointee.id))
+        }
+        guard status != OUTLET_OK, let token = owner.completion(of: call) else {
+            return .status(status)
         }
         guard status == OUTLET_PENDING, token.isPromise else { return .status(status) }
         // A pending answer can be cancelled from here on. Completions of plugins that may block are
@@ -94,23 +147,30 @@ extension PluginInstance {
     /// Calls a hook that only observes a request; does nothing if the plugin is closed.
     ///
     /// - Parameters:
-    ///   - token: A new completion.
-    ///   - request: The request, whose id the observer receives.
+    ///   - subject: What the hook is called for; the observer receives the request's id.
     ///   - function: The plugin's hook function.
     /// - Returns: An answer that is given when the hook has returned or was abandoned.
     func notify(
-        _ token: RequestHook, of request: HTTPRequest, _ function: HookFunction
+        _ subject: borrowing RequestHook.Subject, _ function: HookFunction
     ) -> HookAnswer<Void> {
         let stopwatch = Stopwatch(owner.observer)
-        @Sendable func finish(_ answer: Completion.Answer) {
-            guard case .done = answer else { return }
-            stopwatch.report(
-                owner, token.hook, requestID: request.context.id, effects: [], failure: nil)
+        switch ask(subject, settled: .done, function) {
+        case .given(let answer, _):
+            report(answer, to: subject.hook, of: subject.request, stopwatch)
+            return .given(())
+        case .follows(let token):
+            let request = subject.request
+            return .follows(token) { self.report($0, to: token.hook, of: request, stopwatch) }
         }
-        guard let answer = ask(token, settled: .done, function) else {
-            return .follows(token, meaning: finish)
-        }
-        return .given(finish(answer))
+    }
+
+    private func report(
+        _ answer: Completion.Answer, to hook: PluginHook, of request: HTTPRequest,
+        _ stopwatch: Stopwatch
+    ) {
+        guard case .done = answer else { return }
+        stopwatch.report(
+            owner, hook, requestID: request.context.id, effects: [], failure: nil)
     }
 
     /// Calls a hook that reports an event or the outcome of a service.
@@ -147,10 +207,10 @@ extension PluginInstance {
     /// Calls `request_done` for a call that has ended.
     func notifyDone(_ request: HTTPRequest, scope: RequestScope) {
         guard let hook = hooks.request_done else { return }
-        let token = RequestHook(
-            .requestDone, of: self, for: request, scope: scope, limit: Self.limitOfDone)
+        let subject = RequestHook.Subject(
+            hook: .requestDone, request: request, scope: scope, limit: Self.limitOfDone)
         // Nothing follows `request_done`.
-        notify(token, of: request, .seeRequest(hook)).deliver {}
+        notify(subject, .seeRequest(hook)).deliver {}
     }
 
     /// The time limit of hooks that no request waits for, in nanoseconds.

@@ -8,7 +8,7 @@ import OutletTransport
 /// The handles are made when the plugin first uses them: many hooks use only one or none.
 ///
 /// Thread: any.
-final class RequestHook: Completion, @unchecked Sendable {
+final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
     // @unchecked as the superclass; the other properties are constant or have a lock.
 
     /// What the plugin sees of the outcome of the request.
@@ -20,7 +20,30 @@ final class RequestHook: Completion, @unchecked Sendable {
         indirect case attempt(ResponseHandle.Outcome)
     }
 
-    /// What the hook may change: of ``next`` if there is one, otherwise of ``request``.
+    /// What a hook is called for; not copied, because each copy would retain each part.
+    struct Subject: ~Copyable, Sendable {
+        let hook: PluginHook
+        /// The request that the hook is called for.
+        let request: HTTPRequest
+        /// The request that follows a redirect; `nil` for other hooks.
+        var next: HTTPRequest?
+        /// The changes that are allowed: to `next` if there is one, otherwise to `request`.
+        var access = RequestHandle.Access.read
+        /// The call that the request belongs to; `nil` for the one in its context.
+        var scope: RequestScope?
+        /// The header fields that the transport adds; `nil` if the plugin does not see them.
+        var wire: WireFields?
+        /// What the plugin sees of the outcome.
+        var outcome = Outcome.none
+        /// The time limit for the answer in nanoseconds; settings may shorten it.
+        let limit: UInt64
+
+        /// A description of what the hook is called for, without secrets.
+        var name: String { scope?.nameOfEnded ?? "\(next ?? request)" }
+    }
+
+    /// What the hook may change: of the request that follows a redirect if there is one, otherwise
+    /// of the request.
     private let access: RequestHandle.Access
     private let scope: RequestScope?
     /// The header fields that the transport adds; `nil` if the plugin does not see them.
@@ -30,38 +53,34 @@ final class RequestHook: Completion, @unchecked Sendable {
     private let handles = Lock(Handles())
 
     /// Creates a call; its deadline starts now.
-    ///
-    /// - Parameters:
-    ///   - hook: The hook.
-    ///   - instance: The plugin's instance.
-    ///   - request: The request that the hook is called for.
-    ///   - next: The request that follows a redirect; `nil` for other hooks.
-    ///   - access: The changes that are allowed: to `next` if there is one, otherwise to `request`.
-    ///   - scope: The call that the request belongs to; `nil` for the one in its context.
-    ///   - wire: The header fields that the transport adds; `nil` if the plugin does not see them.
-    ///   - outcome: What the plugin sees of the outcome.
-    ///   - limit: The time limit for the answer in nanoseconds; settings may shorten it.
-    init(
-        _ hook: PluginHook, of instance: PluginInstance, for request: HTTPRequest,
-        next: HTTPRequest? = nil, access: RequestHandle.Access = .read,
-        scope: RequestScope? = nil, wire: WireFields? = nil, outcome: Outcome = .none,
-        limit: UInt64
-    ) {
-        self.access = access
-        self.scope = scope
-        self.wire = wire
-        isOfRedirect = next != nil
-        super.init(hook: hook, instance: instance, limit: limit)
-        // Not as the lock's first value, which the compiler copies, with a retain for each field.
-        handles.withLock {
-            $0.source = Handles.Source(request: request, next: next, outcome: outcome)
-        }
+    init(_ subject: borrowing Subject, of instance: PluginInstance) {
+        access = subject.access
+        scope = subject.scope
+        wire = subject.wire
+        isOfRedirect = subject.next != nil
+        super.init(hook: subject.hook, instance: instance, limit: subject.limit)
+        handles.withLock { $0.source = Handles.Source(subject) }
     }
 
-    override var name: String {
-        if let name = scope?.nameOfEnded { return name }
-        let asked = handles.withLock { $0.asked }
-        return asked.map { "\($0)" } ?? ""
+    /// Creates a call whose hook is running.
+    private init(
+        _ subject: borrowing Subject, of instance: PluginInstance,
+        running call: borrowing ActiveCall
+    ) {
+        access = subject.access
+        scope = subject.scope
+        wire = subject.wire
+        isOfRedirect = subject.next != nil
+        super.init(of: call, instance: instance, limit: subject.limit)
+        handles.withLock { $0.source = Handles.Source(subject) }
+    }
+
+    /// Creates a call whose hook is running; `subject` points to a ``Subject``.
+    static func make(
+        of subject: UnsafeRawPointer, instance: PluginInstance, running call: borrowing ActiveCall
+    ) -> Completion {
+        RequestHook(
+            subject.assumingMemoryBound(to: Subject.self).pointee, of: instance, running: call)
     }
 
     override func argument(_ part: Part) -> (any AnyObject & Sendable)? {
@@ -158,6 +177,12 @@ private struct Handles {
         /// The request that follows a redirect.
         let next: HTTPRequest?
         let outcome: RequestHook.Outcome
+
+        init(_ subject: borrowing RequestHook.Subject) {
+            request = subject.request
+            next = subject.next
+            outcome = subject.outcome
+        }
     }
 
     private(set) var used = Used()
@@ -165,9 +190,6 @@ private struct Handles {
     var source: Source?
     /// Whether the completion is settled, so that nothing may be changed any more.
     private var isClosed = false
-
-    /// The request that the hook may change.
-    var asked: HTTPRequest? { source?.next ?? source?.request }
 
     var outcome: RequestHook.Outcome { source?.outcome ?? .none }
 

@@ -49,7 +49,8 @@ final class ServiceHook: Completion, @unchecked Sendable {
         super.init(hook: hook, instance: instance, limit: limit)
     }
 
-    override var name: String { subject.name }
+    /// A description of what the hook is called for, without secrets.
+    var name: String { subject.name }
 
     override func argument(_ part: Part) -> (any AnyObject & Sendable)? {
         switch part {

@@ -1,65 +1,164 @@
+import Glibc
 import OutletSession
 import OutletTransport
 
-/// The calls into one plugin that have not returned, and totals of those that have.
+/// A call into a plugin, until it returns.
 ///
-/// A value; the owner holds the lock.
-struct ActiveCalls: Sendable {
-    private struct Call: Sendable {
-        let number: UInt64
-        let hook: PluginHook
-        let start: UInt64
-        /// The completion of a hook that has one; other threads of the plugin may use its handles.
-        let completion: Completion?
+/// It is on the stack of the thread that makes the call, and other threads find it through
+/// ``ActiveCalls``. So a hook whose handles the plugin does not use needs no object.
+struct ActiveCall: ~Copyable, @unchecked Sendable {
+    // @unchecked: `completion` and the links are protected by the lock of the plugin's owner while
+    // the call is in the list; nothing else changes then.
+
+    /// A call in the list.
+    typealias Place = UnsafeMutablePointer<ActiveCall>
+
+    /// Makes the completion of a call when it is first used.
+    struct Source {
+        let type: any CompletionMaking.Type
+        /// What the completion is made of; valid during the call.
+        let subject: UnsafeRawPointer
+        /// Not retained: the caller of the hook retains it.
+        let instance: Unmanaged<PluginInstance>
     }
 
-    private var calls: [Call] = []
-    private var last: UInt64 = 0
-    /// Totals of returned calls by hook; a list, because it is short and searched at each call.
-    private(set) var totals: [(hook: PluginHook, total: PluginStatus.Hook)] = []
+    let hook: PluginHook
+    /// The id of the completion passed to the hook; 0 if there is none.
+    let id: UInt64
+    /// When the answer is due, in nanoseconds of the monotonic clock, if there is a `source`.
+    let deadline: UInt64
+    /// The thread that makes the call (`pthread_self`).
+    private(set) var thread = UInt(pthread_self())
+    private let source: Source?
+    /// When the call began, in nanoseconds of the monotonic clock.
+    fileprivate(set) var start: UInt64
+    /// The completion; `nil` if there is none, or if it has not been made yet.
+    fileprivate(set) var completion: Completion?
+    fileprivate var next: Place?
+    fileprivate var previous: Place?
 
-    /// Records the start of a call.
+    /// Makes a call that begins now.
     ///
     /// - Parameters:
     ///   - hook: The hook.
     ///   - completion: The completion passed to the hook; `nil` if there is none.
-    /// - Returns: The number to pass to ``end(_:)``.
-    mutating func begin(_ hook: PluginHook, _ completion: Completion?) -> UInt64 {
-        last += 1
-        calls.append(
-            Call(number: last, hook: hook, start: Stopwatch.now, completion: completion))
-        return last
+    init(_ hook: PluginHook, passing completion: Completion? = nil) {
+        self.hook = hook
+        self.completion = completion
+        id = completion?.id ?? 0
+        deadline = 0
+        source = nil
+        start = Stopwatch.now
+    }
+
+    /// Makes a call that begins now, of a hook whose completion is made when it is first used.
+    ///
+    /// - Parameters:
+    ///   - hook: The hook.
+    ///   - id: The id of the completion.
+    ///   - limit: The time limit for the answer, in nanoseconds.
+    ///   - source: Makes the completion.
+    init(_ hook: PluginHook, id: UInt64, limit: UInt64, from source: Source) {
+        self.hook = hook
+        self.id = id
+        self.source = source
+        start = Stopwatch.now
+        deadline = start &+ limit
+    }
+
+    /// Whether the completion is made when it is first used.
+    var makesCompletion: Bool { source != nil }
+
+    /// Begins the call, which has waited for others, now and on the current thread.
+    mutating func restart() {
+        start = Stopwatch.now
+        thread = UInt(pthread_self())
+    }
+
+    /// The completion, made at the first call; `nil` if there is none.
+    fileprivate mutating func madeCompletion() -> Completion? {
+        if let completion { return completion }
+        guard let source else { return nil }
+        let made = source.instance._withUnsafeGuaranteedRef {
+            source.type.make(of: source.subject, instance: $0, running: self)
+        }
+        completion = made
+        return made
+    }
+}
+
+/// A kind of completion that is made when it is first used.
+protocol CompletionMaking {
+    /// Makes the completion of a hook that is running; called with the lock of the plugin's owner.
+    ///
+    /// - Parameters:
+    ///   - subject: What the hook is called for, in the form that the kind defines.
+    ///   - instance: The plugin's instance.
+    ///   - call: The call of the hook.
+    static func make(
+        of subject: UnsafeRawPointer, instance: PluginInstance, running call: borrowing ActiveCall
+    ) -> Completion
+}
+
+/// The calls into one plugin that have not returned, and totals of those that have.
+///
+/// A value; the owner holds the lock.
+struct ActiveCalls: @unchecked Sendable {
+    // @unchecked because the pointers are used under the owner's lock only.
+    private var first: ActiveCall.Place?
+    /// The number of calls that have not returned.
+    private(set) var count = 0
+    /// Totals of returned calls by hook; a list, because it is short and searched at each call.
+    private(set) var totals: [(hook: PluginHook, total: PluginStatus.Hook)] = []
+
+    /// Records the start of a call; ``end(_:)`` must follow before the call's memory ends.
+    mutating func begin(_ call: ActiveCall.Place) {
+        call.pointee.next = first
+        first?.pointee.previous = call
+        first = call
+        count += 1
     }
 
     /// The completion with this id that was passed to a hook that is running; `nil` for none.
     func completion(of id: UInt64) -> Completion? {
-        calls.first { $0.completion?.id == id }?.completion
+        var place = first
+        while let call = place {
+            if call.pointee.id == id { return call.pointee.madeCompletion() }
+            place = call.pointee.next
+        }
+        return nil
     }
 
+    /// The completion of a call that has not returned; `nil` if it has none.
+    func completion(of call: ActiveCall.Place) -> Completion? { call.pointee.madeCompletion() }
+
     /// Records the end of a call.
-    mutating func end(_ number: UInt64) {
-        guard let index = calls.lastIndex(where: { $0.number == number }) else { return }
-        // Usually the last one: `remove(at:)` would cost more than the rest.
-        calls.swapAt(index, calls.count - 1)
-        let call = calls.removeLast()
-        let duration = Stopwatch.now &- call.start
-        guard let index = totals.firstIndex(where: { $0.hook == call.hook }) else {
+    mutating func end(_ call: ActiveCall.Place) {
+        let (next, previous) = (call.pointee.next, call.pointee.previous)
+        next?.pointee.previous = previous
+        if let previous { previous.pointee.next = next } else { first = next }
+        count -= 1
+        let (hook, duration) = (call.pointee.hook, Stopwatch.now &- call.pointee.start)
+        guard let index = totals.firstIndex(where: { $0.hook == hook }) else {
             totals.append(
-                (call.hook, PluginStatus.Hook(calls: 1, duration: duration, longest: duration)))
+                (hook, PluginStatus.Hook(calls: 1, duration: duration, longest: duration)))
             return
         }
         totals[index].total.add(duration)
     }
 
-    /// The number of calls that have not returned.
-    var count: Int { calls.count }
-
     /// The calls that have not returned, with their duration until now.
     func all(of plugin: String) -> [PluginCall] {
         let now = Stopwatch.now
-        return calls.map {
-            PluginCall(plugin: plugin, hook: $0.hook, duration: now - $0.start)
+        var calls: [PluginCall] = []
+        var place = first
+        while let call = place {
+            calls.append(
+                PluginCall(
+                    plugin: plugin, hook: call.pointee.hook, duration: now &- call.pointee.start))
+            place = call.pointee.next
         }
+        return calls
     }
 }
 

@@ -61,8 +61,23 @@ class Completion: CallContext, @unchecked Sendable {
         self.instance = instance
         let limit = instance.limit(of: hook, atMost: limit)
         self.limit = limit
-        id = HandleTable.shared.completionID(owner: instance.number)
+        id = instance.makeCompletionID()
         super.init(deadline: Stopwatch.now &+ limit)
+    }
+
+    /// Creates the completion of a hook that is running.
+    ///
+    /// - Parameters:
+    ///   - call: The call of the hook, with the id and the deadline of the completion.
+    ///   - instance: The plugin's instance.
+    ///   - limit: The time limit for the answer in nanoseconds; settings may shorten it.
+    init(of call: borrowing ActiveCall, instance: PluginInstance, limit: UInt64) {
+        hook = call.hook
+        self.instance = instance
+        self.limit = instance.limit(of: call.hook, atMost: limit)
+        id = call.id
+        super.init(deadline: call.deadline)
+        _ = begin(on: call.thread)
     }
 
     /// The host functions that settle a completion.
@@ -96,9 +111,6 @@ class Completion: CallContext, @unchecked Sendable {
         /// The request that follows a redirect.
         case next = 3
     }
-
-    /// A description of what the hook is called for, without secrets.
-    var name: String { "" }
 
     /// Returns an object passed to the hook; `nil` if the hook has no such object.
     ///
@@ -168,9 +180,10 @@ class Completion: CallContext, @unchecked Sendable {
     /// Handles of a hook without an answer can then be used on this thread only. Other hooks may
     /// return `OUTLET_PENDING`, so their handles can be used on any thread.
     ///
+    /// - Parameter thread: The thread that calls the hook (`pthread_self`).
     /// - Returns: `false` if the host has answered already; the hook is then not called.
-    func begin() -> Bool {
-        if !isPromise { confineToCurrentThread() }
+    func begin(on thread: UInt) -> Bool {
+        if !isPromise { confine(to: thread) }
         return state.withLock { $0.machine.begin() }
     }
 

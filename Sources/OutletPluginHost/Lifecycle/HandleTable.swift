@@ -1,6 +1,5 @@
 import OutletSession
 import OutletTransport
-import Synchronization
 
 /// Maps the handles that plugins hold to objects.
 ///
@@ -29,8 +28,6 @@ final class HandleTable: Sendable {
     }
 
     private let storage = Lock(Storage())
-    /// The number of completion ids so far.
-    private let completionCount = Atomic<UInt64>(0)
     private static let generations: UInt32 = 1 << 23
     private static let completionBit: UInt64 = 1 << 47
     /// The bits of an id that hold the part.
@@ -50,11 +47,13 @@ final class HandleTable: Sendable {
     /// All owners since the process started.
     var allOwners: [PluginOwner] { storage.withLock { $0.owners } }
 
-    /// Makes an id for a completion.
-    func completionID(owner: UInt16) -> UInt64 {
-        let number = completionCount.wrappingAdd(1, ordering: .relaxed).newValue
-        return UInt64(owner) << 48 | Self.completionBit
-            | number << 2 & (Self.completionBit - 1)
+    /// The id of a completion.
+    ///
+    /// - Parameters:
+    ///   - number: The number of the completion; each is used once for an owner.
+    ///   - owner: The number of the owner.
+    static func completionID(_ number: UInt64, owner: UInt16) -> UInt64 {
+        UInt64(owner) << 48 | completionBit | number << 2 & (completionBit - 1)
     }
 
     /// The completion of an id with any part; `nil` if the id has ended or is of something else.

@@ -90,17 +90,37 @@ final class PluginInstance: @unchecked Sendable {
     ///   - subject: A description of the call for crash reports (``PluginWatch``); `nil` for none.
     ///   - overlapping: Whether the call may overlap with others even if the plugin's hooks may
     ///     not.
-    ///   - completion: The completion passed to the hook; `nil` if there is none.
     ///   - body: Makes the call; receives the plugin's instance.
     /// - Returns: The result of `body`.
     /// - Throws: ``PluginError`` with ``PluginError/Kind/closed``, ``PluginError/Kind/tripped``, or
     ///   ``PluginError/Kind/reentered`` when the plugin is calling itself.
-    // Inlined: otherwise all that `body` captures is retained for each call.
+    // Inlined, as the function that it calls.
     @inline(__always)
     func perform<Result>(
         _ hook: PluginHook, about subject: String? = nil, overlapping: Bool = false,
-        passing completion: Completion? = nil, _ body: (OpaquePointer) -> Result
+        _ body: (OpaquePointer) -> Result
     ) throws(PluginError) -> Result {
+        var call = ActiveCall(hook)
+        return try perform(&call, about: subject, overlapping: overlapping) { pointer, _ in
+            body(pointer)
+        }
+    }
+
+    /// Runs a hook, as ``perform(_:about:overlapping:_:)``.
+    ///
+    /// - Parameters:
+    ///   - call: The call; its handles can be used until `body` has returned.
+    ///   - subject: A description of the call for crash reports (``PluginWatch``); `nil` for none.
+    ///   - overlapping: Whether the call may overlap with others even if the plugin's hooks may
+    ///     not.
+    ///   - body: Makes the call; receives the plugin's instance and the call.
+    // Inlined: otherwise all that `body` captures is retained for each call.
+    @inline(__always)
+    func perform<Result>(
+        _ call: inout ActiveCall, about subject: String?, overlapping: Bool = false,
+        _ body: (OpaquePointer, ActiveCall.Place) -> Result
+    ) throws(PluginError) -> Result {
+        let hook = call.hook
         let isSerial = !isConcurrent && !overlapping
         if isSerial, isOnQueue {
             throw PluginError(
@@ -109,11 +129,21 @@ final class PluginInstance: @unchecked Sendable {
         }
         guard enter(hook) else { throw closed(hook) }
         defer { act(lifecycle.withLock { $0.leave() }) }
-        return isSerial
-            ? queue.sync {
-                owner.calling(hook, about: subject, passing: completion) { body(pointer) }
-            }
-            : owner.calling(hook, about: subject, passing: completion) { body(pointer) }
+        if isSerial { return performInOrder(&call, about: subject, body) }
+        return owner.calling(&call, about: subject) { body(pointer, $0) }
+    }
+
+    /// Runs a hook after those that are running.
+    // Not inlined: the closure would retain all that `body` captures, also where it does not run.
+    @inline(never)
+    private func performInOrder<Result>(
+        _ call: inout ActiveCall, about subject: String?,
+        _ body: (OpaquePointer, ActiveCall.Place) -> Result
+    ) -> Result {
+        queue.sync {
+            call.restart()
+            return owner.calling(&call, about: subject) { body(pointer, $0) }
+        }
     }
 
     /// Whether the current thread is running a hook of this instance.
@@ -133,7 +163,7 @@ final class PluginInstance: @unchecked Sendable {
     ///     thread where the plugin is closed or suspended.
     func performLater<Result: Sendable>(
         _ hook: PluginHook, about subject: String?, passing completion: Completion,
-        _ body: @escaping @Sendable (OpaquePointer) -> Result,
+        _ body: @escaping @Sendable (OpaquePointer, ActiveCall.Place) -> Result,
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
     ) {
         guard enter(hook) else {
@@ -143,9 +173,8 @@ final class PluginInstance: @unchecked Sendable {
         // The call counts as begun: a shutdown waits for it.
         let isConcurrent = isConcurrent
         (isConcurrent ? DispatchQueue.global() : queue).async {
-            let result = self.owner.calling(hook, about: subject, passing: completion) {
-                body(self.pointer)
-            }
+            var call = ActiveCall(hook, passing: completion)
+            let result = self.owner.calling(&call, about: subject) { body(self.pointer, $0) }
             self.act(self.lifecycle.withLock { $0.leave() })
             if isConcurrent { return then(.success(result)) }
             DispatchQueue.global().async { then(.success(result)) }
@@ -261,6 +290,11 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     // MARK: Completions
+
+    /// Makes the id of a completion.
+    func makeCompletionID() -> UInt64 {
+        HandleTable.completionID(owner.countCompletion(), owner: number)
+    }
 
     /// The completion with this id whose answer is pending, or that the host answered in the
     /// plugin's place; `nil` for none.

@@ -33,6 +33,8 @@ final class PluginOwner: Sendable {
     }
 
     private let isUsingCallServices = Atomic(false)
+    /// The number of completions so far.
+    private let completionCount = Atomic<UInt64>(0)
     /// When request hooks are called again, in nanoseconds of the monotonic clock; 0 if never
     /// suspended.
     private let restsUntil = Atomic<UInt64>(0)
@@ -95,27 +97,37 @@ final class PluginOwner: Sendable {
     ///
     /// - Parameters:
     ///   - hook: The hook that `body` calls.
+    ///   - body: Calls the plugin.
+    func calling<Result>(_ hook: PluginHook, _ body: () -> Result) -> Result {
+        var call = ActiveCall(hook)
+        return calling(&call, about: nil) { _ in body() }
+    }
+
+    /// Runs the plugin's code, and counts and times the call.
+    ///
+    /// - Parameters:
+    ///   - call: The call, whose handles can be used until `body` has returned.
     ///   - subject: A description of the call for crash reports (``PluginWatch``); `nil` for none.
-    ///   - completion: The completion passed to the hook, whose handles can be used during the
-    ///     call; `nil` if there is none.
     ///   - body: Calls the plugin.
     // Inlined: otherwise all that `body` captures is retained for each call.
     @inline(__always)
     func calling<Result>(
-        _ hook: PluginHook, about subject: String? = nil, passing completion: Completion? = nil,
-        _ body: () -> Result
+        _ call: inout ActiveCall, about subject: String?, _ body: (ActiveCall.Place) -> Result
     ) -> Result {
-        let number = begin(hook, completion)
-        let floats = cpluginload_float_control()
-        defer {
-            if cpluginload_float_control() != floats { restore(floats, after: hook) }
-            end(number)
-        }
-        guard PluginWatch.isOn || probe != nil else { return body() }
-        return PluginWatch.watching(id, hook.rawValue, about: subject) {
-            probe?.willCall(id, hook)
-            defer { probe?.didCall(id, hook) }
-            return body()
+        let hook = call.hook
+        return withUnsafeMutablePointer(to: &call) { call in
+            begin(call)
+            let floats = cpluginload_float_control()
+            defer {
+                if cpluginload_float_control() != floats { restore(floats, after: hook) }
+                end(call)
+            }
+            guard PluginWatch.isOn || probe != nil else { return body(call) }
+            return PluginWatch.watching(id, hook.rawValue, about: subject) {
+                probe?.willCall(id, hook)
+                defer { probe?.didCall(id, hook) }
+                return body(call)
+            }
         }
     }
 
@@ -127,14 +139,24 @@ final class PluginOwner: Sendable {
                 + "restored")
     }
 
-    private func begin(_ hook: PluginHook, _ completion: Completion?) -> UInt64 {
-        state.withLock { $0.calls.begin(hook, completion) }
-    }
+    private func begin(_ call: ActiveCall.Place) { state.withLock { $0.calls.begin(call) } }
 
-    private func end(_ call: UInt64) { state.withLock { $0.calls.end(call) } }
+    private func end(_ call: ActiveCall.Place) { state.withLock { $0.calls.end(call) } }
 
     /// The calls into the plugin that have not returned.
-    var activeCalls: [PluginCall] { state.withLock { $0.calls }.all(of: id) }
+    var activeCalls: [PluginCall] { state.withLock { $0.calls.all(of: id) } }
+
+    /// The number of a new completion.
+    func countCompletion() -> UInt64 {
+        completionCount.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+
+    /// The completion of a call that has not returned; makes it at the first call.
+    ///
+    /// - Returns: `nil` if the call has none.
+    func completion(of call: ActiveCall.Place) -> Completion? {
+        state.withLock { $0.calls.completion(of: call) }
+    }
 
     /// The completion with this id whose hook is running, or whose answer is pending; also one that
     /// the host answered in the plugin's place, until the plugin has answered late.
