@@ -43,7 +43,9 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             completion(.success(request))
             return nil
         }
-        return instance.change(request, by: .adapt, hook, limit: limit).deliver(to: completion)
+        return instance.change(request, by: .adapt, hook, limit: limit).deliver {
+            completion($0.map { $0 ?? request })
+        }
     }
 
     // MARK: Retry

@@ -32,6 +32,8 @@ final class HookedPreparer: RequestPreparer, AbandonableAdapter {
             completion(.success(request))
             return nil
         }
-        return instance.change(request, by: .prepare, hook, limit: limit).deliver(to: completion)
+        return instance.change(request, by: .prepare, hook, limit: limit).deliver {
+            completion($0.map { $0 ?? request })
+        }
     }
 }

@@ -50,21 +50,31 @@ final class HookedWire: TransportLayer {
         }
         guard !finalizers.isEmpty else {
             notifyWillSend(job.request, sentWith: credential)
-            return next.start(job.watched, handler: handler)
+            return begin(job, handler: handler)
         }
         let hooks = FinalizeHooks(fields: WireFields(sentWith: credential), limit: limit)
         let progress = hooks.call(finalizers[...], for: job.request)
-        if case .finished(let request) = progress {
-            notifyWillSend(request, sentWith: credential)
-            return next.start(job.carrying(request).watched, handler: handler)
+        if case .finished(let changed) = progress {
+            notifyWillSend(changed ?? job.request, sentWith: credential)
+            guard let changed else { return begin(job, handler: handler) }
+            return begin(job.carrying(changed), handler: handler)
         }
-        let question = Finalizing(hooks, progress)
+        let question = Finalizing(hooks, progress, of: job.request)
         return DeferredTransfer.start(job, on: queue, handler: handler) { answer in
             question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
             self.notifyWillSend(job.request, sentWith: credential)
-            return self.next.start(job.watched, handler: handler)
+            return self.begin(job, handler: handler)
         }
+    }
+
+    /// Starts the transfer, with an observer for plugins that watch the response's body.
+    private func begin(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        let bodies = job.request.watchedBodies
+        guard !bodies.isEmpty else { return next.start(job, handler: handler) }
+        var job = job
+        job.bodyObserver = HookedBodies(bodies)
+        return next.start(job, handler: handler)
     }
 
     func connect(
@@ -86,7 +96,8 @@ final class HookedWire: TransportLayer {
             return next.connect(job, handler: handler)
         }
         let hooks = FinalizeHooks(fields: WireFields(sentWith: credential), limit: limit)
-        let question = Finalizing(hooks, hooks.call(finalizers[...], for: job.request))
+        let progress = hooks.call(finalizers[...], for: job.request)
+        let question = Finalizing(hooks, progress, of: job.request)
         return DeferredSocket.start(job, on: queue, handler: handler) { answer in
             question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
@@ -129,11 +140,13 @@ final class HookedWire: TransportLayer {
 private struct FinalizeHooks: Sendable {
     /// The outcome of calling hooks in order.
     enum Progress {
-        /// All hooks have changed the request.
-        case finished(HTTPRequest)
-        /// A hook has failed or answers later; `remaining` are the plugins after it.
+        /// All hooks have answered; `nil` if the request is unchanged.
+        case finished(HTTPRequest?)
+        /// A hook has failed or answers later; `remaining` are the plugins after it, and `changed`
+        /// is the request as the hooks before it have changed it, `nil` if they have not.
         case stopped(
-            HookAnswer<Result<HTTPRequest, any Error>>, remaining: ArraySlice<PluginInstance>)
+            HookAnswer<Result<HTTPRequest?, any Error>>, changed: HTTPRequest?,
+            remaining: ArraySlice<PluginInstance>)
     }
 
     /// The fields that the transport adds.
@@ -143,18 +156,19 @@ private struct FinalizeHooks: Sendable {
 
     /// Calls the hooks up to the first that fails or answers later.
     func call(_ plugins: ArraySlice<PluginInstance>, for initial: HTTPRequest) -> Progress {
-        var request = initial
+        var changed: HTTPRequest?
         for index in plugins.indices {
             let plugin = plugins[index]
+            let request = changed ?? initial
             guard let hook = plugin.hooks.finalize, !request.excludes(plugin) else { continue }
-            let changed = plugin.change(
+            let answer = plugin.change(
                 request, by: .finalize, hook, access: .fields, wire: fields, limit: limit)
-            guard case .given(.success(let next)) = changed else {
-                return .stopped(changed, remaining: plugins[(index + 1)...])
+            guard case .given(.success(let next)) = answer else {
+                return .stopped(answer, changed: changed, remaining: plugins[(index + 1)...])
             }
-            request = next
+            if let next { changed = next }
         }
-        return .finished(request)
+        return .finished(changed)
     }
 }
 
@@ -169,9 +183,10 @@ private final class Finalizing: Sendable {
     /// - Parameters:
     ///   - hooks: Calls the hooks.
     ///   - progress: The outcome of the calls before.
-    init(_ hooks: FinalizeHooks, _ progress: FinalizeHooks.Progress) {
+    ///   - request: The request that they were made for.
+    init(_ hooks: FinalizeHooks, _ progress: FinalizeHooks.Progress, of request: HTTPRequest) {
         self.hooks = hooks
-        proceed(from: progress)
+        proceed(from: progress, of: request)
     }
 
     /// Delivers the request to send.
@@ -186,14 +201,15 @@ private final class Finalizing: Sendable {
         return { [waiting] in waiting.cancel() }
     }
 
-    private func proceed(from progress: FinalizeHooks.Progress) {
+    private func proceed(from progress: FinalizeHooks.Progress, of request: HTTPRequest) {
         switch progress {
-        case .finished(let request): answer.give(.success(request))
-        case .stopped(let changed, let remaining):
-            let cancel = changed.deliver { result in
+        case .finished(let changed): answer.give(.success(changed ?? request))
+        case .stopped(let asked, let changed, let remaining):
+            let cancel = asked.deliver { result in
                 switch result {
                 case .success(let next):
-                    self.proceed(from: self.hooks.call(remaining, for: next))
+                    let request = next ?? changed ?? request
+                    self.proceed(from: self.hooks.call(remaining, for: request), of: request)
                 case .failure(let error):
                     self.answer.give(.failure(TransferError(refusedBecauseOf: error)))
                 }
@@ -204,15 +220,6 @@ private final class Finalizing: Sendable {
 }
 
 extension TransferJob {
-    /// The same job, with an observer for plugins that watch the response's body.
-    fileprivate var watched: TransferJob {
-        let bodies = request.watchedBodies
-        guard !bodies.isEmpty else { return self }
-        var job = self
-        job.bodyObserver = HookedBodies(bodies)
-        return job
-    }
-
     /// The same job for a changed request.
     fileprivate func carrying(_ request: HTTPRequest) -> TransferJob {
         var job = self

@@ -14,12 +14,12 @@ extension PluginInstance {
     ///   - access: The parts that the hook may change.
     ///   - wire: The header fields that the transport adds; `nil` if the plugin does not see them.
     ///   - limit: The time limit for the answer, in nanoseconds.
-    /// - Returns: The changed request, or the failure. If the plugin's failures are skipped, the
-    ///   unchanged request.
+    /// - Returns: The changed request, or the failure; `nil` if the request is unchanged, also
+    ///   because the plugin's failures are skipped.
     func change(
         _ request: HTTPRequest, by hook: PluginHook, _ function: HookFunction.Change,
         access: RequestHandle.Access = .answer, wire: WireFields? = nil, limit: UInt64
-    ) -> HookAnswer<Result<HTTPRequest, any Error>> {
+    ) -> HookAnswer<Result<HTTPRequest?, any Error>> {
         let stopwatch = Stopwatch(owner.observer)
         let subject = RequestHook.Subject(
             hook: hook, request: request, access: access, wire: wire, limit: limit)
@@ -31,13 +31,13 @@ extension PluginInstance {
         }
     }
 
-    /// The result of a hook that changes a request.
+    /// The result of a hook that changes a request; `nil` if the request is unchanged.
     private func changed(
         _ request: HTTPRequest, by hook: PluginHook, _ answer: Completion.Answer,
         _ token: RequestHook?, _ stopwatch: Stopwatch
-    ) -> Result<HTTPRequest, any Error> {
+    ) -> Result<HTTPRequest?, any Error> {
         let used = token?.seal()
-        var (adapted, reply) = used?.seal() ?? (request, nil)
+        let changed = used?.seal()
         let failure: PluginError? =
             if case .failed(let error) = answer {
                 error
@@ -46,10 +46,12 @@ extension PluginInstance {
             }
         stopwatch.report(
             owner, hook, requestID: request.context.id,
-            effects: Effects.of(request, adapted, answer: reply),
+            effects: changed.map { Effects.of(request, $0.request, answer: $0.answer) } ?? [],
             failure: failure?.message)
-        if let failure { return skips(failure) ? .success(request) : .failure(failure) }
-        if let reply { adapted.givenAnswer = GivenAnswer(reply) }
+        if let failure { return skips(failure) ? .success(nil) : .failure(failure) }
+        guard let changed else { return .success(nil) }
+        var adapted = changed.request
+        if let reply = changed.answer { adapted.givenAnswer = GivenAnswer(reply) }
         return .success(adapted)
     }
 

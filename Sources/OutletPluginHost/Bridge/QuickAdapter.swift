@@ -34,8 +34,10 @@ final class QuickAdapter: SynchronousRequestAdapter {
         guard !request.excludes(instance) else { return request }
         let answer = instance.change(request, by: hook, function, limit: limit)
         guard case .given(let result) = answer else {
-            throw AnswerFollows { answer.deliver(to: $0) }
+            throw AnswerFollows { adapted in
+                answer.deliver { adapted($0.map { $0 ?? request }) }
+            }
         }
-        return try result.get()
+        return try result.get() ?? request
     }
 }
