@@ -9,14 +9,17 @@ final class CallInterface: @unchecked Sendable {
     private let interface: UnsafeMutablePointer<ffi_cif>
     private let arguments: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
     private let structures: [StructureType]
-    private let signature: Signature
+    /// The kinds of the arguments after the plugin's instance.
+    private let kinds: [Signature.Kind]
+    private let result: Signature.Kind
 
     /// Prepares a call interface.
     ///
     /// - Parameter signature: The signature of the functions to call.
     /// - Returns: `nil` if libffi does not support the signature on this machine.
     init?(_ signature: Signature) {
-        self.signature = signature
+        kinds = signature.arguments
+        result = signature.result
         let view = StructureType([outlet_ffi_pointer(), outlet_ffi_uint64()])
         let handle = StructureType([outlet_ffi_uint64()])
         structures = [view, handle]
@@ -67,20 +70,24 @@ final class CallInterface: @unchecked Sendable {
         _ function: @convention(c) () -> Void, on instance: OpaquePointer, values: [PluginValue],
         arguments: CallArguments?
     ) -> PluginValue {
-        // 16 bytes per value: the size of the largest kind, a view.
-        let count = signature.arguments.count + 1
-        return withUnsafeTemporaryAllocation(byteCount: 16 * (count + 1), alignment: 16) { slots in
-            withUnsafeTemporaryAllocation(of: UnsafeMutableRawPointer?.self, capacity: count) {
-                pointers in
-                slots.initializeMemory(as: UInt8.self, repeating: 0)
+        // 16 bytes per value: the size of the largest kind, a view. A signature has at most 8
+        // arguments; the instance and the result come in addition.
+        withUnsafeTemporaryAllocation(
+            byteCount: 16 * (Signature.maximumArguments + 2), alignment: 16
+        ) { slots in
+            withUnsafeTemporaryAllocation(
+                of: UnsafeMutableRawPointer?.self, capacity: Signature.maximumArguments + 1
+            ) { pointers in
                 guard let base = slots.baseAddress else { return .nothing }
-                for index in 0..<count {
-                    pointers.initializeElement(at: index, to: base + 16 * index)
-                }
+                pointers.initializeElement(at: 0, to: base)
                 base.storeBytes(of: instance, as: OpaquePointer.self)
+                var slot = base
                 var next = 0
-                for (index, kind) in signature.arguments.enumerated() {
-                    let slot = base + 16 * (index + 1)
+                for (index, kind) in kinds.enumerated() {
+                    slot += 16
+                    pointers.initializeElement(at: index + 1, to: slot)
+                    // Not every kind fills its slot, nor is every value stored.
+                    slot.storeBytes(of: (0, 0), as: (UInt64, UInt64).self)
                     switch kind {
                     case .call, .sink, .byteSink:
                         arguments?.storeHandle(of: kind, at: slot)
@@ -90,9 +97,10 @@ final class CallInterface: @unchecked Sendable {
                         next += 1
                     }
                 }
-                let result = base + 16 * count
-                ffi_call(interface, function, result, pointers.baseAddress)
-                return CallInterface.load(signature.result, at: result)
+                slot += 16
+                slot.storeBytes(of: (0, 0), as: (UInt64, UInt64).self)
+                ffi_call(interface, function, slot, pointers.baseAddress)
+                return CallInterface.load(result, at: slot)
             }
         }
     }
