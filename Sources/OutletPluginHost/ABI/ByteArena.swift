@@ -5,8 +5,10 @@ import OutletHTTP
 struct ByteArena: ~Copyable, @unchecked Sendable {
     // @unchecked because the bytes never change.
     private var blocks: [UnsafeMutableRawBufferPointer] = []
-    /// The unused part of the last block.
-    private var unused = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    /// The unused part of the last block begins here; `nil` before the first block.
+    private var next: UnsafeMutableRawPointer?
+    /// The number of unused bytes.
+    private var rest = 0
 
     /// The minimum size of an allocation, in bytes.
     ///
@@ -26,6 +28,14 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
     mutating func mutableCopy(
         _ bytes: some Collection<UInt8>
     ) -> UnsafeMutableBufferPointer<UInt8> {
+        let copied = bytes.withContiguousStorageIfAvailable { bytes in
+            let memory = allocate(bytes.count).bindMemory(to: UInt8.self)
+            if let start = memory.baseAddress, let source = bytes.baseAddress {
+                start.update(from: source, count: bytes.count)
+            }
+            return memory
+        }
+        if let copied { return copied }
         let memory = allocate(bytes.count).bindMemory(to: UInt8.self)
         _ = memory.update(fromContentsOf: bytes)
         return memory
@@ -63,19 +73,25 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
     mutating func allocate(
         _ count: Int, alignment: Int = 1
     ) -> UnsafeMutableRawBufferPointer {
-        let gap = -Int(bitPattern: unused.baseAddress) & (alignment - 1)
-        if count + gap > unused.count || blocks.isEmpty {
-            let size = max(count, Self.blockSize)
-            let block = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
-            blocks.append(block)
-            // A large allocation gets a block of its own; the unused part of the last block stays
-            // usable.
-            guard count < Self.blockSize else { return .init(rebasing: block[..<count]) }
-            unused = UnsafeMutableRawBufferPointer(rebasing: block[count...])
-            return UnsafeMutableRawBufferPointer(rebasing: block[..<count])
-        }
-        defer { unused = UnsafeMutableRawBufferPointer(rebasing: unused[(gap + count)...]) }
-        return UnsafeMutableRawBufferPointer(rebasing: unused[gap..<gap + count])
+        let gap = -Int(bitPattern: next) & (alignment - 1)
+        guard let next, count + gap <= rest else { return allocateInBlock(count) }
+        self.next = next + (gap + count)
+        rest -= gap + count
+        return UnsafeMutableRawBufferPointer(start: next + gap, count: count)
+    }
+
+    /// Allocates memory at the beginning of a new block.
+    private mutating func allocateInBlock(_ count: Int) -> UnsafeMutableRawBufferPointer {
+        let size = max(count, Self.blockSize)
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+        blocks.append(block)
+        let memory = UnsafeMutableRawBufferPointer(start: block.baseAddress, count: count)
+        // A large allocation gets a block of its own; the unused part of the last block stays
+        // usable.
+        guard count < Self.blockSize else { return memory }
+        next = block.baseAddress.map { $0 + count }
+        rest = size - count
+        return memory
     }
 }
 

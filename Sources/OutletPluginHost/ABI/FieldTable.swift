@@ -24,7 +24,9 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
         /// The position in the list that the table was made from; `nil` for a changed field.
         var origin: Int?
 
-        var value: UnsafeMutableBufferPointer<UInt8> { .init(rebasing: memory[..<length]) }
+        var value: UnsafeMutableBufferPointer<UInt8> {
+            .init(start: memory.baseAddress, count: length)
+        }
 
         func isNamed(_ name: UnsafeBufferPointer<UInt8>, _ mark: UInt64) -> Bool {
             guard self.mark == mark, self.name.count == name.count,
@@ -158,7 +160,7 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
             fields[position] = field(name, value)
         }
         noteChange()
-        remove(name, from: position + 1)
+        if position + 1 < fields.count { remove(name, from: position + 1) }
     }
 
     /// Appends a field.
