@@ -2,12 +2,12 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import OutletHTTP
-import OutletSession
 import OutletTestServer
 import OutletTestSupport
 import Testing
 
 @testable import OutletCurl
+@testable import OutletSession
 @testable import OutletTransport
 
 /// Work for a queue, as a closure.
@@ -43,6 +43,17 @@ private final class OwnQueue: TransferHandler {
             end.set(result)
         }
         turn.perform(work, on: queue, isOwn: true)
+    }
+}
+
+/// Lets tasks continue when a transfer has ended, as the requests of a session do.
+private final class OwnTask: TransferHandler {
+    /// The loop's thread.
+    let end = Promise<pthread_t>()
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        end.set(pthread_self())
+        end.place.continueTasks(after: turn)
     }
 }
 
@@ -109,6 +120,74 @@ private final class OwnQueue: TransferHandler {
         #expect(try await isOpen.value())
         // No thread stands by, so the loop's second thread must not run handlers.
         #expect(try await !isSame.value())
+    }
+
+    @Test func `a handler is relieved also if many others ran just before`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let url = "\(server.baseURL)/get"
+        let ended = try Gate()
+        let isOpen = Once<Bool>()
+        for _ in 0..<100 {
+            let quick = OwnQueue { _ in }
+            _ = transport.start(Self.job(url), handler: quick)
+            _ = try await quick.end.value()
+        }
+        let handler = OwnQueue { _ in
+            let other = Ending { _ in ended.open() }
+            _ = transport.start(Self.job(url), handler: other)
+            isOpen.set(ended.isOpen(within: .seconds(30)))
+        }
+        _ = transport.start(Self.job(url), handler: handler)
+        #expect(try await isOpen.value())
+    }
+
+    @Test func `a task that awaited a transfer continues on the loop's thread`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let isSame = await Task.detached {
+            let handler = OwnTask()
+            _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+            await handler.end.wait()
+            return pthread_equal(handler.end.read { $0.pointee }, pthread_self()) != 0
+        }.value
+        #expect(isSame)
+    }
+
+    @Test func `other transfers end while a task blocks the loop's thread`() async throws {
+        let server = try LoopbackServer.start()
+        let session = Session(transport: CurlTransport.test())
+        let url = "\(server.baseURL)/get"
+        let ended = try Gate()
+        let isOpen = await Task.detached {
+            _ = await session.request(url).serializingData().response
+            Task.detached {
+                _ = await session.request(url).serializingData().response
+                ended.open()
+            }
+            return ended.isOpen(within: .seconds(30))
+        }.value
+        #expect(isOpen)
+    }
+
+    @Test func `tasks of the same turn continue while one blocks the loop's thread`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let ended = try Gate()
+        let handler = OwnTask()
+        let blocking = Task.detached {
+            await handler.end.wait()
+            return ended.isOpen(within: .seconds(30))
+        }
+        while handler.end.place.waiting.withLock({ $0.first == nil }) { await Task.yield() }
+        let other = Task.detached {
+            await handler.end.wait()
+            ended.open()
+        }
+        while handler.end.place.waiting.withLock({ $0.others.isEmpty }) { await Task.yield() }
+        _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+        #expect(await blocking.value)
+        await other.value
     }
 
     @Test func `a blocking transfer may be performed in a handler`() async throws {

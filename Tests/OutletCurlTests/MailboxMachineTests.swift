@@ -39,7 +39,7 @@ import Testing
             switch self {
             case .polling: #expect(machine.poll() == true)
             case .parked, .callerOfParked: #expect(machine.park() == true)
-            case .inHandlers: #expect(machine.enterHandlers() == true)
+            case .inHandlers: #expect(machine.enterHandlers() == .enterAfterSettingTimer)
             case .closed: #expect(machine.close() == true)
             default: break
             }
@@ -209,7 +209,7 @@ import Testing
         _ = machine.post(1)
         #expect(machine.returnFromHandlers() == true)
         #expect(machine.state == .running && machine.messages == [1])
-        #expect(machine.enterHandlers() == true)
+        #expect(machine.enterHandlers() == .enter)
     }
 
     @Test func `the standby thread relieves a driver only once`() throws {
@@ -224,10 +224,45 @@ import Testing
     @Test func `a second driver enters no handlers while the first one is in its own`() throws {
         var machine = try Way.inHandlers.machine()
         _ = machine.relieve()
-        #expect(machine.enterHandlers() == false)
+        #expect(machine.enterHandlers() == .refuse)
         #expect(machine.state == .running)
         _ = machine.returnFromHandlers()
-        #expect(machine.enterHandlers() == true)
+        #expect(machine.enterHandlers() == .enterAfterSettingTimer)
+    }
+
+    /// Returns a machine that is in its second handlers, for the first of which the timer was set.
+    private func secondHandlers() throws -> Machine {
+        var machine = try Way.inHandlers.machine()
+        _ = machine.returnFromHandlers()
+        #expect(machine.enterHandlers() == .enter)
+        return machine
+    }
+
+    @Test func `a driver in later handlers than the timer's is relieved at the next expiry`() throws
+    {
+        var machine = try secondHandlers()
+        #expect(machine.relieve() == .setTimer)
+        #expect(machine.state == .inHandlers && machine.hasTimer)
+        #expect(machine.relieve() == .drive)
+    }
+
+    @Test func `the timer stays set while handlers are entered often`() throws {
+        var machine = try secondHandlers()
+        _ = machine.returnFromHandlers()
+        #expect(machine.enterHandlers() == .enter)
+        _ = machine.returnFromHandlers()
+        #expect(machine.relieve() == .setTimer)
+        // Not since.
+        #expect(machine.relieve() == .wait)
+        #expect(!machine.hasTimer)
+        #expect(machine.enterHandlers() == .enterAfterSettingTimer)
+    }
+
+    @Test func `a timer that could not be set is set for the next handlers`() throws {
+        var machine = try Way.inHandlers.machine()
+        machine.loseTimer()
+        #expect(machine.returnFromHandlers() == true)
+        #expect(machine.enterHandlers() == .enterAfterSettingTimer)
     }
 
     @Test(arguments: Way.allCases.filter { $0 != .inHandlers })
@@ -271,7 +306,8 @@ import Testing
             check(all == Array(0..<run.posted), path, "messages lost or out of order: \(all)")
             // While messages are stored, the thread that reads them must be running or woken.
             switch run.machine.state {
-            case .running, .inHandlers, .callerRuns: break
+            case .inHandlers: check(run.machine.hasTimer, path, "nobody relieves the driver")
+            case .running, .callerRuns: break
             default: check(run.machine.messages.isEmpty, path, "unread: \(run.machine.state)")
             }
             guard path.count < 5, faults.count < 10 else { return }
@@ -304,15 +340,18 @@ import Testing
                     check(isGone == run.machine.messages.isEmpty, path, "left: \(step)")
                 case .enterHandlers:
                     guard before == .running else { continue }
-                    let enters = next.machine.enterHandlers()
-                    check(enters == !run.machine.hasRelieved, path, "entered handlers")
+                    let entry = next.machine.enterHandlers()
+                    check((entry == .refuse) == run.machine.hasRelieved, path, "entered handlers")
                 case .returnFromHandlers:
                     guard before == .inHandlers || run.machine.hasRelieved else { continue }
                     let drives = next.machine.returnFromHandlers()
                     check(drives == (before == .inHandlers), path, "returned from handlers")
                 case .relieve:
+                    // The timer expires only while it is set.
+                    guard run.machine.hasTimer else { continue }
                     let relief = next.machine.relieve()
-                    check((relief == .drive) == (before == .inHandlers), path, "relieved")
+                    check(relief != .drive || before == .inHandlers, path, "relieved")
+                    check((relief == .setTimer) == next.machine.hasTimer, path, "timer")
                 case .returnIdle, .returnBusy:
                     guard case .callerRuns = before else { continue }
                     let action = next.machine.returnFromCaller(isIdle: step == .returnIdle)

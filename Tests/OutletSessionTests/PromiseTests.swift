@@ -1,7 +1,10 @@
+import Dispatch
+import Glibc
 import OutletTestSupport
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
 
 /// Tests a value that is set once and awaited by any number of tasks.
 @Suite(.timeLimit(.minutes(patience))) struct PromiseTests {
@@ -34,26 +37,81 @@ import Testing
         #expect(values == Array(repeating: 7, count: count))
     }
 
-    @Test func `each waiter is stored once, in any number`() async {
-        var waiters = Waiters()
-        await withUnsafeContinuation { first in
-            let isOver = waiters.add(first)
-            #expect(!isOver)
-            waiters.first?.resume()
+    @Test func `a task that found no value, but arrives after it was set, continues`() async {
+        let promise = Promise<Int>()
+        #expect(promise.place.mustWait())
+        promise.fulfil(7)
+        await promise.place.arrive()
+        #expect(!promise.place.mustWait())
+        #expect(await promise.value == 7)
+    }
+
+    @Test(arguments: [1, 3])
+    func `waiting tasks may continue on the thread that runs a turn's work`(
+        count: Int
+    ) async throws {
+        let promise = Promise<Int>()
+        let threads = Recorder<pthread_t>()
+        let tasks = (0..<count).map { _ in
+            Task.detached {
+                await promise.wait()
+                threads.record(pthread_self())
+            }
         }
-        #expect(waiters.others.isEmpty)
-        await withUnsafeContinuation { second in
-            _ = waiters.add(second)
-            #expect(waiters.others.count == 1)
-            waiters.others.first?.resume()
+        await promise.hasWaiting(count)
+        let own = try await offPool {
+            let turn = TransportTurn()
+            promise.set(7)
+            promise.place.continueTasks(after: turn)
+            var work = TransportTurn.OwnWork()
+            #expect(turn.takeOwnWork(into: &work))
+            work.run(TransportTurn.WaitingTasks())
+            return pthread_self()
         }
-        waiters.isOver = true
-        await withUnsafeContinuation { late in
-            let isOver = waiters.add(late)
-            #expect(isOver)
-            late.resume()
+        for task in tasks { await task.value }
+        #expect(
+            threads.values.map { pthread_equal($0, own) != 0 }
+                == Array(repeating: true, count: count))
+    }
+
+    @Test func `a task that prefers an executor continues there`() async throws {
+        let promise = Promise<Int>()
+        let executor = QueueExecutor()
+        let isThere = Once<Bool>()
+        Task(executorPreference: executor) {
+            await promise.wait()
+            isThere.set(executor.isCurrent)
         }
-        #expect(waiters.others.count == 1)
+        await promise.hasWaiting(1)
+        let turn = TransportTurn()
+        promise.set(7)
+        promise.place.continueTasks(after: turn)
+        var work = TransportTurn.OwnWork()
+        #expect(!turn.takeOwnWork(into: &work))
+        #expect(try await isThere.value())
+    }
+
+    @Test func `a task of an actor continues on it`() async throws {
+        let promise = Promise<Int>()
+        let task = Task { @MainActor in
+            await promise.wait()
+            MainActor.preconditionIsolated()
+            return true
+        }
+        await promise.hasWaiting(1)
+        let turn = TransportTurn()
+        promise.set(7)
+        promise.place.continueTasks(after: turn)
+        turn.end()
+        #expect(await task.value)
+    }
+
+    @Test func `a task that awaits many values that are there needs no more stack`() async {
+        let promise = Promise<Int>()
+        promise.fulfil(1)
+        var sum = 0
+        for _ in 0..<100_000 { sum += await promise.value }
+        #expect(sum == 100_000)
     }
 
     @Test func `a promise releases its value, and can be released without one`() {
@@ -81,5 +139,30 @@ import Testing
         }
         #expect(late == nil)
         withExtendedLifetime(promise) {}
+    }
+}
+
+extension Promise {
+    /// Returns when so many tasks wait.
+    fileprivate func hasWaiting(_ count: Int) async {
+        func waiting() -> Int {
+            place.waiting.withLock { ($0.first == nil ? 0 : 1) + $0.others.count }
+        }
+        while waiting() < count { await Task.yield() }
+    }
+}
+
+/// Runs tasks on a queue.
+private final class QueueExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "executor")
+    private let key = DispatchSpecificKey<Bool>()
+
+    init() { queue.setSpecific(key: key, value: true) }
+
+    var isCurrent: Bool { DispatchQueue.getSpecific(key: key) == true }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

@@ -1,8 +1,30 @@
 import Dispatch
+import Glibc
 import OutletTestSupport
 import Testing
 
 @testable import OutletTransport
+
+/// Keeps the jobs of the tasks that call ``pass()``.
+private actor Kept: SerialExecutor {
+    nonisolated let jobs = Once<UnownedJob>()
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
+
+    nonisolated func enqueue(_ job: consuming ExecutorJob) { jobs.set(UnownedJob(job)) }
+
+    @inline(never) func pass() {}
+
+    /// Returns the job of a task that goes on with `body` when the job is run.
+    static func job(_ body: @escaping @Sendable () async -> Void) async throws -> UnownedJob {
+        let kept = Kept()
+        Task.detached {
+            await kept.pass()
+            await body()
+        }
+        return try await kept.jobs.value()
+    }
+}
 
 @Suite struct `A turn of a transport` {
     private final class Work: TurnWork {
@@ -67,7 +89,7 @@ import Testing
         turn.end()
         await queue.drained()
         #expect(calls.values == [1])
-        var work = TransportTurn.QueueWork()
+        var work = TransportTurn.OwnWork()
         #expect(!turn.takeOwnWork(into: &work))
     }
 
@@ -118,14 +140,82 @@ import Testing
                 calls.record(2)
             }, on: own, isOwn: true)
         turn.perform(Work { calls.record(3) }, on: own, isOwn: true)
-        var work = TransportTurn.QueueWork()
+        var work = TransportTurn.OwnWork()
         #expect(turn.takeOwnWork(into: &work))
-        work.run()
+        work.run(TransportTurn.WaitingTasks())
         #expect(calls.values == [2, 3])
-        work.run()
+        work.run(TransportTurn.WaitingTasks())
         turn.end()
         await own.drained()
         await other.drained()
         #expect(calls.values == [2, 3, 1])
+    }
+
+    @Test func `tasks continue on the thread that takes them, in order, until others submit them`()
+        async throws
+    {
+        let threads = Recorder<pthread_t>()
+        let last = Once<pthread_t>()
+        let tasks = TransportTurn.WaitingTasks()
+        let first = try await Kept.job { threads.record(pthread_self()) }
+        let second = try await Kept.job {
+            threads.record(pthread_self())
+            tasks.submit()
+        }
+        let third = try await Kept.job { last.set(pthread_self()) }
+        // Not on a thread of the global executor, which may run the third one.
+        let own = try await offPool {
+            let turn = TransportTurn()
+            for job in [first, second, third] { turn.continueTask(job) }
+            var work = TransportTurn.OwnWork()
+            #expect(turn.takeOwnWork(into: &work))
+            work.run(tasks)
+            #expect(!turn.takeOwnWork(into: &work))
+            // Nothing is left for the next turn.
+            work.run(tasks)
+            return pthread_self()
+        }
+        #expect(threads.values.map { pthread_equal($0, own) != 0 } == [true, true])
+        #expect(try await pthread_equal(last.value(), own) == 0)
+    }
+
+    @Test func `a task that the transport does not take continues elsewhere`() async throws {
+        let thread = Once<pthread_t>()
+        let job = try await Kept.job { thread.set(pthread_self()) }
+        let own = try await offPool {
+            let turn = TransportTurn()
+            turn.continueTask(job)
+            turn.end()
+            return pthread_self()
+        }
+        #expect(try await pthread_equal(thread.value(), own) == 0)
+    }
+
+    @Test func `a task that continues on the transport's thread keeps to its actors`() async throws
+    {
+        let turn = TransportTurn()
+        let isOver = Once<Bool>()
+        let actor = Counter()
+        let job = try await Kept.job {
+            await actor.count()
+            await MainActor.run { MainActor.preconditionIsolated() }
+            await actor.count()
+            isOver.set(true)
+        }
+        turn.continueTask(job)
+        var work = TransportTurn.OwnWork()
+        #expect(turn.takeOwnWork(into: &work))
+        work.run(TransportTurn.WaitingTasks())
+        #expect(try await isOver.value())
+        #expect(await actor.calls == 2)
+    }
+
+    private actor Counter {
+        private(set) var calls = 0
+
+        func count() {
+            preconditionIsolated()
+            calls += 1
+        }
     }
 }

@@ -87,7 +87,7 @@ void ccurl_poller_unpark(ccurl_poller *_Nonnull poller);
 
 /// Makes the timer of the functions below. Returns false if descriptors are exhausted.
 bool ccurl_poller_make_relief(ccurl_poller *_Nonnull poller);
-/// Ends the current `ccurl_poller_await_relief`, or the next one, after `us`; 0 cancels that.
+/// Ends the current `ccurl_poller_await_relief`, or the next one, after `us`, which must not be 0.
 /// Returns false if that is not possible, because the descriptor was closed.
 bool ccurl_poller_set_relief(ccurl_poller *_Nonnull poller, int64_t us);
 /// Waits for the time that `ccurl_poller_set_relief` sets. Returns false if it cannot wait.

@@ -5,9 +5,10 @@ import OutletTransport
 
 /// The threads of a loop, and the handlers that run on them.
 ///
-/// The handlers of a session's own queue run on the thread that drives the loop. To wake a thread
-/// for them costs more than most handlers take, and the two would contend for memory: 3 µs a
-/// request at 64 in flight (`Benchmarks/run --only session-callback-queue`). Handlers may block, so
+/// The handlers of a session's own queue, and tasks that awaited a response, run on the thread that
+/// drives the loop. To wake a thread for them costs more than most of them take, and the two would
+/// contend for memory: 3 µs a request for handlers and 8 µs for tasks, at 64 in flight
+/// (`Benchmarks/run --only session-callback-queue,session-async`). Both may block, so
 /// a second thread stands by: after ``HandlerTime/limit`` it drives the loop, and the first one
 /// stands by when it returns (the leader/followers pattern).
 extension EventLoop {
@@ -51,23 +52,33 @@ extension EventLoop {
         }
         turn.end()
         // The other thread may use the handlers' time meanwhile.
-        var work = TransportTurn.QueueWork()
+        var work = TransportTurn.OwnWork()
         swap(&work, &handlers.work)
-        guard prepareStandby(), mailbox.enterHandlers() else {
+        guard prepareStandby(), enterHandlers() else {
             work.submit()
             return true
         }
-        guard ccurl_poller_set_relief(poller, HandlerTime.limit) else {
-            work.submit()
-            return mailbox.returnFromHandlers()
-        }
         executor.leave(for: nil)
-        work.run()
+        work.run(waitingTasks)
         guard mailbox.returnFromHandlers() else { return false }
         _ = executor.enter()
-        _ = ccurl_poller_set_relief(poller, 0)
         swap(&work, &handlers.work)
         return true
+    }
+
+    /// - Returns: False if no thread could relieve this one.
+    private func enterHandlers() -> Bool {
+        assertOnLoop()
+        switch mailbox.enterHandlers() {
+        case .enter: return true
+        case .refuse: return false
+        case .enterAfterSettingTimer:
+            if ccurl_poller_set_relief(poller, HandlerTime.limit) { return true }
+            mailbox.loseTimer()
+            // Nobody relieves this thread without a timer.
+            _ = mailbox.returnFromHandlers()
+            return false
+        }
     }
 
     /// Starts the second thread with the first handlers.
@@ -94,7 +105,9 @@ extension EventLoop {
             switch mailbox.relieve() {
             case .drive:
                 handlers.restsUntil = ccurl_now_us() + HandlerTime.rest
+                waitingTasks.submit()
                 return true
+            case .setTimer: _ = ccurl_poller_set_relief(poller, HandlerTime.limit)
             case .wait: continue
             case .end: return false
             }
@@ -122,7 +135,8 @@ private final class LoopThread {
 
 /// When the handlers of a session's own queue may run on the loop's threads.
 struct HandlerTime {
-    /// How long they may keep the loop from being driven, in µs.
+    /// How long they may keep the loop from being driven, in µs; it takes up to as long again until
+    /// the second thread notices.
     static let limit: Int64 = 1000
     /// How long handlers go to their queue after they took longer than ``limit``, in µs.
     static let rest: Int64 = 100_000
@@ -130,7 +144,7 @@ struct HandlerTime {
     /// Whether a second thread stands by.
     var hasStandby = false
     /// Empty; kept for the memory of the last turn's work.
-    var work = TransportTurn.QueueWork()
+    var work = TransportTurn.OwnWork()
     /// Handlers go to their queue until then, in µs of the monotonic clock.
     var restsUntil: Int64 = 0
 }

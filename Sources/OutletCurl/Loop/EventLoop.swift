@@ -84,6 +84,8 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var handlers = HandlerTime()
+    /// The tasks that this turn's handlers have not run yet; any thread may submit them.
+    let waitingTasks = TransportTurn.WaitingTasks()
     /// Whether a call of ``start(_:mayRunOnCaller:mayBegin:)`` is starting a transfer now.
     ///
     /// The handler must not be called before that returns, so ``fail(_:_:)`` postpones failures.

@@ -66,12 +66,17 @@ final class Mailbox: Sendable {
     func release() -> Bool { machine.withLock { $0.release() } }
 
     /// Before handlers are run, see ``MailboxMachine/enterHandlers()``.
-    func enterHandlers() -> Bool { machine.withLock { $0.enterHandlers() } }
+    func enterHandlers() -> MailboxMachine<LoopMessage>.Entry {
+        machine.withLock { $0.enterHandlers() }
+    }
+
+    /// After an entry whose timer could not be set, see ``MailboxMachine/loseTimer()``.
+    func loseTimer() { machine.withLock { $0.loseTimer() } }
 
     /// After handlers were run, see ``MailboxMachine/returnFromHandlers()``.
     func returnFromHandlers() -> Bool { machine.withLock { $0.returnFromHandlers() } }
 
-    /// Before the standby thread drives, see ``MailboxMachine/relieve()``.
+    /// When the timer of the standby thread has expired, see ``MailboxMachine/relieve()``.
     func relieve() -> MailboxMachine<LoopMessage>.Relief { machine.withLock { $0.relieve() } }
 
     /// Before the loop ends, see ``MailboxMachine/close()``.

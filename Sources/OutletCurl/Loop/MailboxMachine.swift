@@ -21,7 +21,8 @@ struct MailboxMachine<Message> {
     ///     close                 running → closed, unless messages are there
     ///     enterHandlers         running → inHandlers, unless a relieved driver is still in its own
     ///     returnFromHandlers    inHandlers → running; all others stay, the caller was relieved
-    ///     relieve               inHandlers → running      the standby thread drives from now on
+    ///     relieve               inHandlers → running, if they are still the ones that the timer
+    ///                           was set for: the standby thread drives from now on
     enum State: Equatable {
         /// No thread drives the loop, and it has nothing to do.
         case undriven
@@ -65,19 +66,39 @@ struct MailboxMachine<Message> {
         case refuse
     }
 
-    /// What a thread that stands by finds, see ``relieve()``.
+    /// What a driver that has handlers to run has to do.
+    enum Entry {
+        /// Run them.
+        case enter
+        /// Set the timer of the standby thread, then run them.
+        case enterAfterSettingTimer
+        /// Let others run them: no thread could relieve this one.
+        case refuse
+    }
+
+    /// What the standby thread has to do when its timer has expired.
     enum Relief {
-        /// The calling thread drives the loop from now on.
+        /// Drive the loop from now on.
         case drive
-        /// The driver is not in handlers: wait again.
+        /// Set the timer and wait, because the driver enters handlers often.
+        case setTimer
+        /// Wait until the driver sets the timer.
         case wait
-        /// The loop has ended.
+        /// End: the loop has ended.
         case end
     }
 
     private(set) var state = State.undriven
     /// Whether a driver that was relieved has not returned from its handlers.
     private(set) var hasRelieved = false
+    /// Whether the timer of the standby thread is set.
+    ///
+    /// It stays set from one entry of handlers to the next: to set a timer for each entry may cost
+    /// more than the handlers do.
+    private(set) var hasTimer = false
+    /// How often the driver has entered handlers, and how often it had when the timer was set.
+    private var entries = 0
+    private var timedEntries = 0
     private(set) var messages: [Message] = []
     /// Whether a thread other than the driver has sent any of the messages.
     private(set) var hasForeign = false
@@ -169,15 +190,19 @@ struct MailboxMachine<Message> {
     mutating func release() -> Bool { leave(for: .undriven) }
 
     /// Before the driver runs the handlers of a session.
-    ///
-    /// - Returns: Whether it may; false if no thread could relieve it, because the other one is
-    ///   still in handlers itself.
-    mutating func enterHandlers() -> Bool {
+    mutating func enterHandlers() -> Entry {
         assert(state == .running, "handlers entered in state \(state)")
-        guard !hasRelieved else { return false }
+        guard !hasRelieved else { return .refuse }
         state = .inHandlers
-        return true
+        entries &+= 1
+        if hasTimer { return .enter }
+        hasTimer = true
+        timedEntries = entries
+        return .enterAfterSettingTimer
     }
+
+    /// The timer could not be set after ``enterHandlers()``.
+    mutating func loseTimer() { hasTimer = false }
 
     /// The thread that called ``enterHandlers()`` is back.
     ///
@@ -198,16 +223,20 @@ struct MailboxMachine<Message> {
 
     // MARK: The standby thread
 
-    /// Lets the calling thread drive the loop if the driver is in handlers.
+    /// Lets the standby thread drive the loop if the driver has been in the same handlers since the
+    /// timer was set.
     mutating func relieve() -> Relief {
-        switch state {
-        case .inHandlers:
+        if state == .closed { return .end }
+        hasTimer = false
+        if state == .inHandlers, entries == timedEntries {
             state = .running
             hasRelieved = true
             return .drive
-        case .closed: return .end
-        default: return .wait
         }
+        guard state == .inHandlers || entries &- timedEntries > 1 else { return .wait }
+        hasTimer = true
+        timedEntries = entries
+        return .setTimer
     }
 
     private mutating func leave(for next: State) -> Bool {

@@ -15,7 +15,7 @@ public struct DownloadTask<Value: Sendable>: Sendable {
         self.request = request
         self.outcome = outcome
         shouldAutomaticallyCancel = automaticallyCancelling
-        request.append(.anywhere, serializer) { outcome.fulfil($0) }
+        request.append(.tasks(outcome.place), serializer) { outcome.set($0) }
     }
 
     /// The response of the finished download; waits for it.

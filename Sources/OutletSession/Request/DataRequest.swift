@@ -85,7 +85,7 @@ public class DataRequest: Request, @unchecked Sendable {
     ) { appendUnserialized(.queue(queue), completionHandler: completionHandler) }
 
     func appendUnserialized(
-        _ destination: ResponseHandler.Destination = .anywhere,
+        _ destination: ResponseHandler.Destination,
         completionHandler: @escaping @Sendable (AttemptOutcome) -> Void
     ) {
         append(ResponseHandler(destination: destination, completion: completionHandler))

@@ -14,7 +14,7 @@ public struct DataTask<Value: Sendable>: Sendable {
         self.request = request
         self.outcome = outcome
         shouldAutomaticallyCancel = automaticallyCancelling
-        request.append(.anywhere, serializer) { outcome.fulfil($0) }
+        request.append(.tasks(outcome.place), serializer) { outcome.set($0) }
     }
 
     init(unserialized request: DataRequest, automaticallyCancelling: Bool) where Value == Data? {
@@ -22,7 +22,9 @@ public struct DataTask<Value: Sendable>: Sendable {
         self.request = request
         self.outcome = outcome
         shouldAutomaticallyCancel = automaticallyCancelling
-        request.appendUnserialized { outcome.fulfil(DataResponse(unserialized: $0)) }
+        request.appendUnserialized(.tasks(outcome.place)) {
+            outcome.set(DataResponse(unserialized: $0))
+        }
     }
 
     /// The response of the finished request; waits for it.

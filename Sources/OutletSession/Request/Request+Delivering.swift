@@ -97,9 +97,15 @@ extension Request {
     }
 
     private func deliver(_ delivery: Delivery, from place: FinishingPlace) {
-        guard case .queue(let wanted) = delivery.destination else {
-            guard case .transport(let turn) = place else { return delivery.deliver() }
+        let wanted: DispatchQueue?
+        switch delivery.destination {
+        case .queue(let queue): wanted = queue
+        case .anywhere:
+            guard let turn = place.turn else { return delivery.deliver() }
             return turn.resumeLater { delivery.deliver() }
+        case .tasks(let promise):
+            delivery.deliver()
+            return promise.continueTasks(after: place.turn)
         }
         switch place {
         case .transport where wanted == nil && core.deliversInline: delivery.deliver()
@@ -111,7 +117,7 @@ extension Request {
 
     /// Ends the session's shutdown after the deliveries of ``deliver(_:from:)``.
     private func endDraining(from place: FinishingPlace) {
-        guard case .transport(let turn) = place else { return core.endDraining() }
+        guard let turn = place.turn else { return core.endDraining() }
         turn.resumeLater { [core] in core.endDraining() }
     }
 

@@ -180,12 +180,11 @@ extension Request: TransferHandler {
         switch mutable.handlers.handlers.first?.destination {
         case nil: return core.callbackQueue
         case .queue(let queue)?: return queue ?? core.callbackQueue
-        case .anywhere?:
+        case .anywhere?, .tasks?:
             let isQuick =
                 isQuick && inTransport
-                && mutable.handlers.handlers.allSatisfy { handler in
-                    guard case .anywhere = handler.destination else { return false }
-                    return handler.isQuick
+                && mutable.handlers.handlers.allSatisfy {
+                    $0.isQuick && $0.destination.isAnywhere
                 }
             return isQuick ? nil : core.serializationQueue
         }

@@ -9,8 +9,18 @@ struct ResponseHandler: Sendable {
     enum Destination: Sendable {
         /// On this queue; on the session's callback queue if `nil`.
         case queue(DispatchQueue?)
-        /// On the finishing queue, because delivery only resumes a task.
+        /// On the finishing queue, because delivery calls no user code.
         case anywhere
+        /// As `anywhere`: delivery sets a promise, whose tasks continue afterwards.
+        case tasks(PromiseStorage)
+
+        /// Whether delivery calls no user code.
+        var isAnywhere: Bool {
+            switch self {
+            case .queue: false
+            case .anywhere, .tasks: true
+            }
+        }
     }
 
     let destination: Destination
@@ -117,4 +127,12 @@ enum FinishingPlace {
     case transport(TransportTurn)
     /// On a queue.
     case queue(DispatchQueue)
+
+    /// The transport's turn; `nil` on a queue.
+    var turn: TransportTurn? {
+        switch self {
+        case .transport(let turn): turn
+        case .queue: nil
+        }
+    }
 }

@@ -32,14 +32,13 @@ public final class TransportTurn {
     private var recentResults = RecentResults()
 
     /// Work for one queue.
-    package struct QueueWork {
+    fileprivate struct QueueWork {
         fileprivate var queue: DispatchQueue?
         /// Stored here, because most turns have work for one request, which then needs no array.
         private var first: (any TurnWork)?
         private var others: [any TurnWork] = []
 
-        /// Makes a value without work.
-        package init() {}
+        init() {}
 
         fileprivate init(queue: DispatchQueue, work: any TurnWork) {
             self.queue = queue
@@ -51,7 +50,7 @@ public final class TransportTurn {
         }
 
         /// Submits the work to the queue; the value is empty afterwards.
-        package mutating func submit() {
+        mutating func submit() {
             guard let queue = queue.take(), let first = first.take() else { return }
             guard !others.isEmpty else { return queue.async { first.perform() } }
             let others = others
@@ -63,7 +62,7 @@ public final class TransportTurn {
         }
 
         /// Runs the work on the calling thread, as the queue.
-        package mutating func run() {
+        mutating func run() {
             queue?.sync {
                 first?.perform()
                 for item in others { item.perform() }
@@ -74,11 +73,81 @@ public final class TransportTurn {
         }
     }
 
-    /// The work for the first queue of the turn that a session made for itself.
+    /// Work that the transport's thread may run after the turn.
+    package struct OwnWork {
+        /// For the first queue of the turn that a session made for itself.
+        fileprivate var queued = QueueWork()
+        /// Tasks whose executor is the global concurrent one.
+        fileprivate var jobs: [UnownedJob] = []
+
+        /// Makes a value without work.
+        package init() {}
+
+        fileprivate var isEmpty: Bool { queued.queue == nil && jobs.isEmpty }
+
+        /// Submits the work to its queue and to the global executor; the value is empty afterwards.
+        package mutating func submit() {
+            queued.submit()
+            guard !jobs.isEmpty else { return }
+            let executor = globalConcurrentExecutor
+            for job in jobs { executor.enqueue(job) }
+            jobs.removeAll(keepingCapacity: true)
+        }
+
+        /// Runs the work on the calling thread, as its queue and as a thread of the global
+        /// executor; the value is empty afterwards.
+        ///
+        /// - Parameter tasks: Empty; has the tasks until they run, so that another thread can submit
+        ///   them while this one is blocked.
+        package mutating func run(_ tasks: WaitingTasks) {
+            if !jobs.isEmpty { tasks.add(&jobs) }
+            queued.run()
+            while let job = tasks.next() { job.runSynchronously(on: .global) }
+        }
+    }
+
+    /// Tasks of a turn that the transport's thread has not run yet.
+    ///
+    /// Thread: any.
+    package final class WaitingTasks: Sendable {
+        private struct State {
+            var jobs: [UnownedJob] = []
+            /// The index of the first that has not run.
+            var next = 0
+        }
+        private let state = Lock(State())
+
+        /// Makes an empty list.
+        package init() {}
+
+        /// Swaps the tasks for the empty list of before, whose memory is used again.
+        fileprivate func add(_ jobs: inout [UnownedJob]) {
+            state.withLock { swap(&$0.jobs, &jobs) }
+        }
+
+        fileprivate func next() -> UnownedJob? {
+            state.withLock { state in
+                guard state.next < state.jobs.count else {
+                    if state.next > 0 { state.jobs.removeAll(keepingCapacity: true) }
+                    state.next = 0
+                    return nil
+                }
+                defer { state.next += 1 }
+                return state.jobs[state.next]
+            }
+        }
+
+        /// Submits the tasks that are left to the global executor.
+        package func submit() {
+            let executor = globalConcurrentExecutor
+            while let job = next() { executor.enqueue(job) }
+        }
+    }
+
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
-    private var own = QueueWork()
+    private var own = OwnWork()
 
     /// Makes an empty turn.
     public init() {}
@@ -119,20 +188,26 @@ public final class TransportTurn {
     ///   - isOwn: Whether it is a serial queue that a session made for itself, so that a thread of
     ///     the transport may run the work.
     package func perform(_ work: any TurnWork, on queue: DispatchQueue, isOwn: Bool) {
-        if isOwn, own.queue == nil { own.queue = queue }
-        if own.queue === queue { return own.append(work) }
+        if isOwn, own.queued.queue == nil { own.queued.queue = queue }
+        if own.queued.queue === queue { return own.queued.append(work) }
         for index in batches.indices where batches[index].queue === queue {
             return batches[index].append(work)
         }
         batches.append(QueueWork(queue: queue, work: work))
     }
 
-    /// Swaps the work for a queue that a session made for itself for `work`, which must be empty and
-    /// whose memory is used again.
+    /// Lets a task continue after this turn, on the transport's thread or the global executor.
+    ///
+    /// - Parameter job: Of a task that prefers no task executor, and whose code may run on any thread
+    ///   of the global executor until it switches to another one.
+    package func continueTask(_ job: UnownedJob) { own.jobs.append(job) }
+
+    /// Swaps the work that the transport's thread may run for `work`, which must be empty and whose
+    /// memory is used again.
     ///
     /// - Returns: Whether there was any.
-    package func takeOwnWork(into work: inout QueueWork) -> Bool {
-        guard own.queue != nil else { return false }
+    package func takeOwnWork(into work: inout OwnWork) -> Bool {
+        guard !own.isEmpty else { return false }
         swap(&own, &work)
         return true
     }
@@ -170,5 +245,15 @@ public final class TransportTurn {
         guard !batches.isEmpty else { return }
         for index in batches.indices { batches[index].submit() }
         batches.removeAll(keepingCapacity: true)
+    }
+}
+
+extension UnownedSerialExecutor {
+    /// The executor of code without an actor, as on the threads of the global concurrent executor.
+    ///
+    /// The runtime defines it as zero (`_getGenericSerialExecutor` of the standard library), and has
+    /// no public name for it.
+    fileprivate static var global: UnownedSerialExecutor {
+        unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self)
     }
 }

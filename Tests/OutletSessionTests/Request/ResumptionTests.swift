@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationEssentials
+import Glibc
 import OutletHTTP
 import OutletTestSupport
 import Testing
@@ -16,9 +17,9 @@ private final class OneTurnTransport: Transport {
         func resume() {}
     }
 
-    private let willEnd: @Sendable () -> Void
+    private let willEnd: @Sendable (TransportTurn) -> Void
 
-    init(willEnd: @escaping @Sendable () -> Void) { self.willEnd = willEnd }
+    init(willEnd: @escaping @Sendable (TransportTurn) -> Void) { self.willEnd = willEnd }
 
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         let task = Finished()
@@ -26,7 +27,7 @@ private final class OneTurnTransport: Transport {
         let head = HTTPResponse(url: job.request.url, statusCode: 200)
         handler.transferDidFinish(
             task, result: TransferResult(response: head, body: Data("body".utf8)), turn: turn)
-        willEnd()
+        willEnd(turn)
         turn.end()
         return task
     }
@@ -50,21 +51,26 @@ private final class HeldTransport: Transport {
 }
 
 @Suite struct `Tasks that await responses` {
-    @Test func `a task is resumed after all transfers of a turn were processed`() async throws {
-        let awaited = Lock<DataTask<Data>?>(nil)
-        let isFilled = Recorder<Bool>()
-        let transport = OneTurnTransport {
-            isFilled.record(
-                awaited.withLock { $0 }?.outcome.place.waiters.withLock { $0.isOver } ?? true)
+    @Test func `a task continues after the turn, on the thread that takes its work`() async throws {
+        let threads = Recorder<pthread_t>()
+        let transport = OneTurnTransport { turn in
+            var work = TransportTurn.OwnWork()
+            #expect(turn.takeOwnWork(into: &work))
+            #expect(threads.values.isEmpty)
+            work.run(TransportTurn.WaitingTasks())
+            #expect(threads.values.map { pthread_equal($0, pthread_self()) != 0 } == [true])
         }
         let session = Session(transport: transport, startRequestsImmediately: false)
         let request = session.request("http://a.test/")
         let task = request.serializingData()
-        awaited.withLock { $0 = task }
+        let awaiting = Task.detached {
+            let value = try await task.value
+            threads.record(pthread_self())
+            return value
+        }
+        while task.outcome.place.waiting.withLock({ $0.first == nil }) { await Task.yield() }
         request.resume()
-        #expect(try await task.value == Data("body".utf8))
-        #expect(isFilled.values == [false])
-        awaited.withLock { $0 = nil }
+        #expect(try await awaiting.value == Data("body".utf8))
         withExtendedLifetime(session) {}
     }
 
