@@ -145,13 +145,14 @@ private final class OwnTask: TransferHandler {
     @Test func `a task that awaited a transfer continues on the loop's thread`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
-        let isSame = await Task.detached {
-            let handler = OwnTask()
-            _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+        let handler = OwnTask()
+        let task = Task.detached {
             await handler.end.wait()
             return pthread_equal(handler.end.read { $0.pointee }, pthread_self()) != 0
-        }.value
-        #expect(isSame)
+        }
+        while handler.end.place.waiting.withLock({ $0.first == nil }) { await Task.yield() }
+        _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
+        #expect(await task.value)
     }
 
     @Test func `other transfers end while a task blocks the loop's thread`() async throws {
