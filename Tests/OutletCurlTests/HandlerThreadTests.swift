@@ -337,6 +337,21 @@ private final class OwnTask: TransferHandler {
             try await end(loop)
         }
 
+        @Test func `handlers rest longer each time in a row that they took too long`() {
+            var handlers = HandlerTime()
+            var now: Int64 = 1_000_000_000
+            var rests: [Int64] = []
+            for _ in 0..<6 {
+                handlers.rest(from: now)
+                rests.append((handlers.restsUntil - now) / 1000)
+                now = handlers.restsUntil + 5000
+            }
+            #expect(rests == [10, 20, 40, 80, 160, 160])
+            now = handlers.restsUntil + 160_000
+            handlers.rest(from: now)
+            #expect(handlers.restsUntil - now == 10_000)
+        }
+
         @Test func `work for other queues is submitted to them`() async throws {
             let loop = try loop()
             let own = pthread_self()

@@ -104,7 +104,7 @@ extension EventLoop {
         while ccurl_poller_await_relief(poller) {
             switch mailbox.relieve() {
             case .drive:
-                handlers.restsUntil = ccurl_now_us() + HandlerTime.rest
+                handlers.rest(from: ccurl_now_us())
                 waitingTasks.submit()
                 return true
             case .setTimer: _ = ccurl_poller_set_relief(poller, HandlerTime.limit)
@@ -138,13 +138,25 @@ struct HandlerTime {
     /// How long they may keep the loop from being driven, in µs; it takes up to as long again until
     /// the second thread notices.
     static let limit: Int64 = 1000
-    /// How long handlers go to their queue after they took longer than ``limit``, in µs.
-    static let rest: Int64 = 100_000
+    /// How long handlers go to their queue after they took longer than ``limit``, in µs: at first,
+    /// and at most.
+    ///
+    /// Each time in a row that they do, it takes twice as long. A thread that did not get a processor
+    /// for a millisecond looks the same, and needs no rest.
+    private static let rests: ClosedRange<Int64> = 10_000...160_000
 
+    private var rest = rests.lowerBound
     /// Whether a second thread stands by.
     var hasStandby = false
     /// Empty; kept for the memory of the last turn's work.
     var work = TransportTurn.OwnWork()
     /// Handlers go to their queue until then, in µs of the monotonic clock.
     var restsUntil: Int64 = 0
+
+    /// Lets handlers go to their queue for a while, because they took longer than ``limit``.
+    mutating func rest(from now: Int64) {
+        let isSoon = now - restsUntil < rest
+        rest = isSoon ? min(2 * rest, Self.rests.upperBound) : Self.rests.lowerBound
+        restsUntil = now + rest
+    }
 }

@@ -34,14 +34,19 @@ extension HTTPHeader {
     /// The default `User-Agent`: the name of the program, the Linux version and Outlet's version.
     public static let defaultUserAgent: HTTPHeader = {
         let process = ProcessInfo.processInfo
-        let program =
-            process.arguments.first.flatMap { $0.parts(separatedBy: "/").last }.map(String.init)
-            ?? "Unknown"
         let system = process.operatingSystemVersion
         let version = "\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)"
+        let program = productName(process.arguments.first ?? "")
         return userAgent(
             "\(program)/Unknown (Unknown; build:Unknown; Linux \(version)) Outlet/\(outletVersion)")
     }()
+
+    /// The file name of a program as a token (RFC 9110, section 10.1.5): `Unknown` if nothing is left.
+    static func productName(_ path: String) -> String {
+        let name = path.utf8.split(separator: UInt8(ascii: "/")).last ?? path.utf8[...]
+        let token = String(decoding: name.filter(\.isToken), as: UTF8.self)
+        return token.isEmpty ? "Unknown" : token
+    }
 }
 
 /// This library's version, as in the changelog.

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
 import Testing
+
+@testable import OutletSession
 
 @Suite struct DefaultHeadersTests {
     @Test func `the default fields are Accept-Encoding, Accept-Language and User-Agent`() throws {
@@ -13,6 +14,15 @@ import Testing
         let shape = /[^ ]+\/[^ ]+ \([^;]+; build:[^;]+; Linux \d+\.\d+\.\d+\) Outlet\/\d+\.\d+\.\d+/
         #expect(agent.wholeMatch(of: shape) != nil, "\(agent)")
         #expect(SessionConfiguration.default.headers == headers)
+    }
+
+    @Test(arguments: [
+        ("/usr/bin/tool", "tool"), ("tool", "tool"), ("/opt/my tool\r\nX: 1", "mytoolX1"),
+        ("/opt/größe", "gre"), ("/opt/(\u{7F})", "Unknown"), ("/", "Unknown"), ("", "Unknown"),
+    ]) func `the product in User-Agent is a token of the program's name`(
+        path: String, product: String
+    ) {
+        #expect(HTTPHeader.productName(path) == product)
     }
 
     @Test func `a request can be created from a URL, a method and fields`() {
