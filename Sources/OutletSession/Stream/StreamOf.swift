@@ -35,11 +35,11 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
     /// The iterator of one loop.
     public struct Iterator: AsyncIteratorProtocol {
-        private let subscription: Subscription
+        @usableFromInline let subscription: Subscription
 
         /// Ended when the last copy of the iterator is released.
-        private final class Subscription: Sendable {
-            let buffer: StreamBuffer<Element>
+        @usableFromInline final class Subscription: Sendable {
+            @usableFromInline let buffer: StreamBuffer<Element>
             private let onTermination: @Sendable () -> Void
 
             init(_ buffer: StreamBuffer<Element>, _ onTermination: @escaping @Sendable () -> Void) {
@@ -47,7 +47,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
                 self.onTermination = onTermination
             }
 
-            func end() {
+            @usableFromInline func end() {
                 if buffer.close() { onTermination() }
             }
 
@@ -59,12 +59,13 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
         }
 
         /// Returns the next value; `nil` at the end, and when the task is cancelled.
-        public func next() async -> Element? { await next(isolation: nil) }
+        @inlinable public func next() async -> Element? { await next(isolation: nil) }
 
         /// Returns the next value; `nil` at the end, and when the task is cancelled.
         ///
         /// - Parameter actor: The actor of the caller; a value that is available is returned
         ///   without leaving it, which on the main actor saves two thread switches.
+        @inlinable
         public func next(isolation actor: isolated (any Actor)?) async -> Element? {
             if !Task.isCancelled, let element = subscription.buffer.takeAtOnce() { return element }
             let subscription = subscription
@@ -93,11 +94,12 @@ public struct ThrowingStreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
     /// The iterator of one loop.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let results: StreamOf<Result<Element, SessionError>>.Iterator
+        @usableFromInline let results: StreamOf<Result<Element, SessionError>>.Iterator
 
         /// Returns the next value; `nil` at the end, and when the task is cancelled.
         ///
         /// - Throws: The ``SessionError`` that the request has failed with.
+        @inlinable
         public func next() async throws(SessionError) -> Element? {
             try await next(isolation: nil)
         }
@@ -107,6 +109,7 @@ public struct ThrowingStreamOf<Element: Sendable>: AsyncSequence, Sendable {
         /// - Parameter actor: The actor of the caller; a value that is available is returned
         ///   without leaving it.
         /// - Throws: The ``SessionError`` that the request has failed with.
+        @inlinable
         public func next(
             isolation actor: isolated (any Actor)?
         ) async throws(SessionError) -> Element? {
