@@ -232,6 +232,7 @@ extension EventLoop {
     /// Delivers the received events until the handler pauses.
     private func deliver(_ transfer: CurlTransfer, _ link: WebSocketLink) {
         assertOnLoop()
+        let handler = link.handler
         while transfer.phase == .active, !transfer.isPaused,
             let event = link.received.popFirst()
         {
@@ -239,7 +240,7 @@ extension EventLoop {
             case .pong(let payload): link.didReceivePong(payload)
             case .close(let code, let reason): link.peerClose = (code, reason)
             case .message(let message):
-                guard link.ownClose == nil, let handler = link.handler else { break }
+                guard link.ownClose == nil, let handler else { break }
                 let decision = handler.webSocket(transfer, didReceive: message, turn: turn)
                 switch decision {
                 case .proceed, .deliver: break

@@ -113,52 +113,43 @@ extension WebSocketRequest {
     ) -> Self {
         let wanted = queue ?? (core.deliversInline ? nil : core.callbackQueue)
         let reading = core.explicitSerializationQueue
+        let next = reading == nil ? nil : wanted
         add(
-            pipe(on: reading ?? wanted, read) { event, processed in
-                guard reading != nil, let wanted else {
+            pipe(on: reading ?? wanted, read) { request, event, receipt in
+                guard let next else {
                     handler(event)
-                    return processed()
+                    return request.consumed(receipt)
                 }
-                wanted.async {
+                next.async {
                     handler(event)
-                    processed()
+                    request.consumed(receipt)
                 }
             })
         return self
     }
 
-    /// Makes a pipe that makes events on `queue` and passes them to `deliver`, which must call
-    /// `processed` when the event was processed.
+    /// Makes a pipe that makes events on `queue`, and passes them to `deliver` with what they count
+    /// in the backlog: it must call ``consumed(_:)`` when an event was processed.
     func pipe<Success, Failure>(
         on queue: DispatchQueue?, _ read: @escaping Reader<Success, Failure>,
         deliver:
-            @escaping @Sendable (_ event: Event<Success, Failure>, _ processed: Processed) -> Void
+            @escaping @Sendable (
+                _ request: WebSocketRequest, _ event: Event<Success, Failure>, _ receipt: Receipt?
+            ) -> Void
     ) -> Pipe {
         Pipe(on: queue) { request, item in
-            var processed = Processed(request: request)
+            var counted: Receipt?
             let kind: Event<Success, Failure>.Kind
             switch item {
             case .connected(let name): kind = .connected(protocol: name)
             case .message(let message, let receipt):
-                processed.receipt = receipt
+                counted = receipt
                 kind = read(message)
             case .disconnected(let code, let reason):
                 kind = .disconnected(closeCode: code, reason: reason)
             case .completion: kind = .completed(request.completion)
             }
-            deliver(Event(socket: request, kind: kind), processed)
-        }
-    }
-
-    /// To be called when a handler has processed an event.
-    ///
-    /// A closure would be allocated for each message.
-    struct Processed: Sendable {
-        fileprivate let request: WebSocketRequest
-        fileprivate var receipt: Receipt?
-
-        func callAsFunction() {
-            if let receipt { request.consumed(receipt) }
+            deliver(request, Event(socket: request, kind: kind), counted)
         }
     }
 }

@@ -26,7 +26,7 @@ extension WebSocketRequest: WebSocketHandler {
             let pipes = socket.listeners(to: .message(message), of: size, limit: limit)
             return (pipes, socket.backlog.isFull)
         }
-        let receipt = Receipt(size: size, connection: connection, attempt: attempt)
+        let receipt = Receipt(size: size, attempt: attempt)
         for pipe in pipes {
             let isTaken = pipe.offer(.message(message, receipt: receipt), of: self)
             if !isTaken { consumed(receipt) }
@@ -34,13 +34,15 @@ extension WebSocketRequest: WebSocketHandler {
         return isFull ? makePeerWait { socket.withLock { $0.backlog.isFull } } : .proceed
     }
 
-    /// Called when a handler has processed a message.
-    func consumed(_ receipt: Receipt) {
-        let mayGoOn = socket.withLock {
-            $0.backlog.remove(receipt.size, attempt: receipt.attempt)
+    /// Called when a handler has processed an item, with what that counts in the backlog; `nil` for
+    /// nothing.
+    func consumed(_ receipt: Receipt?) {
+        guard let receipt else { return }
+        let waiting = socket.withLock { socket in
+            socket.backlog.remove(receipt.size, attempt: receipt.attempt) ? socket.connection : nil
         }
-        guard mayGoOn else { return }
-        letPeerGoOn(on: receipt.connection, attempt: receipt.attempt) {
+        guard let waiting else { return }
+        letPeerGoOn(on: waiting, attempt: receipt.attempt) {
             socket.withLock { $0.backlog.isFull }
         }
     }

@@ -34,7 +34,6 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     /// What a message of a handler counts in the backlog.
     struct Receipt: Sendable {
         let size: Int
-        let connection: any WebSocketConnection
         let attempt: Int
     }
 
@@ -69,9 +68,9 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
         /// Returns the pipes for an item; without any, keeps it for the first handler.
         mutating func listeners(
-            to item: Item, of size: Int = 0, limit: Int = .max
+            to item: @autoclosure () -> Item, of size: Int = 0, limit: Int = .max
         ) -> [Pipe] {
-            unheard?.append(item, of: size, limit: limit)
+            unheard?.append(item(), of: size, limit: limit)
             return pipes
         }
 

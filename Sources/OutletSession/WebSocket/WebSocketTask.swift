@@ -135,11 +135,11 @@ public struct WebSocketTask: Sendable {
             if shouldAutomaticallyCancel { request.cancel() }
         } subscribe: { buffer in
             request.add(
-                request.pipe(on: queue, read) { event, processed in
+                request.pipe(on: queue, read) { request, event, receipt in
                     if let element = transform(event) {
-                        buffer.yield(element) { processed() }
+                        buffer.yield(element) { request.consumed(receipt) }
                     } else {
-                        processed()
+                        request.consumed(receipt)
                     }
                     if case .completed = event.kind { buffer.finish() }
                 })
