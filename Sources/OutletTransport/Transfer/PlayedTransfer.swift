@@ -68,8 +68,22 @@ package class PlayedTransfer: TransferTask, @unchecked Sendable {
     #endif
     private final var turn: TransportTurn?
     /// The steps to run on the queue once ``begin(onCaller:)`` has run the first one on its own
-    /// thread; `nil` after that, and without it.
-    private final let postponed: Lock<[Step]?> = Lock(nil)
+    /// thread.
+    private final let postponed = Lock(Postponed())
+
+    private struct Postponed: Sendable {
+        /// Whether a step runs on the thread of ``begin(onCaller:)``.
+        var isActive = false
+        var steps: [Step] = []
+
+        /// Takes the steps out; `nil` if there are none, and that thread runs no more steps.
+        mutating func take() -> [Step]? {
+            isActive = !steps.isEmpty
+            guard isActive else { return nil }
+            defer { steps = [] }
+            return steps
+        }
+    }
 
     /// A part of the transfer; steps run one after the other.
     package typealias Step = @Sendable (PlayedTransfer) -> Void
@@ -147,16 +161,10 @@ package class PlayedTransfer: TransferTask, @unchecked Sendable {
     /// - Parameter onCaller: Whether the first step runs before this returns, not on the queue.
     package final func begin(onCaller: Bool = false) {
         guard onCaller else { return perform { $0.play() } }
-        postponed.withLock { $0 = [] }
+        postponed.withLock { $0.isActive = true }
         run { $0.play() }
         // The handler may have passed the transfer to other threads meanwhile.
-        while true {
-            let steps = postponed.withLock { postponed -> [Step] in
-                let steps = postponed ?? []
-                postponed = steps.isEmpty ? nil : []
-                return steps
-            }
-            guard !steps.isEmpty else { return }
+        while let steps = postponed.withLock({ $0.take() }) {
             for step in steps { queue.async { self.run(step) } }
         }
     }
@@ -185,8 +193,8 @@ package class PlayedTransfer: TransferTask, @unchecked Sendable {
     /// Runs `step` on the transfer's queue.
     package final func perform(_ step: @escaping Step) {
         let isPostponed = postponed.withLock { postponed in
-            postponed?.append(step)
-            return postponed != nil
+            if postponed.isActive { postponed.steps.append(step) }
+            return postponed.isActive
         }
         if !isPostponed { queue.async { self.run(step) } }
     }
