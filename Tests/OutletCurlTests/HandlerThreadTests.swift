@@ -10,15 +10,6 @@ import Testing
 @testable import OutletSession
 @testable import OutletTransport
 
-/// Work for a queue, as a closure.
-private final class Work: TurnWork {
-    private let body: @Sendable () -> Void
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-    func perform() { body() }
-}
-
 /// Runs work on a queue of its own when a transfer ends, as the handlers of a session do.
 private final class OwnQueue: TransferHandler {
     let end = Once<TransferResult>()
@@ -37,12 +28,11 @@ private final class OwnQueue: TransferHandler {
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         let thread = pthread_self()
         atEnd()
-        let work = Work { [self] in
+        turn.perform(on: queue, isOwn: true) { [self] in
             dispatchPrecondition(condition: .onQueue(queue))
             body(thread)
             end.set(result)
         }
-        turn.perform(work, on: queue, isOwn: true)
     }
 }
 
@@ -298,13 +288,12 @@ private final class OwnTask: TransferHandler {
         private func runsHere(_ loop: EventLoop, opensFiles: Bool = true) async throws -> Bool {
             let thread = Once<pthread_t>()
             let isDriver = Once<Bool>()
-            let work = Work {
-                isDriver.set(loop.executor.isCurrent)
-                thread.set(pthread_self())
-            }
             let own = try await offPool {
                 let before = loop.executor.enter()
-                loop.turn.perform(work, on: DispatchQueue(label: "own"), isOwn: true)
+                loop.turn.perform(on: DispatchQueue(label: "own"), isOwn: true) {
+                    isDriver.set(loop.executor.isCurrent)
+                    thread.set(pthread_self())
+                }
                 let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
                 var limit = rlimit()
                 getrlimit(files, &limit)
@@ -357,9 +346,9 @@ private final class OwnTask: TransferHandler {
             let own = pthread_self()
             let isSame = Once<Bool>()
             let before = loop.executor.enter()
-            loop.turn.perform(
-                Work { isSame.set(pthread_equal(own, pthread_self()) != 0) },
-                on: DispatchQueue(label: "other"))
+            loop.turn.perform(on: DispatchQueue(label: "other")) {
+                isSame.set(pthread_equal(own, pthread_self()) != 0)
+            }
             #expect(loop.endTurn())
             loop.executor.leave(for: before)
             #expect(try await !isSame.value())

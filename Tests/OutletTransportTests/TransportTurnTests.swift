@@ -27,12 +27,6 @@ private actor Kept: SerialExecutor {
 }
 
 @Suite struct `A turn of a transport` {
-    private final class Work: TurnWork {
-        private let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-        func perform() { body() }
-    }
-
     @Test func `resumptions run once, in order, and not before they are asked for`() {
         let turn = TransportTurn()
         let calls = Recorder<Int>()
@@ -71,8 +65,8 @@ private actor Kept: SerialExecutor {
         let turn = TransportTurn()
         let calls = Recorder<Int>()
         let queue = DispatchQueue(label: "turn")
-        turn.perform(Work { calls.record(1) }, on: queue)
-        turn.perform(Work { calls.record(2) }, on: queue)
+        turn.perform(on: queue) { calls.record(1) }
+        turn.perform(on: queue) { calls.record(2) }
         turn.resumeTasks()
         await queue.drained()
         #expect(calls.values.isEmpty)
@@ -85,7 +79,7 @@ private actor Kept: SerialExecutor {
         let turn = TransportTurn()
         let calls = Recorder<Int>()
         let queue = DispatchQueue(label: "own")
-        turn.perform(Work { calls.record(1) }, on: queue, isOwn: true)
+        turn.perform(on: queue, isOwn: true) { calls.record(1) }
         turn.end()
         await queue.drained()
         #expect(calls.values == [1])
@@ -99,7 +93,7 @@ private actor Kept: SerialExecutor {
         let queue = DispatchQueue(label: "own")
         for start in [0, 3] {
             for number in start..<(start + 3) {
-                turn.perform(Work { calls.record(number) }, on: queue, isOwn: true)
+                turn.perform(on: queue, isOwn: true) { calls.record(number) }
             }
             turn.end()
             turn.end()
@@ -121,7 +115,7 @@ private actor Kept: SerialExecutor {
                     inner.resumeLater { calls.record(2) }
                     calls.record(1)
                 }
-                turn.perform(Work { calls.record(4) }, on: queue)
+                turn.perform(on: queue) { calls.record(4) }
             }
             await queue.drained()
         }
@@ -133,13 +127,12 @@ private actor Kept: SerialExecutor {
         let turn = TransportTurn()
         let calls = Recorder<Int>()
         let (own, other) = (DispatchQueue(label: "own"), DispatchQueue(label: "other"))
-        turn.perform(Work { calls.record(1) }, on: other)
-        turn.perform(
-            Work {
-                dispatchPrecondition(condition: .onQueue(own))
-                calls.record(2)
-            }, on: own, isOwn: true)
-        turn.perform(Work { calls.record(3) }, on: own, isOwn: true)
+        turn.perform(on: other) { calls.record(1) }
+        turn.perform(on: own, isOwn: true) {
+            dispatchPrecondition(condition: .onQueue(own))
+            calls.record(2)
+        }
+        turn.perform(on: own, isOwn: true) { calls.record(3) }
         var work = TransportTurn.OwnWork()
         #expect(turn.takeOwnWork(into: &work))
         work.run(TransportTurn.WaitingTasks())

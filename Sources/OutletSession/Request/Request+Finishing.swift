@@ -103,9 +103,9 @@ extension Request: TransferHandler {
         }
         let isOwn = core.ownsCallbackQueue && queue === core.callbackQueue
         if !isOwn { turn.handOver(result) }
-        turn.perform(
-            PendingEvaluation(request: self, task: task, evaluation: evaluation, queue: queue),
-            on: queue, isOwn: isOwn)
+        turn.perform(on: queue, isOwn: isOwn) { [self] in
+            evaluate(task, evaluation, at: .queue(queue))
+        }
     }
 
     /// Sets the error of the attempt, unless it has one.
@@ -195,23 +195,4 @@ extension Request: TransferHandler {
 struct Evaluation: Sendable {
     let attempt: Int
     let validates: Bool
-}
-
-/// The evaluation of one attempt, deferred to the end of the transport's turn.
-private final class PendingEvaluation: TurnWork {
-    let request: Request
-    let task: any TransferTask
-    let evaluation: Evaluation
-    let queue: DispatchQueue
-
-    init(
-        request: Request, task: any TransferTask, evaluation: Evaluation, queue: DispatchQueue
-    ) {
-        self.request = request
-        self.task = task
-        self.evaluation = evaluation
-        self.queue = queue
-    }
-
-    func perform() { request.evaluate(task, evaluation, at: .queue(queue)) }
 }

@@ -1,11 +1,5 @@
 public import Dispatch
 
-/// Work that runs later, as an object, so that no closure has to be allocated for it.
-public protocol TurnWork: AnyObject, Sendable {
-    /// Does the work.
-    func perform()
-}
-
 /// One iteration of a transport's event loop: collects work for dispatch queues and submits it
 /// once, at the end of the iteration.
 ///
@@ -35,37 +29,37 @@ public final class TransportTurn {
     fileprivate struct QueueWork {
         fileprivate var queue: DispatchQueue?
         /// Stored here, because most turns have work for one request, which then needs no array.
-        private var first: (any TurnWork)?
-        private var others: [any TurnWork] = []
+        private var first: (@Sendable () -> Void)?
+        private var others: [@Sendable () -> Void] = []
 
         init() {}
 
-        fileprivate init(queue: DispatchQueue, work: any TurnWork) {
+        fileprivate init(queue: DispatchQueue, work: @escaping @Sendable () -> Void) {
             self.queue = queue
             first = work
         }
 
-        fileprivate mutating func append(_ work: any TurnWork) {
+        fileprivate mutating func append(_ work: @escaping @Sendable () -> Void) {
             if first == nil { first = work } else { others.append(work) }
         }
 
         /// Submits the work to the queue; the value is empty afterwards.
         mutating func submit() {
             guard let queue = queue.take(), let first = first.take() else { return }
-            guard !others.isEmpty else { return queue.async { first.perform() } }
+            guard !others.isEmpty else { return queue.async(execute: first) }
             let others = others
             self.others = []
             queue.async {
-                first.perform()
-                for item in others { item.perform() }
+                first()
+                for item in others { item() }
             }
         }
 
         /// Runs the work on the calling thread, as the queue.
         mutating func run() {
             queue?.sync {
-                first?.perform()
-                for item in others { item.perform() }
+                first?()
+                for item in others { item() }
             }
             queue = nil
             first = nil
@@ -174,20 +168,22 @@ public final class TransportTurn {
     /// Runs `work` on `queue` after this turn.
     ///
     /// - Parameters:
-    ///   - work: Its ``TurnWork/perform()`` is called once, on the queue.
     ///   - queue: The queue; a serial one keeps the order in which the work was added.
-    public func perform(_ work: any TurnWork, on queue: DispatchQueue) {
-        perform(work, on: queue, isOwn: false)
+    ///   - work: Called once, on the queue.
+    public func perform(on queue: DispatchQueue, _ work: @escaping @Sendable () -> Void) {
+        perform(on: queue, isOwn: false, work)
     }
 
     /// Runs `work` on `queue` after this turn.
     ///
     /// - Parameters:
-    ///   - work: Its ``TurnWork/perform()`` is called once, on the queue.
     ///   - queue: The queue; a serial one keeps the order in which the work was added.
     ///   - isOwn: Whether it is a serial queue that a session made for itself, so that a thread of
     ///     the transport may run the work.
-    package func perform(_ work: any TurnWork, on queue: DispatchQueue, isOwn: Bool) {
+    ///   - work: Called once, on the queue.
+    package func perform(
+        on queue: DispatchQueue, isOwn: Bool, _ work: @escaping @Sendable () -> Void
+    ) {
         if isOwn, own.queued.queue == nil { own.queued.queue = queue }
         if own.queued.queue === queue { return own.queued.append(work) }
         for index in batches.indices where batches[index].queue === queue {
