@@ -20,11 +20,12 @@ extension DataRequest {
         emptyRequestMethods: Set<HTTPMethod>? = nil,
         completionHandler: @escaping @Sendable (DataResponse<Data, SessionError>) -> Void
     ) -> Self {
-        response(
-            queue: queue,
-            responseSerializer: core.dataSerializer(
-                dataPreprocessor, emptyResponseCodes, emptyRequestMethods),
-            completionHandler: completionHandler)
+        let serializer = core.dataSerializer(
+            dataPreprocessor, emptyResponseCodes, emptyRequestMethods)
+        append(
+            ResponseHandler(
+                destination: .queue(queue), serializer, completion: completionHandler))
+        return self
     }
 
     /// Delivers the body as text.

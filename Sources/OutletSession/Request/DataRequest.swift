@@ -134,7 +134,8 @@ public class DataRequest: Request, @unchecked Sendable {
         append(
             ResponseHandler(destination: destination, isQuick: Self.isQuick(serializer)) {
                 request, outcome in
-                Self.serialized(request, outcome, serializer, completionHandler)
+                ResponseHandler.Serialized(
+                    Self.response(to: request, outcome, serializer), completionHandler)
             })
         return self
     }
@@ -153,11 +154,10 @@ public class DataRequest: Request, @unchecked Sendable {
             of: request)
     }
 
-    private static func serialized<Serializer: DataResponseSerializerProtocol>(
-        _ request: Request, _ outcome: AttemptOutcome, _ serializer: Serializer,
-        _ completion:
-            @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
-    ) -> ResponseHandler.Serialized {
+    /// Serializes a response, and reports that to monitors.
+    static func response<Serializer: DataResponseSerializerProtocol>(
+        to request: Request, _ outcome: AttemptOutcome, _ serializer: Serializer
+    ) -> DataResponse<Serializer.SerializedObject, SessionError> {
         // Reading the clock twice takes longer than delivering a body unchanged.
         let watch = isQuick(serializer) ? nil : Stopwatch()
         let result = ResponseHandler.result {
@@ -172,6 +172,6 @@ public class DataRequest: Request, @unchecked Sendable {
                     .init(response.result) { $0.request(request, didParseResponse: response) }),
                 of: request)
         }
-        return ResponseHandler.Serialized(response, completion)
+        return response
     }
 }
