@@ -127,7 +127,7 @@ extension EventLoop {
             response: transfer.response.take(),
             body: easy.body.count > 0 ? easy.body.takeData() : nil,
             trailers: easy.head.trailers, error: error,
-            metrics: metrics,
+            metrics: consume metrics,
             tunnelRefusal: refusal.map { TunnelRefusal(head: $0) })
         remove(transfer, easy, isClean: error == nil)
         if let error, error.code != .cancelled, let origin = transfer.address?.queue,

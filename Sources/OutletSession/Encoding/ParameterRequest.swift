@@ -73,7 +73,7 @@ struct RequestParts: ~Copyable, Sendable {
     /// Returns the base without parameters unchanged, so that a plain request needs no queue.
     static func adding(
         _ parameters: Parameters?, _ encoding: (any ParameterEncoding)?,
-        to base: any URLRequestConvertible
+        to base: consuming any URLRequestConvertible
     ) -> any URLRequestConvertible {
         if parameters == nil, encoding.map(leavesRequestsWithoutParameters) ?? true { return base }
         return ParameterRequest(
@@ -81,7 +81,8 @@ struct RequestParts: ~Copyable, Sendable {
     }
 
     static func adding<Value: Encodable & Sendable>(
-        _ parameters: Value?, _ encoder: any ParameterEncoder, to base: any URLRequestConvertible
+        _ parameters: Value?, _ encoder: any ParameterEncoder,
+        to base: consuming any URLRequestConvertible
     ) -> any URLRequestConvertible {
         if parameters == nil, leavesRequestsWithoutParameters(encoder) { return base }
         return EncodableRequest(base: base, parameters: parameters, encoder: encoder)

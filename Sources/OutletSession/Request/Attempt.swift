@@ -68,7 +68,7 @@ struct Attempt: ~Copyable, Sendable {
     ///   - measured: The metrics of the transfer.
     ///   - data: The body, for requests that collect it.
     ///   - redirects: How many redirects were followed.
-    mutating func conclude(_ measured: TransferMetrics, _ data: Data?, redirects: Int) {
+    mutating func conclude(_ measured: TransferMetrics, _ data: consuming Data?, redirects: Int) {
         self.data = data
         measures = measured
         isMeasured = true

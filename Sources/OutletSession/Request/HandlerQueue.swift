@@ -10,10 +10,10 @@ struct HandlerQueue: ~Copyable, Sendable {
     private var deliveries = InlineFirst<Delivery>()
 
     /// Appends a handler.
-    mutating func append(_ handler: ResponseHandler) { handlers.append(handler) }
+    mutating func append(_ handler: consuming ResponseHandler) { handlers.append(handler) }
 
     /// Keeps a value until all values are made.
-    mutating func keep(_ delivery: Delivery) { deliveries.append(delivery) }
+    mutating func keep(_ delivery: consuming Delivery) { deliveries.append(delivery) }
 
     /// Returns the next handler to serialize for; `nil` when there is none.
     mutating func next() -> ResponseHandler? {

@@ -80,9 +80,8 @@ extension Request: TransferHandler {
             if let error = result.error {
                 mutable.attempt.fail(.sessionTaskFailed(error: error.cause ?? error))
             }
-            let data = take(result, &mutable)
             mutable.attempt.conclude(
-                result.metrics, data, redirects: mutable.machine.redirects)
+                result.metrics, take(result, &mutable), redirects: mutable.machine.redirects)
             let effort = validation(&mutable)
             queue = finishingQueue(
                 &mutable, inTransport: turn != nil, isQuick: effort != .slow && !isMonitored)

@@ -233,7 +233,7 @@ extension Request {
 
     func transfer(isHop: Bool, readsFile: Bool = false) {
         let mayChange = core.layersMayChangeRequests
-        let job = mutable.withLock { mutable -> TransferJob? in
+        let made = mutable.withLock { mutable -> TransferJob? in
             guard let request = mutable.attempt.prepared else { return nil }
             mutable.attempt.beginTransfer(readsFile: readsFile)
             mutable.history.beginTransfer(of: request, isHop: isHop, mayChange: mayChange)
@@ -250,7 +250,8 @@ extension Request {
                 mayRunOnCaller: !core.deliversInline,
                 answers: answers(for: request, &mutable))
         }
-        guard let job else { return }
+        // Consumed, because the compiler would otherwise copy the job.
+        guard let job = consume made else { return }
         let task =
             readsFile
             ? FileReading.start(job, core.configuration.transport, core.deadlines, handler: self)

@@ -59,19 +59,25 @@ public class Request: @unchecked Sendable {
     }
 
     init(
-        core: SessionCore, convertible: any URLRequestConvertible,
+        core: SessionCore, convertible: consuming any URLRequestConvertible,
         interceptor: Boxed<any RequestInterceptor>?, shouldAutomaticallyResume: Bool?
     ) {
         self.core = core
+        isPlain = Self.isPlain(convertible)
         self.convertible = convertible
-        // Compared here, where the value need not be copied, and with types, which is cheaper than
-        // a dynamic cast.
-        let type = type(of: convertible)
-        isPlain = type == HTTPRequest.self || type == PlainRequest.self
         self.shouldAutomaticallyResume = shouldAutomaticallyResume
         self.serial = core.nextSerial()
         hasOwnInterceptor = Atomic(interceptor != nil)
         mutable = Lock(Mutable(interceptor: interceptor))
+    }
+
+    /// Whether a value is a request, or a URL, a method and headers.
+    ///
+    /// Compares types, which is cheaper than a dynamic cast; in a function, because the initializer
+    /// would copy the value to find its type.
+    private static func isPlain(_ convertible: any URLRequestConvertible) -> Bool {
+        let type = type(of: convertible)
+        return type == HTTPRequest.self || type == PlainRequest.self
     }
 
     /// Identifies the request, unique among processes; the same at every attempt.

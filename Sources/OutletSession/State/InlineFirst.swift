@@ -49,7 +49,7 @@ enum InlineFirst<Element> {
         }
     }
 
-    mutating func append(_ element: Element) {
+    mutating func append(_ element: consuming Element) {
         switch self {
         case .none: self = .one(element)
         case .one(let first): self = .many([first, element])
