@@ -27,7 +27,7 @@ struct PendingAdaptation {
     let follows: AnswerFollows?
     /// The request as the adapters before returned it.
     let request: HTTPRequest
-    let remaining: ArraySlice<any RequestAdapter>
+    let remaining: ArraySlice<AdapterStep>
 }
 
 /// Calls of adapters and retriers, one after the other, each with a time limit.
@@ -37,16 +37,16 @@ extension Request {
     /// - Parameter phase: The request's phase; in `transferring`, the request is the next hop of a
     ///   redirect.
     func adapt(
-        _ request: HTTPRequest, with adapters: ArraySlice<any RequestAdapter>,
+        _ request: HTTPRequest, with adapters: ArraySlice<AdapterStep>,
         using state: RequestAdapterState, in phase: RequestMachine.Phase
     ) -> Adaptation {
         var request = request
         // By index, because a copy of an adapter's existential costs more than its call.
         for index in adapters.indices {
             var follows: AnswerFollows?
-            if let adapter = adapters[index].synchronous {
+            if let adapt = adapters[index].adaptAtOnce {
                 do {
-                    let adapted = try adapter.adapt(request, using: state)
+                    let adapted = try adapt(request, state)
                     request = phase == .transferring ? request.accepting(adapted) : adapted
                     continue
                 } catch let error as AnswerFollows {
@@ -57,7 +57,7 @@ extension Request {
             }
             return .waiting(
                 PendingAdaptation(
-                    adapter: adapters[index], follows: follows, request: request,
+                    adapter: adapters[index].adapter, follows: follows, request: request,
                     remaining: adapters[(index + 1)...]))
         }
         return .finished(.success(request))
@@ -70,7 +70,7 @@ extension Request {
     ///   - completion: Called before this returns, unless an adapter answers later; see
     ///     ``wait(for:using:attempt:in:completion:)``.
     func adapt(
-        _ request: HTTPRequest, with adapters: ArraySlice<any RequestAdapter>,
+        _ request: HTTPRequest, with adapters: ArraySlice<AdapterStep>,
         using state: RequestAdapterState, attempt: Int, in phase: RequestMachine.Phase,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) {

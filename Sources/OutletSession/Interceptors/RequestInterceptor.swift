@@ -75,6 +75,8 @@ public protocol RequestAdapter: InterceptorTiming {
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest
 
     /// The adapter's synchronous form; `nil` if it may answer later.
+    ///
+    /// Read once for the adapters of a session, and for each request for its own.
     var synchronous: (any SynchronousRequestAdapter)? { get }
 }
 

@@ -44,7 +44,7 @@ extension Request {
     }
 
     /// The adapters of this request.
-    private var currentAdapters: [any RequestAdapter] {
+    private var currentAdapters: [AdapterStep] {
         hasInterceptors && usesAdapters ? core.adapters(for: interceptor) : []
     }
 
@@ -52,8 +52,10 @@ extension Request {
     /// return at once.
     ///
     /// Not for retries, which start on the session's root queue.
-    private func mayAdaptHere(_ adapters: [any RequestAdapter]) -> Bool {
-        adapters.allSatisfy { $0.synchronous != nil } && (adapters.isEmpty || retryCount == 0)
+    private func mayAdaptHere(_ adapters: [AdapterStep]) -> Bool {
+        // By index, as the calls.
+        for index in adapters.indices where adapters[index].adaptAtOnce == nil { return false }
+        return adapters.isEmpty || retryCount == 0
     }
 
     /// Runs the setup of an attempt on the request queue.
@@ -78,7 +80,7 @@ extension Request {
         }
     }
 
-    private func make(attempt: Int, adapters: [any RequestAdapter]) {
+    private func make(attempt: Int, adapters: [AdapterStep]) {
         if core.hasMiddleware, let request = mutable.withLock({ $0.interception?.request }) {
             return adapt(request, attempt: attempt, adapters: adapters)
         }
@@ -99,7 +101,7 @@ extension Request {
         adapt(initial, attempt: attempt, adapters: adapters)
     }
 
-    private func adapt(_ request: HTTPRequest, attempt: Int, adapters: [any RequestAdapter]) {
+    private func adapt(_ request: HTTPRequest, attempt: Int, adapters: [AdapterStep]) {
         if !hasInterceptors, !isMonitored {
             return send(request, attempt: attempt, isNoted: false)
         }

@@ -177,7 +177,7 @@ extension Request {
     private func ask(_ next: HTTPRequest, after hop: Hop) {
         let guards =
             hasInterceptors
-            ? core.adapters(for: interceptor).filter { $0 is any RedirectGuard } : []
+            ? core.adapters(for: interceptor).filter { $0.adapter is any RedirectGuard } : []
         guard !guards.isEmpty else { return send(next, after: hop) }
         guard let session = core.session else { return end(hop, with: .sessionDeinitialized) }
         let state = RequestAdapterState(

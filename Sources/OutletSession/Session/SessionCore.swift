@@ -46,11 +46,11 @@ final class SessionCore: Sendable {
     let hasOutcomeMiddleware: Bool
     /// Whether middleware needs the bodies of streams, which are then collected.
     let collectsStreams: Bool
-    private let sessionAdapters: [any RequestAdapter]
+    private let sessionAdapters: [AdapterStep]
     /// The adapters that run after the request's own.
-    private let preparers: [any RequestAdapter]
+    private let preparers: [AdapterStep]
     /// Adapters of requests without an interceptor of their own.
-    private let commonAdapters: [any RequestAdapter]
+    private let commonAdapters: [AdapterStep]
     private let sessionRetriers: [any RequestRetrier]
     let deadlines = Deadlines()
     /// `nil` without monitors: an event then costs one test.
@@ -131,9 +131,9 @@ final class SessionCore: Sendable {
         self.deliversInline = deliversInline
         self.interceptor = interceptor
         self.hasInterceptor = !interceptors.isEmpty
-        let adapters = interceptors.flatMap { Interceptor.adapters(in: $0) }
-        self.sessionAdapters = adapters.filter { !($0 is any RequestPreparer) }
-        self.preparers = adapters.filter { $0 is any RequestPreparer }
+        let adapters = interceptors.flatMap { Interceptor.adapters(in: $0) }.map(AdapterStep.init)
+        self.sessionAdapters = adapters.filter { !($0.adapter is any RequestPreparer) }
+        self.preparers = adapters.filter { $0.adapter is any RequestPreparer }
         commonAdapters = sessionAdapters + preparers
         self.sessionRetriers = interceptors.flatMap { Interceptor.retriers(in: $0) }
         let middleware = middleware + (plugins?.middleware ?? [])
@@ -270,9 +270,9 @@ final class SessionCore: Sendable {
     // MARK: Interceptors
 
     /// The session's adapters, then the request's own, then the session's ``RequestPreparer``s.
-    func adapters(for own: (any RequestInterceptor)?) -> [any RequestAdapter] {
+    func adapters(for own: (any RequestInterceptor)?) -> [AdapterStep] {
         guard let own else { return commonAdapters }
-        let owns = Interceptor.adapters(in: own)
+        let owns = Interceptor.adapters(in: own).map(AdapterStep.init)
         // Adding two lists allocates, even if one is empty.
         return commonAdapters.isEmpty ? owns : sessionAdapters + owns + preparers
     }
