@@ -366,7 +366,8 @@ final class SessionCore: Sendable {
             (Self.processID & ~0xF000 | 0x8000).bigEndian,
             (serial & ~(0b11 << 62) | 0b10 << 62).bigEndian
         )
-        return UUID(uuid: withUnsafeBytes(of: halves) { $0.load(as: uuid_t.self) })
+        // The same memory as that of a `uuid_t`, from which Foundation would copy each byte.
+        return unsafeBitCast(halves, to: UUID.self)
     }
 }
 

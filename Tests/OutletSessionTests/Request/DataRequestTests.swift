@@ -44,6 +44,17 @@ import Testing
         #expect(transport.requests.first?.headers.value(for: "X-Session") == "yes")
     }
 
+    @Test func `the id of a request is a UUID of version 8, and differs from others'`() {
+        let (session, _) = session(.text("hello"))
+        let ids = (0..<300).map { _ in session.request(address).id }
+        #expect(Set(ids).count == 300)
+        for id in ids {
+            let text = Array(id.uuidString.utf8)
+            #expect(text[14] == UInt8(ascii: "8"))
+            #expect("89AB".utf8.contains(text[19]))
+        }
+    }
+
     @Test func `completions run on the given queue`() async throws {
         let (session, _) = session(.text("x"))
         let key = DispatchSpecificKey<String>()
