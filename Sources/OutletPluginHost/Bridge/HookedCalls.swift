@@ -53,8 +53,7 @@ final class HookedCalls: OutcomeMiddleware {
     }
 
     func end(
-        _ result: CallResult, of request: HTTPRequest, isCancelled: Bool,
-        completion: @escaping @Sendable (CallResult) -> Void
+        _ result: CallResult, of request: HTTPRequest, isCancelled: Bool
     ) -> OutcomeDecision {
         let scope = request.scope
         if isCancelled || result.isCancellation { scope?.cancel() }
@@ -65,9 +64,12 @@ final class HookedCalls: OutcomeMiddleware {
             guard let answer = hooks.call(isCancelled: { isCancelled }) else {
                 return hooks.decision
             }
-            let call = HookedCall(hooks, isCancelled: isCancelled)
-            call.wait(for: answer, isProcess: hooks.isProcessing, completion: completion)
-            return .later(abandon: { call.cancel() })
+            return .later(
+                PendingOutcome { [hooks] completion in
+                    let call = HookedCall(hooks, isCancelled: isCancelled)
+                    call.wait(for: answer, isProcess: hooks.isProcessing, completion: completion)
+                    return { call.cancel() }
+                })
         }
         let call = HookedCall(hooks, isCancelled: isCancelled)
         let over = PendingAnswer<Void>()
@@ -81,8 +83,11 @@ final class HookedCalls: OutcomeMiddleware {
             if call.run(completion: { _ in finish() }) { finish() }
         }
         if over.given != nil { return call.decision }
-        over.whenGiven { completion(call.result) }
-        return .later(abandon: { call.cancel() })
+        return .later(
+            PendingOutcome { completion in
+                over.whenGiven { completion(call.result) }
+                return { call.cancel() }
+            })
     }
 }
 

@@ -125,7 +125,8 @@ package typealias CallResult = Result<CallResponse, any Error>
 /// Middleware that only sees the outcome of a call, and may replace it.
 ///
 /// As the innermost middleware of a session it needs no task.
-package protocol OutcomeMiddleware: Middleware {
+/// Its types are classes, because each request copies it, which costs more for other values.
+package protocol OutcomeMiddleware: AnyObject, Middleware {
     /// Whether ``begin(_:of:)`` is to be called with the lifetime of each request.
     var needsLifetime: Bool { get }
 
@@ -142,13 +143,10 @@ package protocol OutcomeMiddleware: Middleware {
     ///   - result: The outcome.
     ///   - request: The application's request, as ``begin(_:of:)`` has changed it.
     ///   - isCancelled: Whether the call has been cancelled; its outcome can then not be replaced.
-    ///   - completion: To be called exactly once if this returns ``OutcomeDecision/later(abandon:)``,
-    ///     on any thread.
     ///
     /// Thread: any thread of the call; must not block.
     func end(
-        _ result: CallResult, of request: HTTPRequest, isCancelled: Bool,
-        completion: @escaping @Sendable (CallResult) -> Void
+        _ result: CallResult, of request: HTTPRequest, isCancelled: Bool
     ) -> OutcomeDecision
 }
 
@@ -156,12 +154,26 @@ package protocol OutcomeMiddleware: Middleware {
 package enum OutcomeDecision: Sendable {
     case unchanged
     case replaced(CallResult)
-    /// The decision follows; `abandon` is called once if it is no longer needed, on any thread.
-    case later(abandon: @Sendable () -> Void)
+    /// The decision follows.
+    case later(PendingOutcome)
+}
+
+/// The decision of an ``OutcomeMiddleware`` that follows.
+package struct PendingOutcome: Sendable {
+    /// Sets the closure that receives the outcome, to be called exactly once, on any thread.
+    ///
+    /// The result is called once if the decision is no longer needed, on any thread.
+    package typealias Begin =
+        @Sendable (_ completion: @escaping @Sendable (CallResult) -> Void) -> @Sendable () -> Void
+
+    let begin: Begin
+
+    /// - Parameter begin: Called once.
+    package init(_ begin: @escaping Begin) { self.begin = begin }
 }
 
 extension OutcomeMiddleware {
-    /// Calls ``end(_:of:isCancelled:completion:)``, where it is not the innermost middleware.
+    /// Calls ``end(_:of:isCancelled:)``, where it is not the innermost middleware.
     package func intercept(
         _ request: HTTPRequest, next: @escaping Next
     ) async throws -> CallResponse {
@@ -171,15 +183,13 @@ extension OutcomeMiddleware {
         } catch {
             result = .failure(error)
         }
-        return try await withCheckedContinuation { continuation in
-            let decision = end(result, of: request, isCancelled: Task.isCancelled) {
-                continuation.resume(returning: $0)
-            }
-            switch decision {
-            case .unchanged: continuation.resume(returning: result)
-            case .replaced(let replacement): continuation.resume(returning: replacement)
-            case .later: break
-            }
-        }.get()
+        switch end(result, of: request, isCancelled: Task.isCancelled) {
+        case .unchanged: return try result.get()
+        case .replaced(let replacement): return try replacement.get()
+        case .later(let pending):
+            return try await withCheckedContinuation { continuation in
+                _ = pending.begin { continuation.resume(returning: $0) }
+            }.get()
+        }
     }
 }

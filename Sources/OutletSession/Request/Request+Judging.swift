@@ -38,16 +38,16 @@ extension Request {
         let (outcome, begun) = mutable.withLock { ($0.attemptOutcome, $0.judgedRequest) }
         let result = callResult(of: outcome)
         let asked = begun ?? HTTPRequest(url: nil)
-        let decision = middleware.end(result, of: asked, isCancelled: false) { result in
-            self.onFinishingQueue { self.judged(result, attempt: attempt, at: $0) }
-        }
-        switch decision {
+        switch middleware.end(result, of: asked, isCancelled: false) {
         case .unchanged:
             // A stream delivers the collected body now; other requests have theirs.
             let isCollected = core.collectsStreams && self is DataStreamRequest
             judged(isCollected ? result : nil, attempt: attempt, at: place)
         case .replaced(let replacement): judged(replacement, attempt: attempt, at: place)
-        case .later(let abandon):
+        case .later(let pending):
+            let abandon = pending.begin { result in
+                self.onFinishingQueue { self.judged(result, attempt: attempt, at: $0) }
+            }
             let isOver = mutable.withLock { mutable in
                 guard mutable.machine.isCurrent(attempt, in: .judging) else { return true }
                 mutable.abandonOutcome = abandon
@@ -85,9 +85,9 @@ extension Request {
         }
         abandon?()
         guard let asked else { return }
-        _ = core.outcomeMiddleware?.end(
-            .failure(error ?? SessionError.explicitlyCancelled), of: asked, isCancelled: true
-        ) { _ in }
+        let decision = core.outcomeMiddleware?.end(
+            .failure(error ?? SessionError.explicitlyCancelled), of: asked, isCancelled: true)
+        if case .later(let pending) = decision { _ = pending.begin { _ in } }
     }
 
     /// Releases what middleware keeps for the request, after all handlers have run.

@@ -58,6 +58,78 @@ import Testing
         #expect(judge.calls.values.isEmpty)
         withExtendedLifetime(session) {}
     }
+
+    @Test(arguments: [true, false])
+    func `an outcome that follows replaces the response`(isInnermost: Bool) async throws {
+        let slow = SlowJudge()
+        let session = Session(
+            transport: StubTransport(answers: [.text("x")]),
+            middleware: isInnermost ? [slow] : [slow, Judge()])
+        let ends = Recorder<DataResponse<String, SessionError>>()
+        session.request(address).responseString { ends.record($0) }
+        let pending = try await slow.pending.values(1)[0]
+        #expect(ends.values.isEmpty)
+        let head = HTTPResponse(url: nil, statusCode: 203)
+        pending(.success(CallResponse(head: head, body: Data("y".utf8))))
+        let end = try await ends.values(1)[0]
+        #expect(end.value == "y" && end.response?.statusCode == 203)
+        #expect(slow.abandons.values.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `an outcome that follows is abandoned once when the request is cancelled`()
+        async throws
+    {
+        let slow = SlowJudge()
+        let session = Session(
+            transport: StubTransport(answers: [.text("x")]), middleware: [slow])
+        let ends = Recorder<SessionError?>()
+        let request = session.request(address).response { ends.record($0.error) }
+        let pending = try await slow.pending.values(1)[0]
+        request.cancel()
+        #expect(try await ends.values(1)[0]?.isExplicitlyCancelledError == true)
+        pending(.success(CallResponse(head: HTTPResponse(url: nil, statusCode: 203))))
+        #expect(request.response?.statusCode != 203)
+        #expect(slow.abandons.count == 1 && ends.count == 1)
+    }
+
+    @Test func `the outcome of a call that was cancelled before it was known is begun, too`()
+        async throws
+    {
+        let slow = SlowJudge()
+        let held = Recorder<Void>()
+        let session = Session(
+            transport: StubTransport(answers: []),
+            interceptor: Adapter { _, _, _ in held.record(()) }, middleware: [slow])
+        let ends = Recorder<SessionError?>()
+        let request = session.request(address).response { ends.record($0.error) }
+        try await held.values(1)
+        request.cancel()
+        #expect(try await ends.values(1)[0]?.isExplicitlyCancelledError == true)
+        // Nobody waits for it.
+        let pending = try await slow.pending.values(1)[0]
+        pending(.failure(SessionError.explicitlyCancelled))
+        #expect(slow.abandons.values.isEmpty && ends.count == 1)
+    }
+}
+
+/// Decides about the outcome of a call when a test does.
+private final class SlowJudge: OutcomeMiddleware {
+    let pending = Recorder<@Sendable (CallResult) -> Void>()
+    let abandons = Recorder<Void>()
+    var needsLifetime: Bool { false }
+
+    func begin(_ request: inout HTTPRequest, of lifetime: RequestLifetime) {}
+
+    func end(
+        _ result: CallResult, of request: HTTPRequest, isCancelled: Bool
+    ) -> OutcomeDecision {
+        .later(
+            PendingOutcome { [pending, abandons] completion in
+                pending.record(completion)
+                return { abandons.record(()) }
+            })
+    }
 }
 
 /// Records its calls.
@@ -73,8 +145,7 @@ private final class Judge: OutcomeMiddleware {
     }
 
     func end(
-        _ result: CallResult, of request: HTTPRequest, isCancelled: Bool,
-        completion: @escaping @Sendable (CallResult) -> Void
+        _ result: CallResult, of request: HTTPRequest, isCancelled: Bool
     ) -> OutcomeDecision {
         calls.record("end")
         return .unchanged
