@@ -36,9 +36,9 @@ final class HookedWire: TransportLayer {
     }
 
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        let credential = job.credentialUse == .atOnce ? job.credential : nil
+        let fields = WireFields(sentWith: job.credentialUse == .atOnce ? job.credential : nil)
         if let answer = job.request.givenAnswer, answer.claim() {
-            notifyWillSend(job.request, sentWith: credential)
+            notifyWillSend(job.request, fields)
             return PlayedTransfer.start(
                 KnownResult(
                     TransferResult(
@@ -49,13 +49,13 @@ final class HookedWire: TransportLayer {
                 for: job, on: DispatchQueue(label: "outlet.plugin.answer"), handler: handler)
         }
         guard !finalizers.isEmpty else {
-            notifyWillSend(job.request, sentWith: credential)
+            notifyWillSend(job.request, fields)
             return begin(job, handler: handler)
         }
-        let hooks = FinalizeHooks(fields: WireFields(sentWith: credential), limit: limit)
+        let hooks = FinalizeHooks(fields: fields, limit: limit)
         let progress = hooks.call(finalizers[...], for: job.request)
         if case .finished(let changed) = progress {
-            notifyWillSend(changed ?? job.request, sentWith: credential)
+            notifyWillSend(changed ?? job.request, fields)
             guard let changed else { return begin(job, handler: handler) }
             return begin(job.carrying(changed), handler: handler)
         }
@@ -63,7 +63,7 @@ final class HookedWire: TransportLayer {
         return DeferredTransfer.start(job, on: queue, handler: handler) { answer in
             question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
-            self.notifyWillSend(job.request, sentWith: credential)
+            self.notifyWillSend(job.request, fields)
             return self.begin(job, handler: handler)
         }
     }
@@ -80,9 +80,9 @@ final class HookedWire: TransportLayer {
     func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
-        let credential = job.credential
+        let fields = WireFields(sentWith: job.credential)
         if let answer = job.request.givenAnswer, answer.claim() {
-            notifyWillSend(job.request, sentWith: credential)
+            notifyWillSend(job.request, fields)
             return refuse(
                 TransferError(
                     code: .badServerResponse, stage: .receiving, host: job.request.url?.host(),
@@ -92,24 +92,23 @@ final class HookedWire: TransportLayer {
                 handler: handler)
         }
         guard !finalizers.isEmpty else {
-            notifyWillSend(job.request, sentWith: credential)
+            notifyWillSend(job.request, fields)
             return next.connect(job, handler: handler)
         }
-        let hooks = FinalizeHooks(fields: WireFields(sentWith: credential), limit: limit)
+        let hooks = FinalizeHooks(fields: fields, limit: limit)
         let progress = hooks.call(finalizers[...], for: job.request)
         let question = Finalizing(hooks, progress, of: job.request)
         return DeferredSocket.start(job, on: queue, handler: handler) { answer in
             question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
-            self.notifyWillSend(job.request, sentWith: credential)
+            self.notifyWillSend(job.request, fields)
             return self.next.connect(job, handler: handler)
         }
     }
 
-    private func notifyWillSend(_ request: HTTPRequest, sentWith credential: Credential?) {
+    private func notifyWillSend(_ request: HTTPRequest, _ fields: WireFields) {
         guard !watchers.isEmpty else { return }
         let scope = request.scope
-        let fields = WireFields(sentWith: credential)
         if scope == nil, areQuick {
             // Each hook has returned before the next one is called.
             for plugin in watchers where !request.excludes(plugin) {

@@ -4,14 +4,15 @@ import OutletTransport
 
 /// The header fields that the transport adds to a request, shown to plugins as part of the request.
 struct WireFields: Sendable {
-    private let credential: Credential?
+    /// In a box, because hooks copy it, and usually there is none.
+    private let credential: Boxed<Credential>?
     /// The fields that ``show(in:)`` has added; `nil` before its first call.
     private var added: [HTTPHeader]?
 
     /// Creates the fields without adding them to a request.
     ///
     /// - Parameter credential: The credential that the request is sent with before any challenge.
-    init(sentWith credential: Credential?) { self.credential = credential }
+    init(sentWith credential: Credential?) { self.credential = credential.map { Boxed($0) } }
 
     /// Whether only the transport may set a field, so that `finalize` hooks may not.
     static func isProtected(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -28,7 +29,8 @@ struct WireFields: Sendable {
         if request.headers["Content-Length"] == nil, let length = Self.length(of: request) {
             missing.append(HTTPHeader(name: "Content-Length", value: "\(length)"))
         }
-        if request.headers["Authorization"] == nil, let value = credential?.preemptiveAuthorization
+        if request.headers["Authorization"] == nil,
+            let value = credential?.value.preemptiveAuthorization
         {
             missing.append(HTTPHeader(name: "Authorization", value: value))
         }
