@@ -20,6 +20,17 @@ import Testing
         #expect(life.leave() == .callQuiesce)
     }
 
+    @Test func `a busy plugin that was stopped is called only for hooks that report an end`() {
+        var life = PluginLifecycle()
+        #expect(life.enter(.adapt) == true)
+        _ = life.stop()
+        #expect(life.enter(.adapt) == false)
+        #expect(life.enter(.requestDone) == true)
+        #expect(life.leave() == .nothing)
+        #expect(life.leave() == .callQuiesce)
+        #expect(life.enter(.requestDone) == false)
+    }
+
     @Test func `a plugin that is stopped twice is destroyed once`() {
         var life = PluginLifecycle()
         #expect(life.stop() == .callQuiesce)

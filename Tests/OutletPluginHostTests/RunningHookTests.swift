@@ -159,16 +159,36 @@ import Testing
                 withUnsafeMutablePointer(to: &third) { third in
                     for call in [first, second, third] { calls.begin(call) }
                     #expect(Set(calls.all(of: "a").map(\.hook)) == [.adapt, .prepare, .retry])
-                    calls.end(second)
+                    calls.end(second, at: 0)
                     #expect(Set(calls.all(of: "a").map(\.hook)) == [.adapt, .retry])
-                    calls.end(first)
+                    calls.end(first, at: 0)
                     #expect(calls.all(of: "a").map(\.hook) == [.retry])
-                    calls.end(third)
+                    calls.end(third, at: 0)
                     #expect(calls.all(of: "a").isEmpty && calls.count == 0)
                 }
             }
         }
         #expect(Set(calls.totals.map(\.hook)) == [.adapt, .prepare, .retry])
+    }
+
+    @Test func `the totals of each hook are those of its calls`() {
+        var calls = ActiveCalls()
+        for (number, hook) in PluginHook.allCases.enumerated() where hook != .events {
+            for duration in [UInt64(number), 1000] {
+                var call = ActiveCall(hook)
+                withUnsafeMutablePointer(to: &call) { call in
+                    calls.begin(call)
+                    calls.end(call, at: call.pointee.start + duration)
+                }
+            }
+        }
+        let totals = Dictionary(uniqueKeysWithValues: calls.totals.map { ($0.hook, $0.total) })
+        #expect(totals.count == PluginHook.allCases.count - 1 && totals[.events] == nil)
+        for (number, hook) in PluginHook.allCases.enumerated() where hook != .events {
+            let total = PluginStatus.Hook(
+                calls: 2, duration: UInt64(number) + 1000, longest: 1000)
+            #expect(totals[hook] == total)
+        }
     }
 }
 

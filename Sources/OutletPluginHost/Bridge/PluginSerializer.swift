@@ -68,9 +68,7 @@ public struct PluginSerializer: ResponseSerializer {
         defer { for id in ids { HandleTable.shared.remove(id) } }
         let stopwatch = Stopwatch(instance.owner.observer)
         var type: String?
-        let status = try instance.perform(.serialize, about: PluginWatch.isOn ? "\(request)" : nil)
-        {
-            pointer in
+        let status = try instance.perform(.serialize, about: "\(request)") { pointer in
             var view = outlet_view()
             let status = hook(
                 pointer, outlet_call(id: ids[3]), outlet_request(id: ids[0]),

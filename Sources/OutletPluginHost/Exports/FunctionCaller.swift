@@ -121,8 +121,7 @@ final class FunctionCaller: Sendable {
         do {
             var call = ActiveCall(.call)
             returned = try instance.perform(
-                &call, about: PluginWatch.isOn ? export.name : nil,
-                overlapping: export.isCallableAnywhere
+                &call, about: export.name, overlapping: export.isCallableAnywhere
             ) { pointer, _ in
                 interface.call(export.function, on: pointer, values: values, arguments: arguments)
             }

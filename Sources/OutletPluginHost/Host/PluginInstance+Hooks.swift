@@ -25,9 +25,9 @@ extension PluginInstance {
         _ subject: borrowing RequestHook.Subject, settled: Completion.Answer,
         _ function: HookFunction
     ) -> Asked {
-        let name = PluginWatch.isOn ? subject.name : nil
         guard isNonblocking else {
             let token = RequestHook(subject, of: self)
+            let name = PluginWatch.isOn ? subject.name : nil
             askLater(token, about: name, settled: settled, function)
             return .follows(token)
         }
@@ -39,7 +39,9 @@ extension PluginInstance {
                     type: RequestHook.self, subject: subject, instance: .passUnretained(self)))
             let returned: Returned
             do throws(PluginError) {
-                returned = try perform(&call, about: name) { self.call(function, $0, $1) }
+                returned = try perform(&call, about: subject.pointee.name) {
+                    self.call(function, $0, $1)
+                }
             } catch {
                 return .given(.failed(error), token: nil)
             }
@@ -62,14 +64,14 @@ extension PluginInstance {
     func ask(
         _ token: ServiceHook, settled: Completion.Answer, _ function: HookFunction
     ) -> Completion.Answer? {
-        let name = PluginWatch.isOn ? token.name : nil
         guard isNonblocking else {
+            let name = PluginWatch.isOn ? token.name : nil
             askLater(token, about: name, settled: settled, function)
             return nil
         }
         var call = ActiveCall(token.hook, passing: token)
         do throws(PluginError) {
-            let returned = try perform(&call, about: name) { self.call(function, $0, $1) }
+            let returned = try perform(&call, about: token.name) { self.call(function, $0, $1) }
             return token.hookReturned(answer(returned, token, settled: settled))
         } catch {
             token.cancel(error)

@@ -108,10 +108,16 @@ struct ActiveCalls: @unchecked Sendable {
     private var first: ActiveCall.Place?
     /// The number of calls that have not returned.
     private(set) var count = 0
-    /// Totals of returned calls by hook; a list, because it is short and searched at each call.
-    private(set) var totals: [(hook: PluginHook, total: PluginStatus.Hook)] = []
+    /// Totals of returned calls, at the position of the hook in `PluginHook.allCases`.
+    private var totalsByHook = [PluginStatus.Hook](
+        repeating: PluginStatus.Hook(), count: PluginHook.allCases.count)
 
-    /// Records the start of a call; ``end(_:)`` must follow before the call's memory ends.
+    /// Totals of the hooks of which calls have returned.
+    var totals: [(hook: PluginHook, total: PluginStatus.Hook)] {
+        zip(PluginHook.allCases, totalsByHook).filter { $1.calls > 0 }.map { ($0, $1) }
+    }
+
+    /// Records the start of a call; ``end(_:at:)`` must follow before the call's memory ends.
     mutating func begin(_ call: ActiveCall.Place) {
         call.pointee.next = first
         first?.pointee.previous = call
@@ -133,18 +139,16 @@ struct ActiveCalls: @unchecked Sendable {
     func completion(of call: ActiveCall.Place) -> Completion? { call.pointee.madeCompletion() }
 
     /// Records the end of a call.
-    mutating func end(_ call: ActiveCall.Place) {
+    ///
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - now: The present time, in nanoseconds of the monotonic clock.
+    mutating func end(_ call: ActiveCall.Place, at now: UInt64) {
         let (next, previous) = (call.pointee.next, call.pointee.previous)
         next?.pointee.previous = previous
         if let previous { previous.pointee.next = next } else { first = next }
         count -= 1
-        let (hook, duration) = (call.pointee.hook, Stopwatch.now &- call.pointee.start)
-        guard let index = totals.firstIndex(where: { $0.hook == hook }) else {
-            totals.append(
-                (hook, PluginStatus.Hook(calls: 1, duration: duration, longest: duration)))
-            return
-        }
-        totals[index].total.add(duration)
+        totalsByHook[call.pointee.hook.position].add(now &- call.pointee.start)
     }
 
     /// The calls that have not returned, with their duration until now.
@@ -173,6 +177,11 @@ public struct PluginCall: Sendable, Equatable {
     public var duration: UInt64
     /// Whether the hook has returned and its answer is pending.
     public var isPromise = false
+}
+
+extension PluginHook {
+    /// The position in `allCases`; the memory of a case without values has this number.
+    fileprivate var position: Int { Int(unsafeBitCast(self, to: UInt8.self)) }
 }
 
 extension PluginStatus.Hook {

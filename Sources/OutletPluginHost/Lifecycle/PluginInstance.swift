@@ -26,7 +26,6 @@ final class PluginInstance: @unchecked Sendable {
     private let pointer: OpaquePointer
     /// Runs hooks that must not overlap, and then `quiesce` and `destroy`.
     let queue: DispatchQueue
-    private let lifecycle = Lock(PluginLifecycle())
     private let completions = Lock(Completions())
     /// Closures that report the end of a call or service to the plugin.
     private let openCalls = Lock([ObjectIdentifier: @Sendable () -> Void]())
@@ -97,11 +96,11 @@ final class PluginInstance: @unchecked Sendable {
     // Inlined, as the function that it calls.
     @inline(__always)
     func perform<Result>(
-        _ hook: PluginHook, about subject: String? = nil, overlapping: Bool = false,
-        _ body: (OpaquePointer) -> Result
+        _ hook: PluginHook, about subject: @autoclosure () -> String? = nil,
+        overlapping: Bool = false, _ body: (OpaquePointer) -> Result
     ) throws(PluginError) -> Result {
         var call = ActiveCall(hook)
-        return try perform(&call, about: subject, overlapping: overlapping) { pointer, _ in
+        return try perform(&call, about: subject(), overlapping: overlapping) { pointer, _ in
             body(pointer)
         }
     }
@@ -117,32 +116,39 @@ final class PluginInstance: @unchecked Sendable {
     // Inlined: otherwise all that `body` captures is retained for each call.
     @inline(__always)
     func perform<Result>(
-        _ call: inout ActiveCall, about subject: String?, overlapping: Bool = false,
-        _ body: (OpaquePointer, ActiveCall.Place) -> Result
+        _ call: inout ActiveCall, about subject: @autoclosure () -> String?,
+        overlapping: Bool = false, _ body: (OpaquePointer, ActiveCall.Place) -> Result
     ) throws(PluginError) -> Result {
-        let hook = call.hook
-        let isSerial = !isConcurrent && !overlapping
-        if isSerial, isOnQueue {
-            throw PluginError(
-                plugin: id, hook: hook, kind: .reentered,
-                message: "its hooks run one after another, and one is running")
+        guard isConcurrent || overlapping else {
+            return try performInOrder(&call, about: subject(), body)
         }
-        guard enter(hook) else { throw closed(hook) }
-        defer { act(lifecycle.withLock { $0.leave() }) }
-        if isSerial { return performInOrder(&call, about: subject, body) }
-        return owner.calling(&call, about: subject) { body(pointer, $0) }
+        let hook = call.hook
+        guard !isSuspended(hook),
+            let result = owner.entering(
+                &call, about: subject(), leave: { act($0) }, { body(pointer, $0) })
+        else { throw closed(hook) }
+        return result
     }
 
     /// Runs a hook after those that are running.
     // Not inlined: the closure would retain all that `body` captures, also where it does not run.
     @inline(never)
     private func performInOrder<Result>(
-        _ call: inout ActiveCall, about subject: String?,
+        _ call: inout ActiveCall, about subject: @autoclosure () -> String?,
         _ body: (OpaquePointer, ActiveCall.Place) -> Result
-    ) -> Result {
-        queue.sync {
+    ) throws(PluginError) -> Result {
+        let hook = call.hook
+        if isOnQueue {
+            throw PluginError(
+                plugin: id, hook: hook, kind: .reentered,
+                message: "its hooks run one after another, and one is running")
+        }
+        // Before the calls that are running have ended, because a shutdown waits for this one.
+        guard enter(hook) else { throw closed(hook) }
+        defer { act(owner.withLifecycle { $0.leave() }) }
+        return queue.sync {
             call.restart()
-            return owner.calling(&call, about: subject) { body(pointer, $0) }
+            return owner.calling(&call, about: subject()) { body(pointer, $0) }
         }
     }
 
@@ -175,21 +181,23 @@ final class PluginInstance: @unchecked Sendable {
         (isConcurrent ? DispatchQueue.global() : queue).async {
             var call = ActiveCall(hook, passing: completion)
             let result = self.owner.calling(&call, about: subject) { body(self.pointer, $0) }
-            self.act(self.lifecycle.withLock { $0.leave() })
+            self.act(self.owner.withLifecycle { $0.leave() })
             if isConcurrent { return then(.success(result)) }
             DispatchQueue.global().async { then(.success(result)) }
         }
     }
 
     private func enter(_ hook: PluginHook) -> Bool {
-        if hook.runsDuringShutdown { return lifecycle.withLock { $0.enterLast() } }
-        if hook.isOfRequests, owner.isTripped { return false }
-        return lifecycle.withLock { $0.enter() }
+        !isSuspended(hook) && owner.withLifecycle { $0.enter(hook) }
     }
+
+    /// Whether the hook is not called at present because of too many violations.
+    @inline(__always)
+    private func isSuspended(_ hook: PluginHook) -> Bool { owner.isTripped && hook.isOfRequests }
 
     /// The error of a hook that is not called.
     private func closed(_ hook: PluginHook) -> PluginError {
-        guard hook.isOfRequests, owner.isTripped else {
+        guard isSuspended(hook) else {
             return PluginError(plugin: id, hook: hook, kind: .closed, message: "it was shut down")
         }
         return PluginError(
@@ -238,10 +246,10 @@ final class PluginInstance: @unchecked Sendable {
     /// Delays `quiesce` and `destroy` until ``endHold()``.
     ///
     /// - Returns: `false` if `quiesce` has been called already.
-    func hold() -> Bool { lifecycle.withLock { $0.enterLast() } }
+    func hold() -> Bool { owner.withLifecycle { $0.enterLast() } }
 
     /// Ends a successful ``hold()``.
-    func endHold() { act(lifecycle.withLock { $0.leave() }) }
+    func endHold() { act(owner.withLifecycle { $0.leave() }) }
 
     /// Unregisters a call or service whose end is being reported.
     func closed(_ call: ObjectIdentifier) {
@@ -267,11 +275,11 @@ final class PluginInstance: @unchecked Sendable {
         guard hasRoom else { return false }
         opened(call, finish: finish)
         // After registering, because a shutdown finishes open calls once it has begun.
-        guard lifecycle.withLock({ $0.enter() }) else {
+        guard owner.withLifecycle({ $0.enter() }) else {
             dismiss(call, as: hook)
             return false
         }
-        act(lifecycle.withLock { $0.leave() })
+        act(owner.withLifecycle { $0.leave() })
         return true
     }
 
@@ -306,7 +314,7 @@ final class PluginInstance: @unchecked Sendable {
     func add(_ completion: Completion) {
         completions.withLock { $0.pending[completion.id] = completion }
         // A shutdown may have gone through the completions already.
-        if !lifecycle.withLock({ $0.isServing }) { cancel(completion) }
+        if !owner.withLifecycle({ $0.isServing }) { cancel(completion) }
     }
 
     /// The calls whose answers are pending.
@@ -337,7 +345,7 @@ final class PluginInstance: @unchecked Sendable {
 
     /// Whether a stale handle belongs to a cancelled completion, which the plugin may not know yet.
     func mayNotKnow(isStale handle: UInt64) -> Bool {
-        guard lifecycle.withLock({ $0.isRunning }) else { return false }
+        guard owner.withLifecycle({ $0.isRunning }) else { return false }
         let id = handle & ~HandleTable.partMask
         let (pending, isListed) = completions.withLock { ($0.pending[id], $0.cancelled[id] != nil) }
         // Another thread may have cancelled the completion, and not listed it yet.
@@ -352,7 +360,7 @@ final class PluginInstance: @unchecked Sendable {
             self.owner.calling(.cancel) {
                 cancel(self.pointer, outlet_completion(id: completion))
             }
-            self.act(self.lifecycle.withLock { $0.leave() })
+            self.act(self.owner.withLifecycle { $0.leave() })
         }
     }
 
@@ -393,12 +401,12 @@ final class PluginInstance: @unchecked Sendable {
         }
         cancelCompletions()
         // Counts as a call, so that the ends of calls are reported before quiesce.
-        let isHeld = lifecycle.withLock { $0.enter() }
-        act(lifecycle.withLock { $0.stop() })
+        let isHeld = owner.withLifecycle { $0.enter() }
+        act(owner.withLifecycle { $0.stop() })
         // Again: a hook may have returned OUTLET_PENDING between the two.
         cancelCompletions()
         finishCalls()
-        if isHeld { act(lifecycle.withLock { $0.leave() }) }
+        if isHeld { act(owner.withLifecycle { $0.leave() }) }
         DispatchQueue.global().asyncAfter(deadline: deadline) { self.deadlinePassed() }
     }
 
@@ -406,7 +414,7 @@ final class PluginInstance: @unchecked Sendable {
     ///
     /// - Returns: `OUTLET_OK`, or `OUTLET_E_STATE` if the host was not waiting for it.
     func quiesced() -> outlet_status {
-        guard let action = lifecycle.withLock({ $0.quiesced() }) else {
+        guard let action = owner.withLifecycle({ $0.quiesced() }) else {
             owner.note(.unaskedQuiesced, "quiesced() was called though quiesce() did not wait")
             return OUTLET_E_STATE
         }
@@ -415,7 +423,7 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private func deadlinePassed() {
-        let isQuiet = !lifecycle.withLock { $0.deadlinePassed() }
+        let isQuiet = !owner.withLifecycle { $0.deadlinePassed() }
         let isOver = end.withLock { end in
             if case .over = end { true } else { false }
         }
@@ -449,7 +457,7 @@ final class PluginInstance: @unchecked Sendable {
             }
         }
         let isPending = status == OUTLET_PENDING
-        act(lifecycle.withLock { $0.quiesceReturned(isPending: isPending) })
+        act(owner.withLifecycle { $0.quiesceReturned(isPending: isPending) })
     }
 
     private func destroy() {

@@ -58,6 +58,12 @@ struct PluginLifecycle: Equatable {
         return true
     }
 
+    /// Begins a call of a hook: as ``enterLast()`` if the hook reports an end, otherwise as
+    /// ``enter()``.
+    mutating func enter(_ hook: PluginHook) -> Bool {
+        enter() || hook.runsDuringShutdown && enterLast()
+    }
+
     /// Ends a call.
     mutating func leave() -> Action {
         switch state {
