@@ -28,9 +28,10 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
             .init(start: memory.baseAddress, count: length)
         }
 
-        func isNamed(_ name: UnsafeBufferPointer<UInt8>, _ mark: UInt64) -> Bool {
-            guard self.mark == mark, self.name.count == name.count,
-                let own = self.name.baseAddress, let other = name.baseAddress
+        /// Whether the field has a name whose mark is the field's.
+        func isNamed(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+            guard self.name.count == name.count, let own = self.name.baseAddress,
+                let other = name.baseAddress
             else { return false }
             // Usually even the case of the letters is the same.
             return memcmp(own, other, name.count) == 0
@@ -46,7 +47,11 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
         let isOrdinary: Bool
     }
 
-    private var fields: [Field] = []
+    /// Memory of the arena for fields, of which the first ``count`` are used: an array would be
+    /// retained for each read.
+    private var fields = UnsafeMutableBufferPointer<Field>(start: nil, count: 0)
+    /// The number of fields.
+    private(set) var count = 0
     private var arena = ByteArena()
     private var list: CopiedFields?
     private var isLoaded = false
@@ -55,25 +60,24 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     /// Whether a field has been removed, so that origins and positions may differ.
     private var lacksFields = false
 
-    /// The number of fields.
-    var count: Int { fields.count }
-
     /// Copies a list of fields; only the first call has an effect.
     mutating func load(_ headers: HTTPHeaders) {
         guard !isLoaded else { return }
         isLoaded = true
-        fields.reserveCapacity(headers.count + 1)
+        let isWellFormed = headers.isWellFormed
+        // One more than there are, because a plugin that reads fields often adds one.
+        reserve(headers.count + 1)
         headers.forEachField { name, value, isLatin1 in
             let name = arena.mutableCopy(name.utf8)
             let value =
                 isLatin1
                 ? arena.mutableCopy(value.latin1Bytes) : arena.mutableCopy(value.utf8)
-            fields.append(
+            append(
                 Field(
                     name: name, mark: Self.mark(.init(name)), memory: value, length: value.count,
-                    isOrdinary: headers.isWellFormed
+                    isOrdinary: isWellFormed
                         || isToken(.init(name)) && !isFramingName(.init(name)),
-                    origin: fields.count))
+                    origin: count))
             return true
         }
     }
@@ -84,7 +88,7 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     func changes(to headers: HTTPHeaders) -> HTTPHeaders {
         guard isChanged else { return headers }
         var result = lacksFields ? HTTPHeaders() : headers
-        for (position, field) in fields.enumerated() {
+        for (position, field) in fields[..<count].enumerated() {
             if let origin = field.origin {
                 if lacksFields { result.append(headers[origin]) }
                 continue
@@ -109,22 +113,22 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     ///   - nth: The index among the fields with this name, from 0.
     /// - Returns: `nil` if there is no such field.
     mutating func value(of name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> CopiedBytes? {
-        var found = position(of: name)
+        var start = 0
         for _ in 0..<nth {
-            guard let last = found else { return nil }
-            found = position(of: name, from: last + 1)
+            guard let skipped = position(of: name, from: start) else { return nil }
+            start = skipped + 1
         }
-        guard let found else { return nil }
-        if !fields[found].isRead { fields[found].isRead = true }
+        guard let found = position(of: name, from: start) else { return nil }
+        fields[found].isRead = true
         return CopiedBytes(block: UnsafeRawBufferPointer(fields[found].value))
     }
 
     /// Returns all fields; the list and its bytes stay the same as long as the table exists.
     mutating func all() -> CopiedFields {
         if let list { return list }
-        for index in fields.indices { fields[index].isRead = true }
+        for index in 0..<count { fields[index].isRead = true }
         let made = arena.copy(
-            fields.map {
+            fields[..<count].map {
                 outlet_field(
                     name: CopiedBytes(block: .init($0.name)).view,
                     value: CopiedBytes(block: .init($0.value)).view)
@@ -160,7 +164,7 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
             fields[position] = field(name, value)
         }
         noteChange()
-        if position + 1 < fields.count { remove(name, from: position + 1) }
+        if position + 1 < count { remove(name, from: position + 1) }
     }
 
     /// Appends a field.
@@ -171,7 +175,7 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     mutating func append(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) {
-        fields.append(field(name, value))
+        append(field(name, value))
         noteChange()
     }
 
@@ -179,8 +183,13 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     mutating func remove(_ name: UnsafeBufferPointer<UInt8>, from start: Int = 0) {
         guard let first = position(of: name, from: start) else { return }
         let mark = Self.mark(name)
-        let kept = fields[first...].filter { !$0.isNamed(name, mark) }
-        fields.replaceSubrange(first..., with: kept)
+        var kept = first
+        for index in first..<count {
+            if fields[index].mark == mark, fields[index].isNamed(name) { continue }
+            fields[kept] = fields[index]
+            kept += 1
+        }
+        count = kept
         lacksFields = true
         noteChange()
     }
@@ -192,9 +201,26 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
 
     /// Discards all fields, but not the memory that the plugin may be reading.
     mutating func close() {
-        fields = []
+        count = 0
         list = nil
         isChanged = false
+    }
+
+    private mutating func append(_ field: Field) {
+        reserve(count + 1)
+        fields.initializeElement(at: count, to: field)
+        count += 1
+    }
+
+    /// Provides memory for a number of fields.
+    private mutating func reserve(_ needed: Int) {
+        guard needed > fields.count else { return }
+        let memory = arena.allocate(
+            max(needed, 2 * fields.count) * MemoryLayout<Field>.stride,
+            alignment: MemoryLayout<Field>.alignment
+        ).bindMemory(to: Field.self)
+        _ = memory.initialize(fromContentsOf: fields[..<count])
+        fields = memory
     }
 
     private mutating func noteChange() {
@@ -218,16 +244,16 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     // MARK: Searching
 
     /// Returns the position of the first field with a name, from a position on.
+    // Inlined: a call would copy the table.
+    @inline(__always)
     private func position(of name: UnsafeBufferPointer<UInt8>, from start: Int = 0) -> Int? {
         let mark = Self.mark(name)
-        return fields.withUnsafeBufferPointer { fields in
-            var index = start
-            while index < fields.count {
-                if fields[index].isNamed(name, mark) { return index }
-                index += 1
-            }
-            return nil
+        var index = start
+        while index < count {
+            if fields[index].mark == mark, fields[index].isNamed(name) { return index }
+            index &+= 1
         }
+        return nil
     }
 
     /// Returns the last eight bytes of a name, with `A` to `Z` as `a` to `z`.

@@ -98,6 +98,7 @@ func isNull<Function>(_ function: Function) -> Bool {
 }
 
 /// Stores a view of copied bytes; returns `OUTLET_E_NOT_FOUND` for `nil`.
+@inline(__always)
 func store(_ bytes: CopiedBytes?, at place: UnsafeMutablePointer<outlet_view>) -> outlet_status {
     guard let bytes else { return OUTLET_E_NOT_FOUND }
     return store(bytes.view, at: place)
