@@ -2,6 +2,7 @@ import COutletPlugin
 import Dispatch
 import OutletSession
 import OutletTransport
+import Synchronization
 
 /// One call of a hook until its answer: by the hook's return value, by the plugin later, or by the
 /// host in its place.
@@ -49,6 +50,8 @@ class Completion: CallContext, @unchecked Sendable {
     /// The handle's value; plugins can use it while the hook runs and while its answer is pending.
     final let id: UInt64
     private let state = Lock(State())
+    /// Whether the machine is over, because each use of a request's handle asks for it.
+    private let isOver = Atomic(false)
 
     /// Creates a completion; its deadline starts now.
     ///
@@ -161,7 +164,7 @@ class Completion: CallContext, @unchecked Sendable {
     }
 
     /// Whether the answer has been given, by the plugin or by the host.
-    var isCancelled: Bool { state.withLock { $0.machine.isOver } }
+    final var isCancelled: Bool { isOver.load(ordering: .acquiring) }
 
     /// Whether the host has answered in the plugin's place, after the hook had begun, and the plugin
     /// may still answer.
@@ -187,13 +190,22 @@ class Completion: CallContext, @unchecked Sendable {
         return state.withLock { $0.machine.begin() }
     }
 
+    /// Changes the state of the machine.
+    private func advance<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        state.withLock { state in
+            let result = body(&state)
+            if state.machine.isOver { isOver.store(true, ordering: .releasing) }
+            return result
+        }
+    }
+
     /// Settles the completion with the plugin's answer.
     ///
     /// - Parameter answer: The plugin's answer.
     /// - Returns: `OUTLET_OK`, or `OUTLET_E_STALE` if the completion has been settled or cancelled
     ///   before.
     func settle(_ answer: Answer) -> outlet_status {
-        let action = state.withLock { $0.machine.settle(answer) }
+        let action = advance { $0.machine.settle(answer) }
         if case .refuse = action {} else { closeArguments() }
         switch action {
         case .nothing, .giveUp:
@@ -223,7 +235,7 @@ class Completion: CallContext, @unchecked Sendable {
     func hookReturned(_ answer: Answer?) -> Answer? {
         var isFailure = false
         if case .failed = answer { isFailure = true }
-        let (action, isKept) = state.withLock { state in
+        let (action, isKept) = advance { state in
             (state.machine.hookReturned(answer, isFailure: isFailure), state.isKept)
         }
         switch action {
@@ -276,7 +288,7 @@ class Completion: CallContext, @unchecked Sendable {
     ///
     /// - Returns: The action to take; `nil` if there has been an answer already.
     private func withdraw(_ error: PluginError) -> CompletionMachine<Answer>.Action? {
-        let action = state.withLock { $0.machine.cancel(.failed(error)) }
+        let action = advance { $0.machine.cancel(.failed(error)) }
         guard case .giveUp = action else { return nil }
         return action
     }
