@@ -39,7 +39,8 @@ import Testing
             switch self {
             case .polling: #expect(machine.poll() == true)
             case .parked, .callerOfParked: #expect(machine.park() == true)
-            case .inHandlers: #expect(machine.enterHandlers() == .enterAfterSettingTimer)
+            case .inHandlers:
+                #expect(machine.enterHandlers() == .enterAfterSettingTimer(doubled: 0))
             case .closed: #expect(machine.close() == true)
             default: break
             }
@@ -227,7 +228,7 @@ import Testing
         #expect(machine.enterHandlers() == .refuse)
         #expect(machine.state == .running)
         _ = machine.returnFromHandlers()
-        #expect(machine.enterHandlers() == .enterAfterSettingTimer)
+        #expect(machine.enterHandlers() == .enterAfterSettingTimer(doubled: 0))
     }
 
     /// Returns a machine that is in its second handlers, for the first of which the timer was set.
@@ -241,7 +242,7 @@ import Testing
     @Test func `a driver in later handlers than the timer's is relieved at the next expiry`() throws
     {
         var machine = try secondHandlers()
-        #expect(machine.relieve() == .setTimer)
+        #expect(machine.relieve() == .setTimer(doubled: 0))
         #expect(machine.state == .inHandlers && machine.hasTimer)
         #expect(machine.relieve() == .drive)
     }
@@ -251,18 +252,34 @@ import Testing
         _ = machine.returnFromHandlers()
         #expect(machine.enterHandlers() == .enter)
         _ = machine.returnFromHandlers()
-        #expect(machine.relieve() == .setTimer)
+        #expect(machine.relieve() == .setTimer(doubled: 1))
         // Not since.
         #expect(machine.relieve() == .wait)
         #expect(!machine.hasTimer)
-        #expect(machine.enterHandlers() == .enterAfterSettingTimer)
+        #expect(machine.enterHandlers() == .enterAfterSettingTimer(doubled: 2))
+    }
+
+    @Test func `the timer is set for longer while handlers are short, up to a limit`() throws {
+        var machine = try Way.inHandlers.machine()
+        for doubled in [1, 2, 3, 4, 4] {
+            _ = machine.returnFromHandlers()
+            #expect(machine.relieve() == .wait)
+            #expect(machine.enterHandlers() == .enterAfterSettingTimer(doubled: doubled))
+        }
+        _ = machine.returnFromHandlers()
+        #expect(machine.enterHandlers() == .enter)
+        // These may be long.
+        #expect(machine.relieve() == .setTimer(doubled: 0))
+        #expect(machine.relieve() == .drive)
+        _ = machine.returnFromHandlers()
+        #expect(machine.enterHandlers() == .enterAfterSettingTimer(doubled: 0))
     }
 
     @Test func `a timer that could not be set is set for the next handlers`() throws {
         var machine = try Way.inHandlers.machine()
         machine.loseTimer()
         #expect(machine.returnFromHandlers() == true)
-        #expect(machine.enterHandlers() == .enterAfterSettingTimer)
+        #expect(machine.enterHandlers() == .enterAfterSettingTimer(doubled: 0))
     }
 
     @Test(arguments: Way.allCases.filter { $0 != .inHandlers })
@@ -351,7 +368,8 @@ import Testing
                     guard run.machine.hasTimer else { continue }
                     let relief = next.machine.relieve()
                     check(relief != .drive || before == .inHandlers, path, "relieved")
-                    check((relief == .setTimer) == next.machine.hasTimer, path, "timer")
+                    let isSet = if case .setTimer = relief { true } else { false }
+                    check(isSet == next.machine.hasTimer, path, "timer")
                 case .returnIdle, .returnBusy:
                     guard case .callerRuns = before else { continue }
                     let action = next.machine.returnFromCaller(isIdle: step == .returnIdle)

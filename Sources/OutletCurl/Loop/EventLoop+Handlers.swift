@@ -72,8 +72,8 @@ extension EventLoop {
         switch mailbox.enterHandlers() {
         case .enter: return true
         case .refuse: return false
-        case .enterAfterSettingTimer:
-            if ccurl_poller_set_relief(poller, HandlerTime.limit) { return true }
+        case .enterAfterSettingTimer(let doubled):
+            if ccurl_poller_set_relief(poller, HandlerTime.limit << doubled) { return true }
             mailbox.loseTimer()
             // Nobody relieves this thread without a timer.
             _ = mailbox.returnFromHandlers()
@@ -107,7 +107,8 @@ extension EventLoop {
                 handlers.rest(from: ccurl_now_us())
                 waitingTasks.submit()
                 return true
-            case .setTimer: _ = ccurl_poller_set_relief(poller, HandlerTime.limit)
+            case .setTimer(let doubled):
+                _ = ccurl_poller_set_relief(poller, HandlerTime.limit << doubled)
             case .wait: continue
             case .end: return false
             }
@@ -137,6 +138,9 @@ private final class LoopThread {
 struct HandlerTime {
     /// How long they may keep the loop from being driven, in µs; it takes up to as long again until
     /// the second thread notices.
+    ///
+    /// Sixteen times as long if the handlers were short until now, see
+    /// ``MailboxMachine/maximumDoublings``.
     static let limit: Int64 = 1000
     /// How long handlers go to their queue after they took longer than ``limit``, in µs: at first,
     /// and at most.

@@ -67,21 +67,23 @@ struct MailboxMachine<Message> {
     }
 
     /// What a driver that has handlers to run has to do.
-    enum Entry {
+    enum Entry: Equatable {
         /// Run them.
         case enter
-        /// Set the timer of the standby thread, then run them.
-        case enterAfterSettingTimer
+        /// Set the timer of the standby thread to its shortest time, doubled so many times, then
+        /// run them.
+        case enterAfterSettingTimer(doubled: Int)
         /// Let others run them: no thread could relieve this one.
         case refuse
     }
 
     /// What the standby thread has to do when its timer has expired.
-    enum Relief {
+    enum Relief: Equatable {
         /// Drive the loop from now on.
         case drive
-        /// Set the timer and wait, because the driver enters handlers often.
-        case setTimer
+        /// Set the timer to its shortest time, doubled so many times, and wait, because the driver
+        /// enters handlers often.
+        case setTimer(doubled: Int)
         /// Wait until the driver sets the timer.
         case wait
         /// End: the loop has ended.
@@ -99,6 +101,12 @@ struct MailboxMachine<Message> {
     /// How often the driver has entered handlers, and how often it had when the timer was set.
     private var entries = 0
     private var timedEntries = 0
+    /// How often the time of the timer is doubled: once for each expiry that found no long handlers,
+    /// up to ``maximumDoublings``.
+    ///
+    /// An expiry interrupts a processor, which costs as much as several requests.
+    private var doublings = 0
+    static var maximumDoublings: Int { 4 }
     private(set) var messages: [Message] = []
     /// Whether a thread other than the driver has sent any of the messages.
     private(set) var hasForeign = false
@@ -198,7 +206,7 @@ struct MailboxMachine<Message> {
         if hasTimer { return .enter }
         hasTimer = true
         timedEntries = entries
-        return .enterAfterSettingTimer
+        return .enterAfterSettingTimer(doubled: doublings)
     }
 
     /// The timer could not be set after ``enterHandlers()``.
@@ -228,15 +236,21 @@ struct MailboxMachine<Message> {
     mutating func relieve() -> Relief {
         if state == .closed { return .end }
         hasTimer = false
-        if state == .inHandlers, entries == timedEntries {
-            state = .running
-            hasRelieved = true
-            return .drive
+        guard state == .inHandlers else {
+            doublings = min(doublings + 1, Self.maximumDoublings)
+            return entries &- timedEntries > 1 ? setTimer(doubled: doublings) : .wait
         }
-        guard state == .inHandlers || entries &- timedEntries > 1 else { return .wait }
+        guard entries == timedEntries else { return setTimer(doubled: 0) }
+        doublings = 0
+        state = .running
+        hasRelieved = true
+        return .drive
+    }
+
+    private mutating func setTimer(doubled: Int) -> Relief {
         hasTimer = true
         timedEntries = entries
-        return .setTimer
+        return .setTimer(doubled: doubled)
     }
 
     private mutating func leave(for next: State) -> Bool {
