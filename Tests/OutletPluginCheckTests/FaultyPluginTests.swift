@@ -66,6 +66,8 @@ import Testing
         Row("DoubledID", .create, .entryModule),
         Row("Hangs", "hangs", #"{"hook": "create", "how": "exit"}"#, .create, .noExit),
         Row("Hangs", "hangs", #"{"hook": "create", "how": "fault"}"#, .create, .noCrash),
+        Row("LyingHooks", .create, .entryModule),
+        Row("LyingHooks", "lying-hooks", #"{"size": 65537}"#, .create, .entryModule),
         Row("SlowDestroy", .create, .endInTime, limit: 12),
         Row("SlowQuiesce", .create, .endInTime, limit: 12),
         Row("Hangs", "hangs", #"{"hook": "quiesce", "how": "abort"}"#, .create, .noCrash),

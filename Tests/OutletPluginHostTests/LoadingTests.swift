@@ -44,6 +44,11 @@ import Testing
             "breaks the plugin contract: a descriptor of 24 bytes, at least 192 are needed"
         ),
         (
+            "LyingHooks",
+            "breaks the plugin contract: 'faulty.lying-hooks': the struct_size of its hooks is 4, "
+                + "not its size in bytes"
+        ),
+        (
             "BadID",
             "breaks the plugin contract: the id \"Faulty ID!\" is not made of lower-case letters, "
                 + "digits, '.' and '-'"

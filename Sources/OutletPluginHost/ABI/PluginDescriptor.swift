@@ -43,13 +43,14 @@ struct PluginDescriptor: @unchecked Sendable {
     /// - Throws: ``InvalidDescriptor`` if the descriptor does not reach beyond `destroy`, a required
     ///   field is missing, or a value is not valid.
     init(_ table: UnsafePointer<outlet_descriptor>) throws(InvalidDescriptor) {
-        let size = Int(table.pointee.struct_size)
+        let size = table.pointee.struct_size
         let required = MemoryLayout<outlet_descriptor>.offset(of: \.destroy).map { $0 + 8 } ?? 0
-        guard size >= required else {
+        guard Int(size) >= required else {
             throw InvalidDescriptor(
                 reason: "a descriptor of \(size) bytes, at least \(required) are needed")
         }
-        let copy = copyTable(table, size: size, empty: outlet_descriptor())
+        let copy = try copyTable(
+            table, "a descriptor", size: size, empty: outlet_descriptor())
         id = try text(copy.id, "id", limit: UInt64(Self.longestID))
         guard PluginDescriptor.isID(id) else {
             throw InvalidDescriptor(
@@ -122,14 +123,23 @@ struct InvalidDescriptor: Error {
 ///
 /// - Parameters:
 ///   - table: The plugin's structure.
+///   - what: What it is, for the error.
 ///   - size: The size of the plugin's structure, in bytes (`struct_size`).
 ///   - empty: The values of fields that the plugin's structure does not have.
 /// - Returns: The copy, without the fields that the host does not know.
-func copyTable<Table>(_ table: UnsafePointer<Table>, size: Int, empty: Table) -> Table {
+/// - Throws: `InvalidDescriptor` if the size cannot be that of a structure: less than 8, which even
+///   one without fields has, or more than 65,536.
+func copyTable<Table>(
+    _ table: UnsafePointer<Table>, _ what: String, size: UInt32, empty: Table
+) throws(InvalidDescriptor) -> Table {
+    guard 8...65_536 ~= size else {
+        throw InvalidDescriptor(
+            reason: "the struct_size of \(what) is \(size), not its size in bytes")
+    }
     var copy = empty
     withUnsafeMutableBytes(of: &copy) { target in
         // Fields are 8 bytes long or share 8 bytes, so an incomplete group of 8 is ignored.
-        let count = min(size & ~7, target.count)
+        let count = min(Int(size) & ~7, target.count)
         target.copyMemory(from: UnsafeRawBufferPointer(start: table, count: count))
     }
     return copy

@@ -47,8 +47,9 @@ final class PluginExport: Sendable {
     private init(
         _ table: UnsafePointer<outlet_export>, plugin: String
     ) throws(InvalidDescriptor) {
-        let copy = copyTable(
-            table, size: Int(table.pointee.struct_size), empty: outlet_export())
+        let copy = try copyTable(
+            table, "an export of '\(plugin)'", size: table.pointee.struct_size,
+            empty: outlet_export())
         name = try text(copy.name, "export", limit: 128)
         guard PluginExport.isName(name) else {
             throw InvalidDescriptor(

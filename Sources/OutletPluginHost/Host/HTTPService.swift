@@ -147,10 +147,11 @@ extension HTTPRequest {
     /// Copies and checks a request of a plugin; `nil` if a part is not valid in HTTP, or too large.
     fileprivate init?(_ asked: UnsafePointer<outlet_http_request>) {
         guard UInt(bitPattern: asked) != 0 else { return nil }
-        let size = Int(asked.pointee.struct_size)
-        guard size >= 40 else { return nil }
-        let table = copyTable(asked, size: size, empty: outlet_http_request())
-        guard let method = table.method.text(.name), let text = table.url.text(.value),
+        let size = asked.pointee.struct_size
+        guard size >= 40,
+            let table = try? copyTable(
+                asked, "a request", size: size, empty: outlet_http_request()),
+            let method = table.method.text(.name), let text = table.url.text(.value),
             let url = URL(string: text), (try? Origin(url)) != nil,
             let scheme = url.scheme?.lowercasedASCII, scheme == "http" || scheme == "https",
             let headers = HTTPHeaders(table.fields, table.field_count),

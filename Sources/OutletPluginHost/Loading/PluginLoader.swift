@@ -316,6 +316,7 @@ struct PluginLoader {
         }
         let owner = PluginOwner(id: id, grants: grants, observer: observer, breaker: breaker)
         let instance: PluginInstance
+        let hooks: Result<outlet_hooks, InvalidDescriptor>
         do throws(InvalidDescriptor) {
             guard let host = HostTables.make(number: owner.register()) else {
                 throw InvalidDescriptor(
@@ -324,10 +325,10 @@ struct PluginLoader {
             let pointer = try PluginLoader.create(
                 descriptor, owner: owner, host: host, configuration,
                 dataDirectory: try makeDataDirectory(for: id))
+            hooks = owner.calling(.hooks) { PluginLoader.hooks(descriptor, pointer) }
             instance = PluginInstance(
                 owner: owner, descriptor: descriptor, pointer: pointer,
-                hooks: owner.calling(.hooks) { PluginLoader.hooks(descriptor, pointer) },
-                failsOpen: failsOpen,
+                hooks: (try? hooks.get()) ?? outlet_hooks(), failsOpen: failsOpen,
                 limits: .init(
                     uniqueKeysWithValues: deadlines.compactMap { name, deadline in
                         PluginHook(rawValue: name).map { ($0, deadline.nanoseconds) }
@@ -338,14 +339,28 @@ struct PluginLoader {
             throw .creationFailed(path: path, id: id, reason: error.reason)
         }
         owner.instance = instance
-        guard instance.hooks.trust == nil || instance.isNonblocking else {
+        if let refusal = PluginLoader.refusal(of: instance, hooks, path: path) {
             // The owner keeps the instance until it is destroyed: it may still call `quiesced`.
             instance.shutDown(deadline: .now() + .seconds(5)) { _ in }
-            throw .creationFailed(
-                path: path, id: id,
-                reason: "its trust hook needs OUTLET_F_NONBLOCKING: all transfers wait for it")
+            throw refusal
         }
         return instance
+    }
+
+    /// Why an instance that has been created cannot be used; `nil` if it can.
+    private static func refusal(
+        of instance: PluginInstance, _ hooks: Result<outlet_hooks, InvalidDescriptor>,
+        path: String
+    ) -> PluginLoadError? {
+        switch hooks {
+        case .failure(let fault):
+            .invalidModule(path: path, reason: "'\(instance.id)': \(fault.reason)")
+        case .success(let hooks) where hooks.trust != nil && !instance.isNonblocking:
+            .creationFailed(
+                path: path, id: instance.id,
+                reason: "its trust hook needs OUTLET_F_NONBLOCKING: all transfers wait for it")
+        case .success: nil
+        }
     }
 
     /// Creates the data directory of an instance, if it does not exist.
@@ -389,12 +404,16 @@ struct PluginLoader {
         return pointer
     }
 
-    /// A copy of the plugin's hook table, whatever its size; all hooks are null when it has none.
+    /// A copy of the plugin's hook table; all hooks are null when it has none.
     private static func hooks(
         _ descriptor: PluginDescriptor, _ pointer: OpaquePointer
-    ) -> outlet_hooks {
-        guard let table = descriptor.functions.hooks?(pointer) else { return outlet_hooks() }
-        return copyTable(
-            table, size: Int(table.pointee.struct_size), empty: outlet_hooks())
+    ) -> Result<outlet_hooks, InvalidDescriptor> {
+        guard let table = descriptor.functions.hooks?(pointer) else {
+            return .success(outlet_hooks())
+        }
+        return Result { () throws(InvalidDescriptor) in
+            try copyTable(
+                table, "its hooks", size: table.pointee.struct_size, empty: outlet_hooks())
+        }
     }
 }

@@ -25,11 +25,19 @@ struct PluginModule {
         // The module is read while crashes are attributed to the plugin: it may contain wild
         // pointers.
         let answer = PluginWatch.watching(path, "load", about: nil) {
-            entry(host.minor).map {
-                copyTable($0, size: Int($0.pointee.struct_size), empty: outlet_module())
+            entry(host.minor).map { table in
+                Result { () throws(InvalidDescriptor) in
+                    try PluginModule.copy(table)
+                }
             }
         }
-        guard let module = answer else { throw .refused(path: path, host: host.minor) }
+        guard let answer else { throw .refused(path: path, host: host.minor) }
+        let module: outlet_module
+        do {
+            module = try answer.get()
+        } catch {
+            throw .invalidModule(path: path, reason: error.reason)
+        }
         guard module.min_host_minor <= host.minor else {
             throw .hostTooOld(path: path, wanted: module.min_host_minor, host: host.minor)
         }
@@ -50,6 +58,14 @@ struct PluginModule {
         } catch {
             throw .invalidManifest(path: path, reason: error.reason)
         }
+    }
+
+    /// Copies the answer of an entry function.
+    static func copy(
+        _ table: UnsafePointer<outlet_module>
+    ) throws(InvalidDescriptor) -> outlet_module {
+        try copyTable(
+            table, "the module", size: table.pointee.struct_size, empty: outlet_module())
     }
 
     /// Loads a checked file, which runs its constructors, and finds its entry function.

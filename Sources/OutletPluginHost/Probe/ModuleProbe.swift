@@ -32,13 +32,12 @@ package struct ModuleProbe {
     /// Calls the entry function.
     ///
     /// - Parameter hostMinor: The minor ABI version to pass.
-    /// - Returns: The answer; all zero when the entry function returns null.
+    /// - Returns: The answer; all zero when the entry function returns null, or a
+    ///   structure of an impossible size.
     package func ask(hostMinor: UInt32) -> Answer {
-        guard let table = entry(hostMinor) else {
+        guard let table = entry(hostMinor), let module = try? PluginModule.copy(table) else {
             return Answer(address: 0, minimumHostMinor: 0, abiMinor: 0, descriptors: [])
         }
-        let module = copyTable(
-            table, size: Int(table.pointee.struct_size), empty: outlet_module())
         let count = min(Int(module.descriptor_count), 64)
         let descriptors = (0..<count).compactMap { index in
             module.descriptors?[index].map { UInt(bitPattern: $0) }
