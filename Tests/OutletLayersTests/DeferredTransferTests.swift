@@ -14,12 +14,13 @@ import Testing
     private let network = StubTransport(answers: [.status(204)])
     private let recorder = Recorder()
     private let answer = Lock<Answer?>(nil)
+    private let queue = DispatchQueue(label: "test.deferred")
 
     /// Starts a transfer whose decision is made by ``decide()``.
     private func start() -> DeferredTransfer {
         let job = TransferJob(request: HTTPRequest(url: URL(string: "http://a.test/")))
         return DeferredTransfer.start(
-            job, on: DispatchQueue(label: "test.deferred"), handler: recorder
+            job, on: queue, handler: recorder
         ) { answer in
             self.answer.withLock { $0 = answer }
             return {}
@@ -72,7 +73,10 @@ import Testing
             #expect(network.requests.isEmpty)
             return task
         }
+        // The transfer ends on the queue.
+        queue.suspend()
         #expect(inner.cancel() == false)
         #expect(task.state == .canceling)
+        queue.resume()
     }
 }
