@@ -1,6 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
-import Synchronization
+import OutletTransport
 
 /// The cache keys of the most recently requested URLs.
 ///
@@ -19,7 +19,7 @@ final class RecentKeys: Sendable {
     /// The maximum length of a URL; longer ones are parsed each time, because entries are never
     /// released.
     private static let longest = 1024
-    private let entries = Mutex<(list: [Entry], oldest: Int)>(([], 0))
+    private let entries = Lock<(list: [Entry], oldest: Int)>(([], 0))
 
     /// Returns the cache key of a request without a `Host` field; `nil` if the request cannot be
     /// cached.

@@ -1,12 +1,12 @@
 import OutletHTTP
-import Synchronization
+import OutletTransport
 
 /// Remembers which header fields of requests are secret.
 ///
 /// Requests have the same few field names, and classifying a name takes as long as a cache lookup.
 enum SecretFields {
     private static let limit = 128
-    private static let known = Mutex<[String: Bool]>([:])
+    private static let known = Lock<[String: Bool]>([:])
 
     /// Whether the value of a field is secret (``Redaction/hidesHeader(named:)``).
     static func contains(_ name: String) -> Bool {
