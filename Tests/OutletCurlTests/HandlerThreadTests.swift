@@ -4,6 +4,7 @@ import Glibc
 import OutletHTTP
 import OutletTestServer
 import OutletTestSupport
+import Synchronization
 import Testing
 
 @testable import OutletCurl
@@ -130,6 +131,26 @@ private final class OwnTask: TransferHandler {
         }
         _ = transport.start(Self.job(url), handler: handler)
         #expect(try await isOpen.value())
+    }
+
+    @Test func `sockets are polled while each handler starts another transfer`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let isOver = Atomic(false)
+        let spins = Once<Int>()
+        // An address without a host fails as soon as the loop has read the message. The response
+        // takes far fewer turns of the loop than the limit.
+        let limit = 1_000_000
+        @Sendable func spin(_ count: Int) {
+            guard !isOver.load(ordering: .relaxed), count < limit else { return spins.set(count) }
+            let handler = OwnQueue { _ in spin(count + 1) }
+            _ = transport.start(Self.job("http:"), handler: handler)
+        }
+        spin(0)
+        let other = OwnQueue { _ in isOver.store(true, ordering: .relaxed) }
+        _ = transport.start(Self.job("\(server.baseURL)/get"), handler: other)
+        #expect(1..<limit ~= (try await spins.value()))
+        #expect(try await other.end.value().response?.statusCode == 200)
     }
 
     @Test func `a task that awaited a transfer continues on the loop's thread`() async throws {

@@ -63,6 +63,7 @@ extension EventLoop {
         guard mailbox.returnFromHandlers() else { return false }
         _ = executor.enter()
         swap(&work, &handlers.work)
+        handlers.haveRun = true
         return true
     }
 
@@ -154,6 +155,8 @@ struct HandlerTime {
     var hasStandby = false
     /// Empty; kept for the memory of the last turn's work.
     var work = TransportTurn.OwnWork()
+    /// Whether handlers have run since the last wait for sockets.
+    var haveRun = false
     /// Handlers go to their queue until then, in µs of the monotonic clock.
     var restsUntil: Int64 = 0
 

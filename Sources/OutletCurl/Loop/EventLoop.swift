@@ -41,6 +41,8 @@ final class EventLoop: @unchecked Sendable {
     var messages: [LoopMessage] = []
     /// Whether the last turn took several messages from other threads, so that more are likely.
     private var isBusy = false
+    /// Whether the last turn did not poll the sockets.
+    private var isPollDue = false
     /// The easy handles: idle ones, and those in use, each of which carries a transfer.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -251,6 +253,16 @@ final class EventLoop: @unchecked Sendable {
 
     private func wait() {
         assertOnLoop()
+        // What handlers have posted comes before the sockets, so that all requests of a turn are
+        // sent together: 3 % of a request at 64 in flight (`Benchmarks/run --only
+        // session-callback-queue`). The sockets are polled at least every second time.
+        if handlers.haveRun, !isPollDue {
+            isPollDue = true
+            now = ccurl_now_us()
+            return
+        }
+        handlers.haveRun = false
+        isPollDue = false
         let timer = ccurl_poller_timer(poller)
         let maySleep = (timer < 0 || timer > now) && !executor.hasJobs
         // While messages are likely, polling without sleeping saves the sender the system call to
