@@ -486,6 +486,15 @@ import Testing
         #expect(action.__sigaction_handler.sa_handler != nil)
     }
 
+    /// `system()` ignores SIGINT and SIGQUIT meanwhile; afterwards their actions have other flags.
+    @Test func `a command that is run is no change of signal handlers`() async {
+        await #expect(processExitsWith: .success) {
+            let state = ProcessState()
+            #expect(system("exit 0") == 0)
+            #expect(state.restore() == [])
+        }
+    }
+
     @Test func `each resource limit that has changed is named and restored`() async {
         await #expect(processExitsWith: .success) {
             for resource in 0..<__rlimit_resource_t(__RLIM_NLIMITS.rawValue) {

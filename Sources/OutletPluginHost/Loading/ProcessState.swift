@@ -236,13 +236,18 @@ private struct Disposition: Equatable {
     /// The handler's address; 0 for the default action, 1 for ignoring.
     var handler: UInt { withUnsafeBytes(of: action) { $0.loadUnaligned(as: UInt.self) } }
 
+    /// `SA_RESTORER` of the kernel, which the C library sets itself, and shows in what it returns:
+    /// `system()` passes it to the kernel also where it was not set before.
+    private static let restorer: Int32 = 0x0400_0000
+
     /// The handler, the flags and the mask of the kernel's 64 signals; the rest of the mask is
     /// never written.
     private var facts: [UInt64] {
         withUnsafeBytes(of: action) { bytes in
             let mask = MemoryLayout<sigaction>.offset(of: \.sa_mask) ?? 0
             return [
-                UInt64(handler), UInt64(UInt32(bitPattern: action.sa_flags)),
+                UInt64(handler),
+                UInt64(UInt32(bitPattern: action.sa_flags & ~Self.restorer)),
                 bytes.loadUnaligned(fromByteOffset: mask, as: UInt64.self),
             ]
         }
