@@ -19,10 +19,13 @@ import Testing
         let context = CallContext(deadline: 7)
         let call: outlet_call
 
-        init(_ request: HTTPRequest = HTTPRequest(url: URL(string: "http://a.test/"))) throws {
+        init(
+            _ request: HTTPRequest = HTTPRequest(url: URL(string: "http://a.test/")),
+            access: RequestHandle.Access = .answer
+        ) throws {
             owner = PluginOwner(id: "a.test", observer: recorder)
             table = try #require(HostTables.make(number: owner.register()))
-            handle = RequestHandle(request, access: .answer)
+            handle = RequestHandle(request, access: access)
             self.request = outlet_request(
                 id: HandleTable.shared.insert(handle, owner: owner.number))
             call = outlet_call(id: HandleTable.shared.insert(context, owner: owner.number))
@@ -139,7 +142,11 @@ import Testing
             ]
             #expect(refused.allSatisfy { $0 == OUTLET_E_ARGUMENT })
         }
-        #expect(caller.recorder.lines.count == 0)
+        #expect(
+            caller.recorder.lines.values.map { $0.message.parts(separatedBy: " ")[0] } == [
+                "request_set_header", "request_set_header", "request_add_header",
+                "request_remove_header", "request_set_body", "request_answer",
+            ])
         #expect(
             caller.context.reason(OUTLET_E_FAILED).message
                 == "status -1, without a reason that can be read: its message has 4097 bytes, at "
@@ -188,6 +195,51 @@ import Testing
                 == "status -1, without a reason that can be read: its code is not UTF-8")
         // The text may come from a server, which must not get the plugin suspended.
         #expect(caller.misbehaviour == [:])
+    }
+
+    @Test func `a refused change of a request is logged in the plugin's name`() throws {
+        let caller = try Caller()
+        let (table, host, request) = (caller.table, caller.table.pointee, caller.request)
+        #expect(caller.set("a b", "1") == OUTLET_E_ARGUMENT)
+        #expect(caller.set("X", "1\r\nY: 2") == OUTLET_E_ARGUMENT)
+        #expect(caller.set("Content-Length", "1") == OUTLET_E_DENIED)
+        Self.with(String(repeating: "x ", count: 100)) { name in
+            #expect(host.request_remove_header(table, request, name) == OUTLET_OK)
+            #expect(host.request_add_header(table, request, name, name) == OUTLET_E_ARGUMENT)
+        }
+        Self.with("file:///etc/passwd") { url in
+            #expect(host.request_set_url(table, request, url) == OUTLET_E_ARGUMENT)
+            #expect(host.request_answer(table, request, 99, nil, 0, url) == OUTLET_E_ARGUMENT)
+        }
+        #expect(
+            caller.recorder.lines.values.map(\.message) == [
+                "request_set_header of 'a b' was refused: what it was passed is not valid",
+                "request_set_header of 'X' was refused: what it was passed is not valid",
+                "request_set_header of 'Content-Length' was refused: the host sets that itself",
+                "request_add_header of '\(String(repeating: "x ", count: 32))' was refused: what it "
+                    + "was passed is not valid",
+                "request_set_url was refused: what it was passed is not valid",
+                "request_answer was refused: what it was passed is not valid",
+            ])
+        #expect(caller.recorder.lines.values.allSatisfy { $0.level == .warning })
+        #expect(caller.misbehaviour == [:])
+    }
+
+    @Test func `a change of a request that a hook may only read is logged`() throws {
+        let caller = try Caller(access: .read)
+        #expect(caller.set("X", "1") == OUTLET_E_STATE)
+        #expect(
+            caller.recorder.lines.values.map(\.message) == [
+                "request_set_header of 'X' was refused: not in this hook"
+            ])
+    }
+
+    @Test func `a change of a request after its hook has settled is a violation`() throws {
+        let caller = try Caller()
+        _ = caller.handle.seal()
+        #expect(caller.set("X", "1") == OUTLET_E_STALE)
+        #expect(caller.misbehaviour == [.staleHandle: 1])
+        #expect(caller.recorder.lines.count == 0)
     }
 
     @Test func `a refused reason does not replace one that was given`() throws {

@@ -22,36 +22,72 @@ extension HostTable {
     ///   - function: The function of the host that the plugin called, for the log.
     private static func text(
         _ host: Table, _ view: outlet_view, _ limit: outlet_view.Limit, _ name: String,
-        of function: String
+        of function: StaticString
     ) -> String? {
         do {
             return try view.text(limit, name)
         } catch {
-            let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host))
-            owner?.reportRefusal(error, of: function)
+            owner(host)?.reportRefusal(error, of: "\(function)")
             return nil
         }
     }
 
+    /// Calls `body`, which changes the request of a handle, as ``with(_:_:_:)``.
+    ///
+    /// A change that is refused is logged in the plugin's name, because plugins rarely check the
+    /// status: the request would else be sent without the change, and without a trace. A change of a
+    /// request whose hook has settled is recorded as a violation.
+    ///
+    /// - Parameters:
+    ///   - host: The table of the calling plugin.
+    ///   - request: The handle.
+    ///   - function: The function of the host that the plugin called.
+    ///   - name: The name of the header field; `nil` for other parts.
+    private static func change(
+        _ host: Table, _ request: outlet_request, _ function: StaticString,
+        _ name: UnsafeBufferPointer<UInt8>? = nil, _ body: (RequestHandle) -> outlet_status
+    ) -> outlet_status {
+        with(host, request) { handle in
+            let status = body(handle)
+            switch status {
+            case OUTLET_OK: break
+            case OUTLET_E_STALE: return refuse(request.id, of: HostTables.number(of: host))
+            default: owner(host)?.reportRefusal(status, of: function, name)
+            }
+            return status
+        }
+    }
+
+    private static func owner(_ host: Table) -> PluginOwner? {
+        HandleTable.shared.owner(numbered: HostTables.number(of: host))
+    }
+
+    /// Logs that a text which a plugin passed is too long or null, and returns the status.
+    private static func refuseText(_ host: Table, _ function: StaticString) -> outlet_status {
+        owner(host)?.reportRefusal(OUTLET_E_ARGUMENT, of: function, nil)
+        return OUTLET_E_ARGUMENT
+    }
+
     static func write(
         _ host: Table, _ request: outlet_request, _ text: outlet_view, _ name: String,
-        _ body: (RequestHandle, String) -> outlet_status
+        _ function: StaticString, _ body: (RequestHandle, String) -> outlet_status
     ) -> outlet_status {
-        guard let text = self.text(host, text, .value, name, of: "request_set_\(name)") else {
+        guard let text = self.text(host, text, .value, name, of: function) else {
             return OUTLET_E_ARGUMENT
         }
-        return with(host, request) { request in body(request, text) }
+        return change(host, request, function) { request in body(request, text) }
     }
 
     static func writeField(
         _ host: Table, _ request: outlet_request, _ name: outlet_view, _ value: outlet_view,
+        _ function: StaticString,
         _ body: (RequestHandle, UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>)
             -> outlet_status
     ) -> outlet_status {
         guard let name = name.foreign(.name), let value = value.foreign(.value) else {
-            return OUTLET_E_ARGUMENT
+            return refuseText(host, function)
         }
-        return with(host, request) { request in body(request, name, value) }
+        return change(host, request, function, name) { request in body(request, name, value) }
     }
 
     // MARK: Requests
@@ -78,8 +114,9 @@ extension HostTable {
     static func requestRemoveHeader(
         _ host: Table, _ request: outlet_request, _ name: outlet_view
     ) -> outlet_status {
-        guard let name = name.foreign(.name) else { return OUTLET_E_ARGUMENT }
-        return with(host, request) { $0.remove(header: name) }
+        let function: StaticString = "request_remove_header"
+        guard let name = name.foreign(.name) else { return refuseText(host, function) }
+        return change(host, request, function, name) { $0.remove(header: name) }
     }
 
     static func requestBody(
@@ -164,11 +201,11 @@ extension HostTable {
     static func requestSetAttribute(
         _ host: Table, _ request: outlet_request, _ key: outlet_view, _ value: outlet_view
     ) -> outlet_status {
-        let function = "request_set_attr"
+        let function: StaticString = "request_set_attr"
         guard let key = text(host, key, .name, "key", of: function),
             let value = text(host, value, .value, "value", of: function)
         else { return OUTLET_E_ARGUMENT }
-        return with(host, request) { $0.set(attribute: key, value: value) }
+        return change(host, request, function) { $0.set(attribute: key, value: value) }
     }
 
     static func requestSlot(
@@ -197,10 +234,9 @@ extension HostTable {
     static func requestSetBody(_ host: Table, _ request: outlet_request, _ body: outlet_view)
         -> outlet_status
     {
-        guard let bytes = body.foreign(.body) else { return OUTLET_E_ARGUMENT }
-        return with(host, request) { request in
-            request.set(body: Array(bytes))
-        }
+        let function: StaticString = "request_set_body"
+        guard let bytes = body.foreign(.body) else { return refuseText(host, function) }
+        return change(host, request, function) { request in request.set(body: Array(bytes)) }
     }
 
     static func requestAnswer(
@@ -208,11 +244,11 @@ extension HostTable {
         _ fields: UnsafePointer<outlet_field>?,
         _ count: UInt64, _ body: outlet_view
     ) -> outlet_status {
-        guard
-            let answer = RequestHandle.Answer(
-                status: status, fields: fields, count: count, body: body)
-        else { return OUTLET_E_ARGUMENT }
-        return with(host, request) { request in request.answer(answer) }
+        let answer = RequestHandle.Answer(
+            status: status, fields: fields, count: count, body: body)
+        return change(host, request, "request_answer") { request in
+            answer.map(request.answer) ?? OUTLET_E_ARGUMENT
+        }
     }
 
     // MARK: Responses

@@ -33,16 +33,22 @@ enum HostTable {
             request_body: { HostTable.requestBody($0, $1, $2) },
             request_attr: { HostTable.requestAttribute($0, $1, $2, $3) },
             request_set_method: { host, request, method in
-                HostTable.write(host, request, method, "method") { $0.set(method: $1) }
+                HostTable.write(host, request, method, "method", "request_set_method") {
+                    $0.set(method: $1)
+                }
             },
             request_set_url: { host, request, url in
-                HostTable.write(host, request, url, "url") { $0.set(url: $1) }
+                HostTable.write(host, request, url, "url", "request_set_url") { $0.set(url: $1) }
             },
             request_set_header: { host, request, name, value in
-                HostTable.writeField(host, request, name, value) { $0.set(header: $1, value: $2) }
+                HostTable.writeField(host, request, name, value, "request_set_header") {
+                    $0.set(header: $1, value: $2)
+                }
             },
             request_add_header: { host, request, name, value in
-                HostTable.writeField(host, request, name, value) { $0.add(header: $1, value: $2) }
+                HostTable.writeField(host, request, name, value, "request_add_header") {
+                    $0.add(header: $1, value: $2)
+                }
             },
             request_remove_header: { HostTable.requestRemoveHeader($0, $1, $2) },
             request_set_body: { HostTable.requestSetBody($0, $1, $2) },
@@ -117,7 +123,7 @@ enum HostTable {
     }
 
     /// Records the use of an id that is not valid.
-    private static func refuse(_ id: UInt64, of caller: UInt16) -> outlet_status {
+    static func refuse(_ id: UInt64, of caller: UInt16) -> outlet_status {
         guard let owner = HandleTable.shared.owner(numbered: caller) else { return OUTLET_E_STALE }
         if id >> 48 != caller {
             owner.note(.foreignHandle, "a handle was used that was never passed to it")

@@ -1,17 +1,43 @@
+import COutletPlugin
+
+/// Log lines in the plugin's name about what the host refuses.
+///
+/// Plugins rarely check the status of such a call, so that its effect would be lost without a
+/// trace. It is not recorded as a violation, which could suspend the plugin: the text may come from
+/// a server.
 extension PluginOwner {
-    /// Writes a line to the log about a text that is not UTF-8, in the plugin's name.
-    ///
-    /// Plugins rarely check the status of such a call, so that its effect would be lost without a
-    /// trace. It is not recorded as a violation, which could suspend the plugin: the text may come
-    /// from a server. Does nothing for other texts.
+    /// Logs that a text is not UTF-8; does nothing for other texts.
     ///
     /// - Parameters:
     ///   - refused: What is wrong with the text.
     ///   - function: What the plugin called.
     func reportRefusal(_ refused: RefusedText, of function: String) {
         guard case .notUTF8 = refused else { return }
-        observer?.pluginDidLog(
-            PluginLogLine(
-                plugin: id, level: .warning, message: "\(function) was refused: \(refused.fact)"))
+        warn("\(function) was refused: \(refused.fact)")
+    }
+
+    /// Logs that a change of a request was refused.
+    ///
+    /// - Parameters:
+    ///   - status: The status that the plugin receives.
+    ///   - function: What the plugin called.
+    ///   - name: The name of the header field; `nil` for other parts. Of a long name, the first 64
+    ///     bytes are logged.
+    func reportRefusal(
+        _ status: outlet_status, of function: StaticString, _ name: UnsafeBufferPointer<UInt8>?
+    ) {
+        let subject = name.map { " of '\(String(decoding: $0.prefix(64), as: UTF8.self))'" } ?? ""
+        let reason =
+            switch status {
+            case OUTLET_E_ARGUMENT: "what it was passed is not valid"
+            case OUTLET_E_DENIED: "the host sets that itself"
+            case OUTLET_E_STATE: "not in this hook"
+            default: "it failed with \(status)"
+            }
+        warn("\(function)\(subject) was refused: \(reason)")
+    }
+
+    private func warn(_ message: String) {
+        observer?.pluginDidLog(PluginLogLine(plugin: id, level: .warning, message: message))
     }
 }

@@ -8,7 +8,8 @@
  * A call with a stale handle, or with one of another instance, returns OUTLET_E_STALE and has no
  * other effect. Results are written to `out`, and only if the call returns OUTLET_OK. A length
  * above its limit returns OUTLET_E_ARGUMENT; the host does not read the data then. So does a text
- * that is not UTF-8, and the call has no effect then. */
+ * that is not UTF-8, and the call has no effect then. A change of a request that is refused is also
+ * logged as a warning in the plugin's name. */
 #ifndef OUTLET_HOST_H
 #define OUTLET_HOST_H
 
