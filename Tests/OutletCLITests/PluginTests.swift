@@ -168,8 +168,9 @@ import Testing
         #expect(result.exitCode == 2)
         #expect(
             result.errorOutput
-                == "outlet: GET \(server.baseURL)/unstable/1: no answer within 0.3 s, "
-                + "redirects and retries included (--timeout allows more)\n")
+                == "outlet: GET \(server.baseURL)/unstable/1: no answer within 0.3 s, plugin "
+                + "\(try await identifier(of: pacer)) asks for the next attempt after 9.0 s "
+                + "(--timeout allows more)\n")
     }
 
     @Test func `an error status keeps its exit code and body with plugins`() async throws {

@@ -57,9 +57,19 @@ final class Countdown: Sendable {
         let (hasPassed, blocker) = finish()
         if hasPassed, exchange.failure?.error.exitCode == .interrupted {
             exchange.failure = Exchange.Failure(
-                timedOutAfter: seconds, waitingFor: blocker, request: exchange.request)
+                timedOutAfter: seconds, waitingFor: blocker ?? retryDelay(of: exchange.actions),
+                request: exchange.request)
         }
         return exchange
+    }
+
+    /// Describes the delay of a retry that a plugin has asked for, if it is as long as the time limit.
+    private func retryDelay(of actions: [PluginAction]) -> String? {
+        for action in actions {
+            guard let delay = action.retryDelay, delay >= seconds else { continue }
+            return "plugin \(action.plugin) asks for the next attempt after \(delay) s"
+        }
+        return nil
     }
 
     /// Handles the end of the time limit: cancels the request, and makes the program end soon.

@@ -8,6 +8,8 @@ struct PluginAction: Sendable, Equatable {
     var effects: [String]
     /// Why the hook failed; `nil` if it did not.
     var failure: String?
+    /// The delay of the retry that a `retry` hook has asked for in seconds; `nil` for none.
+    var retryDelay: Double?
     /// The hook's duration in microseconds; for `adapt` and `retry` until it was settled.
     var microseconds: Int64
 }

@@ -30,6 +30,7 @@ final class PluginWatcher: PluginObserver {
         let action = PluginAction(
             plugin: activity.plugin, hook: activity.hook.rawValue, effects: activity.effects,
             failure: activity.failure.map { Redaction.standard.text($0) },
+            retryDelay: activity.retryDelay,
             microseconds: Int64(activity.duration / 1000))
         actions.withLock { $0.append(action) }
     }

@@ -51,8 +51,7 @@ final class CheckObserver: PluginObserver {
             }
         }
         guard activity.hook == .retry, let id = activity.requestID,
-            let words = activity.effects.first?.parts(separatedBy: " "), words.count == 4,
-            let seconds = Double(words[2]), seconds > Self.longestDelay
+            let seconds = activity.retryDelay, seconds > Self.longestDelay
         else { return }
         endings.withLock { $0[id] }?()
     }

@@ -83,7 +83,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             }
             stopwatch.report(
                 instance.owner, .retry, requestID: requestID, effects: verdict.effects,
-                failure: verdict.failure)
+                failure: verdict.failure, retryDelay: verdict.result.delay)
             return verdict.result
         }
         return HookAnswer(

@@ -51,6 +51,9 @@ public struct PluginActivity: Sendable, Equatable {
     public var effects: [String]
     /// Why the call failed; `nil` when it succeeded.
     public var failure: String?
+    /// The delay before the next attempt in seconds, for which the `retry` hook has asked; `nil`
+    /// without one.
+    public var retryDelay: Double?
 }
 
 /// A line that a plugin wrote to the log.

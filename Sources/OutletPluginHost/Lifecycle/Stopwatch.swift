@@ -28,14 +28,17 @@ struct Stopwatch {
     ///   - requestID: The id of the request that the call is about; `nil` for none.
     ///   - effects: What the call changed (``PluginActivity/effects``).
     ///   - failure: Why the call failed; `nil` if it succeeded.
+    ///   - retryDelay: The delay of a retry in seconds; `nil` for none.
     func report(
         _ owner: PluginOwner, _ hook: PluginHook, requestID: @autoclosure () -> UUID?,
-        effects: @autoclosure () -> [String], failure: @autoclosure () -> String?
+        effects: @autoclosure () -> [String], failure: @autoclosure () -> String?,
+        retryDelay: @autoclosure () -> Double? = nil
     ) {
         guard let observer else { return }
         observer.pluginDidAct(
             PluginActivity(
                 plugin: owner.id, hook: hook, requestID: requestID()?.uuidString,
-                duration: Stopwatch.now - start, effects: effects(), failure: failure()))
+                duration: Stopwatch.now - start, effects: effects(), failure: failure(),
+                retryDelay: retryDelay()))
     }
 }
