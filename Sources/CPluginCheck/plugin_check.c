@@ -4,7 +4,6 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -61,16 +60,9 @@ void cplugincheck_restore_thread(cplugincheck_thread state) {
 #endif
 }
 
-static atomic_int forks;
-
-static void count_fork(void) { atomic_fetch_add(&forks, 1); }
-
-/* Without this the child would continue with the checks. */
 static void end_copy(void) { _exit(0); }
 
-void cplugincheck_watch_forks(void) { pthread_atfork(count_fork, NULL, end_copy); }
-
-int cplugincheck_forks(void) { return atomic_load(&forks); }
+void cplugincheck_end_copies(void) { pthread_atfork(NULL, NULL, end_copy); }
 
 static void *wait_for_end(void *context) {
     int descriptor = (int)(intptr_t)context;

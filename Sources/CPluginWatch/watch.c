@@ -17,15 +17,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { depth_limit = 4, line_size = 512, stack_size = 65536, library_limit = 256 };
+enum { depth_limit = 4, line_size = 512, stack_size = 65536, library_limit = 256, kept_limit = 8 };
 
 /* The plugin calls that a thread is in, the innermost last; those beyond depth_limit are only counted. */
 struct inside {
     int depth;
     /* Whether make_ready() was called for the thread. */
     bool is_ready;
-    /* Whether this process is a child that a plugin has made by fork(). */
-    bool is_copy;
+    /* Whether a copy of the process that the thread makes is reported by the parent. */
+    bool is_copy_reported;
     /* The frame in which on_signal() has last called a plugin's handler; 0 before. */
     uintptr_t handler_frame;
     struct {
@@ -46,13 +46,27 @@ static struct file {
     dev_t device;
     ino_t number;
 } output_file, input_file;
+/* The descriptors that plugins cannot close. */
+static struct {
+    int descriptor;
+    struct file file;
+} kept[kept_limit];
+static atomic_int kept_count;
+static atomic_bool is_close_reported;
+/* How many copies of the process were reported. */
+static atomic_int copies;
 /* How often exit() was called since cpluginwatch_expect_exit(). */
 static atomic_int exits;
 static pthread_key_t stacks;
+/* A byte that is 1, and 0 in copies of the process, however they were made (MADV_WIPEONFORK); NULL if the kernel
+ * cannot do that. */
+static const volatile char *original;
 
 /* The code of the program and of the libraries that were loaded before the first plugin. */
 static struct {
     uintptr_t start, end;
+    /* Whether it starts threads for its callers only: std::thread of the C++ library. */
+    bool starts_for_callers;
 } libraries[library_limit];
 static int library_count;
 
@@ -237,13 +251,46 @@ void cpluginwatch_end(int exit_code) {
     for (;;) end_process(exit_code);
 }
 
-/* Runs in the parent after fork(). The child ends in cpluginwatch_leave(). The program itself starts processes
- * by posix_spawn(), which does not call this. */
-static void on_fork(void) {
-    if (is_watched()) report("has copied the process with fork()", "");
+static void report_copy(const char *call) {
+    report("has copied the process with ", call);
+    atomic_fetch_add(&copies, 1);
 }
 
-static void on_fork_in_copy(void) { inside.is_copy = inside.depth > 0; }
+/* Run before and in the parent after fork(). The child ends in end_copy(). The program itself starts processes by
+ * posix_spawn(), which does not call these. */
+static void before_fork(void) { inside.is_copy_reported = true; }
+
+static void on_fork(void) {
+    if (is_watched()) report_copy("fork()");
+}
+
+void cpluginwatch_copies(const char *call) {
+    if (!is_watched() || inside.depth == 0) return;
+    inside.is_copy_reported = true;
+    report_copy(call);
+}
+
+int cpluginwatch_copy_count(void) { return atomic_load(&copies); }
+
+/* Ends a copy of the process that returns from the plugin which has made it. */
+static void end_copy(void) {
+    if (!original || *original) return;
+    if (!inside.is_copy_reported) report("has copied the process with a system call", "");
+    end_process(atomic_load(&code));
+}
+
+/* Makes the byte by which copies are known. */
+static void mark_original(void) {
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    char *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return;
+    if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+        munmap(page, size);
+        return;
+    }
+    *page = 1;
+    original = page;
+}
 
 /* Unblocks the signals of crashes: the event loop's threads block all, and a hook may do so, too. */
 static void unblock(void) {
@@ -279,21 +326,33 @@ bool cpluginwatch_is_on(void) { return atomic_load_explicit(&is_on, memory_order
 static int note_library(struct dl_phdr_info *info, size_t size, void *data) {
     (void)size;
     (void)data;
+    bool starts_for_callers = strstr(info->dlpi_name, "/libstdc++.so") != NULL;
     for (int i = 0; i < info->dlpi_phnum && library_count < library_limit; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        libraries[library_count].starts_for_callers = starts_for_callers;
         libraries[library_count].start = info->dlpi_addr + part->p_vaddr;
         libraries[library_count++].end = info->dlpi_addr + part->p_vaddr + part->p_memsz;
     }
     return 0;
 }
 
-/* Whether an address lies in the program or a library that was loaded before the first plugin. */
-static bool is_of_program(const void *address) {
-    for (int i = 0; i < library_count; i++) {
-        if ((uintptr_t)address >= libraries[i].start && (uintptr_t)address < libraries[i].end) return true;
+/* The index of the library with an address, among those loaded before the first plugin; library_count for others. */
+static int library_of(const void *address) {
+    int index = 0;
+    for (; index < library_count; index++) {
+        uintptr_t start = libraries[index].start, end = libraries[index].end;
+        if ((uintptr_t)address >= start && (uintptr_t)address < end) break;
     }
-    return false;
+    return index;
+}
+
+/* Whether an address lies in the program or a library that was loaded before the first plugin. */
+static bool is_of_program(const void *address) { return library_of(address) < library_count; }
+
+/* Whether a call comes from the code of a plugin, as far as the return address tells. */
+static bool is_of_plugin(const void *caller) {
+    return is_watched() && inside.depth > 0 && !is_of_program(caller);
 }
 
 bool cpluginwatch_set_action(int number, const struct sigaction *action, struct sigaction *former,
@@ -322,10 +381,35 @@ bool cpluginwatch_keeps_stack(const void *caller) {
     return is_watched() && inside.is_ready && !is_of_program(caller);
 }
 
+void cpluginwatch_mask_set(const void *caller) {
+    if (inside.depth > 0 && is_of_plugin(caller)) unblock();
+}
+
+bool cpluginwatch_refuses_close(unsigned first, unsigned last, const void *caller) {
+    if (inside.depth == 0 || !is_of_plugin(caller)) return false;
+    for (int i = 0; i < atomic_load(&kept_count); i++) {
+        unsigned descriptor = (unsigned)kept[i].descriptor;
+        if (descriptor < first || descriptor > last || !is_still(kept[i].descriptor, &kept[i].file)) continue;
+        if (!atomic_exchange(&is_close_reported, true)) {
+            report("has tried to close descriptors that are not its own", "");
+        }
+        errno = EBADF;
+        return true;
+    }
+    return false;
+}
+
 void cpluginwatch_signal_sent(int number, const void *caller) {
-    if (!is_watched() || inside.depth == 0 || is_of_program(caller)) return;
-    // on_signal() reports crashes.
-    if (index_of(number) < crash_count) return;
+    if (!is_of_plugin(caller)) return;
+    size_t index = index_of(number);
+    if (index < crash_count) {
+        // Another thread might be the one that gets the signal, and is not known to be the plugin's.
+        if (!actions[index].is_reported || atomic_load(&actions[index].is_set)) return;
+        report_signal("has crashed with ", number);
+        struct sigaction none = {.sa_handler = SIG_DFL};
+        sigaction(number, &none, NULL);
+        return;
+    }
     struct sigaction action;
     if (number <= 0 || sigaction(number, NULL, &action) != 0 || action.sa_handler == SIG_IGN) return;
     if (action.sa_handler == SIG_DFL) {
@@ -365,7 +449,7 @@ static void *run_thread(void *argument) {
         inside.depth = 1;
     }
     void *result = start.run(start.argument);
-    if (inside.is_copy) end_process(atomic_load(&code));
+    end_copy();
     // The depth stays: destructors of the thread's values may still run the plugin's code.
     return result;
 }
@@ -379,7 +463,8 @@ int cpluginwatch_create_thread(cpluginwatch_thread_creator create, pthread_t *th
     if (!start) return EAGAIN;
     start->run = run;
     start->argument = argument;
-    start->is_plugins = !is_of_program(caller);
+    int library = library_of(caller);
+    start->is_plugins = library == library_count || libraries[library].starts_for_callers;
     int depth = inside.depth < depth_limit ? inside.depth : depth_limit;
     const char *hook = inside.calls[depth - 1].hook;
     memcpy(start->plugin, inside.calls[depth - 1].plugin, sizeof start->plugin);
@@ -395,6 +480,14 @@ static void note_file(int descriptor, struct file *file) {
     if (fstat(descriptor, &now) == 0) *file = (struct file){.device = now.st_dev, .number = now.st_ino};
 }
 
+void cpluginwatch_keep(int descriptor) {
+    int index = atomic_load(&kept_count);
+    if (descriptor <= STDERR_FILENO || index == kept_limit) return;
+    kept[index].descriptor = descriptor;
+    note_file(descriptor, &kept[index].file);
+    atomic_store(&kept_count, index + 1);
+}
+
 void cpluginwatch_report(int exit_code, int descriptor, int reader) {
     note_file(descriptor, &output_file);
     note_file(reader, &input_file);
@@ -404,11 +497,14 @@ void cpluginwatch_report(int exit_code, int descriptor, int reader) {
     atomic_store(&is_exit_expected, false);
     atomic_store(&exits, 0);
     if (atomic_load(&is_on)) return;
+    cpluginwatch_keep(descriptor);
+    cpluginwatch_keep(reader);
     if (pthread_key_create(&stacks, free_stack) != 0) return;
     atomic_store(&process, getpid());
     dl_iterate_phdr(note_library, NULL);
     atomic_store(&is_on, true);
-    pthread_atfork(NULL, on_fork, on_fork_in_copy);
+    mark_original();
+    pthread_atfork(before_fork, on_fork, NULL);
     atexit(on_exit_call);
     at_quick_exit(on_exit_call);
     for (size_t i = 0; i < signal_count; i++) {
@@ -480,10 +576,11 @@ void cpluginwatch_enter(const char *plugin, const char *hook, const char *subjec
         copy(inside.calls[inside.depth].subject, sizeof inside.calls->subject, subject);
     }
     inside.depth++;
+    inside.is_copy_reported = false;
 }
 
 void cpluginwatch_leave(void) {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    end_copy();
     inside.depth--;
-    if (inside.is_copy) end_process(atomic_load(&code));
 }

@@ -3,11 +3,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "CPluginWatch.h"
@@ -114,7 +117,19 @@ SEND(pthread_kill, (pthread_t thread, int number), (thread, number), true)
 SEND(sigqueue, (pid_t process, int number, const union sigval value), (process, number, value), is_this(process))
 SEND(pthread_sigqueue, (pthread_t thread, int number, const union sigval value), (thread, number, value), true)
 
-/* The wrapper of system calls: those that the functions above make, too, are looked at. */
+/* Whether the first word of the arguments of clone3() asks for a thread. */
+static bool is_thread(const uint64_t *arguments) { return arguments && (*arguments & CLONE_THREAD); }
+
+/* Whether a plugin may not close a descriptor, or a range of them. */
+static bool refuses(long descriptor, const void *caller) {
+    return cpluginwatch_refuses_close((unsigned)descriptor, (unsigned)descriptor, caller);
+}
+
+static bool refuses_range(unsigned first, unsigned last, int flags, const void *caller) {
+    return !(flags & CLOSE_RANGE_CLOEXEC) && cpluginwatch_refuses_close(first, last, caller);
+}
+
+/* The wrapper of system calls: those that the other functions here make, too, are looked at. */
 long syscall(long call, ...) {
     long list[6];
     va_list rest;
@@ -133,6 +148,28 @@ long syscall(long call, ...) {
     case SYS_tgkill:
         if ((pid_t)list[0] == getpid()) cpluginwatch_signal_sent((int)list[2], caller);
         break;
+#ifdef SYS_fork
+    case SYS_fork:
+    case SYS_vfork: cpluginwatch_copies("fork()"); break;
+#endif
+    case SYS_clone:
+        if (!(list[0] & CLONE_THREAD)) cpluginwatch_copies("clone()");
+        break;
+    case SYS_clone3:
+        if (!is_thread((const uint64_t *)list[0])) cpluginwatch_copies("clone3()");
+        break;
+    case SYS_close:
+        if (refuses(list[0], caller)) return -1;
+        break;
+    case SYS_close_range:
+        if (refuses_range((unsigned)list[0], (unsigned)list[1], (int)list[2], caller)) return -1;
+        break;
+    case SYS_rt_sigprocmask: {
+        __typeof__(&syscall) next = NEXT_KEPT(syscall);
+        long status = next ? next(call, list[0], list[1], list[2], list[3]) : -1;
+        cpluginwatch_mask_set(caller);
+        return status;
+    }
     }
     CALL_NEXT(syscall, (call, list[0], list[1], list[2], list[3], list[4], list[5]));
 }
@@ -143,13 +180,86 @@ long syscall(long call, ...) {
 #endif
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer) && !defined(__SANITIZE_THREAD__) && \
     !defined(__SANITIZE_ADDRESS__)
-int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*run)(void *),
-                   void *restrict argument) {
+static int create_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument,
+                         const void *caller) {
     cpluginwatch_thread_creator create = NEXT_KEPT(pthread_create);
     if (!create) return EAGAIN;
-    return cpluginwatch_create_thread(create, thread, attributes, run, argument,
-                                      __builtin_return_address(0));
+    return cpluginwatch_create_thread(create, thread, attributes, run, argument, caller);
 }
+
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*run)(void *),
+                   void *restrict argument) {
+    return create_thread(thread, attributes, run, argument, __builtin_return_address(0));
+}
+
+/* Threads of C11 are those of POSIX, except that their function returns an int. */
+int thrd_create(thrd_t *thread, thrd_start_t run, void *argument) {
+    void *(*run_any)(void *) = (void *(*)(void *))(uintptr_t)run;
+    switch (create_thread(thread, NULL, run_any, argument, __builtin_return_address(0))) {
+    case 0: return thrd_success;
+    case ENOMEM: return thrd_nomem;
+    default: return thrd_error;
+    }
+}
+
+/* No pthread_atfork() handlers run for this one. */
+pid_t _Fork(void) {
+    cpluginwatch_copies("_Fork()");
+    CALL_NEXT(_Fork, ());
+}
+
+/* A child of vfork() runs in its parent's memory, so that one that returns from its plugin would end the call of
+ * both. POSIX allows this to be the same as fork(). */
+pid_t vfork(void) { return fork(); }
+
+int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
+    va_list rest;
+    va_start(rest, argument);
+    pid_t *parent = va_arg(rest, pid_t *);
+    void *storage = va_arg(rest, void *);
+    pid_t *child = va_arg(rest, pid_t *);
+    va_end(rest);
+    if (!(flags & CLONE_THREAD)) cpluginwatch_copies("clone()");
+    CALL_NEXT(clone, (run, stack, flags, argument, parent, storage, child));
+}
+
+int close(int descriptor) {
+    if (refuses(descriptor, __builtin_return_address(0))) return -1;
+    CALL_NEXT(close, (descriptor));
+}
+
+int close_range(unsigned first, unsigned last, int flags) {
+    if (refuses_range(first, last, flags, __builtin_return_address(0))) return -1;
+    CALL_NEXT(close_range, (first, last, flags));
+}
+
+void closefrom(int first) {
+    if (refuses_range(first < 0 ? 0 : (unsigned)first, ~0U, 0, __builtin_return_address(0))) return;
+    __typeof__(&closefrom) next = NEXT_KEPT(closefrom);
+    if (next) next(first);
+}
+
+int dup2(int descriptor, int target) {
+    if (descriptor != target && refuses(target, __builtin_return_address(0))) return -1;
+    CALL_NEXT(dup2, (descriptor, target));
+}
+
+int dup3(int descriptor, int target, int flags) {
+    if (refuses(target, __builtin_return_address(0))) return -1;
+    CALL_NEXT(dup3, (descriptor, target, flags));
+}
+
+/* Defines a function that sets the blocked signals of the thread. */
+#define SET_MASK(name, failure)                                              \
+    int name(int how, const sigset_t *restrict set, sigset_t *restrict former) { \
+        __typeof__(&name) next = NEXT_KEPT(name);                            \
+        int status = next ? next(how, set, former) : failure;                \
+        cpluginwatch_mask_set(__builtin_return_address(0));                  \
+        return status;                                                       \
+    }
+
+SET_MASK(sigprocmask, -1)
+SET_MASK(pthread_sigmask, ENOSYS)
 
 int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict former) {
     if (cpluginwatch_set_action(number, action, former, __builtin_return_address(0))) return 0;

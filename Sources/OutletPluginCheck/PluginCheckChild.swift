@@ -32,7 +32,7 @@ public enum PluginCheckChild {
         atexit { PluginCheckChild.unfinished.withLock { $0.take() }?.end() }
         var none = rlimit()
         _ = setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
-        cplugincheck_watch_forks()
+        cplugincheck_end_copies()
         PluginWatch.begin(exitCode: exitCode)
         let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
         let done = DispatchSemaphore(value: 0)
@@ -48,9 +48,8 @@ public enum PluginCheckChild {
             done.signal()
         }
         done.wait()
-        if cplugincheck_forks() > 0 {
-            report.find(.noFork, "fork() was called, \(cplugincheck_forks()) times")
-        }
+        let copies = PluginWatch.copyCount
+        if copies > 0 { report.find(.noFork, "the process was copied, \(copies) times") }
         fflush(nil)
         guard job.test == .exit else {
             report.end()

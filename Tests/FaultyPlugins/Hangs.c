@@ -1,6 +1,7 @@
 /* Does not return from the hook that its configuration names ("hook"), or ends, crashes or
  * changes the process there ("how"). If the request cannot continue, the program must name the
  * plugin and the hook. */
+#define _GNU_SOURCE
 #include "faulty.h"
 #include <fcntl.h>
 #include <fenv.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <threads.h>
 #include <unistd.h>
 
 struct hanging {
@@ -52,6 +54,23 @@ static void fault(void *value) {
     (void)value;
     volatile int *volatile nowhere = NULL;
     *nowhere = 1;
+}
+
+static int fault_in_c11(void *data) {
+    fault(data);
+    return 0;
+}
+
+static void block_all(void) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+}
+
+static void *block_and_fault(void *data) {
+    block_all();
+    fault(data);
+    return data;
 }
 
 static void *fault_at_end(void *data) {
@@ -154,6 +173,13 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         sigaltstack(&none, NULL);
         return overflow("", 1 << 20);
     }
+    if (strcmp(how, "blocked_fault") == 0) block_and_fault(NULL);
+    if (strcmp(how, "thread_blocked") == 0) return run(block_and_fault);
+    if (strcmp(how, "thread_c11") == 0) {
+        thrd_t thread;
+        if (thrd_create(&thread, fault_in_c11, NULL) != thrd_success) return OUTLET_E_FAILED;
+        return thrd_join(thread, NULL) == thrd_success ? OUTLET_OK : OUTLET_E_FAILED;
+    }
     if (strcmp(how, "thread_value") == 0) return run(fault_at_end);
     if (strcmp(how, "catch") == 0) return catch_faults();
     if (strcmp(how, "catch_signal") == 0) return catch_signal();
@@ -173,6 +199,7 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "exit_group") == 0) return (int)syscall(SYS_exit_group, 0);
     if (strcmp(how, "_exit") == 0) _exit(0);
     if (strcmp(how, "raise") == 0) raise(SIGSEGV);
+    if (strcmp(how, "kill_fault") == 0) return kill(getpid(), SIGSEGV);
     if (strcmp(how, "overflow") == 0) return overflow("", 1 << 20);
     if (strcmp(how, "thread_exit") == 0) return run(leave);
     if (strcmp(how, "thread_fork") == 0) return run(copy);
@@ -188,16 +215,32 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         closefrom(3);
         return OUTLET_OK;
     }
+    if (strcmp(how, "close_each") == 0) {
+        for (int descriptor = 3; descriptor < 1024; descriptor++) close(descriptor);
+        return OUTLET_OK;
+    }
+    if (strcmp(how, "close_call") == 0) {
+        for (int descriptor = 3; descriptor < 1024; descriptor++) syscall(SYS_close, descriptor);
+        return OUTLET_OK;
+    }
     if (strcmp(how, "cancel") == 0) return pthread_cancel(pthread_self());
     if (strcmp(how, "close_and_hang") == 0) closefrom(3);
     if (strcmp(how, "mask") == 0) {
-        sigset_t all;
-        sigfillset(&all);
+        block_all();
         is_masked = 1;
-        return pthread_sigmask(SIG_BLOCK, &all, NULL);
+        return OUTLET_OK;
     }
     if (strcmp(how, "promise") == 0) return OUTLET_PENDING;
     if (strcmp(how, "fork") == 0) return fork() < 0 ? OUTLET_E_FAILED : OUTLET_OK;
+    if (strcmp(how, "_Fork") == 0) return _Fork() < 0 ? OUTLET_E_FAILED : OUTLET_OK;
+    if (strcmp(how, "vfork") == 0) {
+        pid_t child = vfork();
+        if (child == 0) _exit(0);
+        return child < 0 ? OUTLET_E_FAILED : OUTLET_OK;
+    }
+    if (strcmp(how, "clone") == 0) {
+        return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) < 0 ? OUTLET_E_FAILED : OUTLET_OK;
+    }
     if (strcmp(how, "chdir") == 0) return chdir("/") == 0 ? OUTLET_OK : OUTLET_E_FAILED;
     if (strcmp(how, "close") == 0) {
         for (int descriptor = 0; descriptor <= STDERR_FILENO; descriptor++) close(descriptor);

@@ -85,8 +85,8 @@ import Testing
                 "outlet: plugin faulty.hangs: has called _exit() in \(place(hook))"))
     }
 
-    @Test(arguments: ["raise", "overflow"])
-    func `a raised signal and a stack overflow in a plugin are reported as crashes`(
+    @Test(arguments: ["raise", "kill_fault", "overflow"])
+    func `a sent signal and a stack overflow in a plugin are reported as crashes`(
         how: String
     ) async throws {
         for hook in ["create", "adapt", "did_receive"] {
@@ -103,8 +103,9 @@ import Testing
             ("default_fault", "SIGSEGV", 11), ("ignored_fault", "SIGSEGV", 11),
             ("handled_abort", "SIGABRT", 6), ("handler_fault", "SIGSEGV", 11),
             ("handler_default", "SIGSEGV", 11), ("no_stack", "SIGSEGV", 11),
+            ("blocked_fault", "SIGSEGV", 11),
         ] as [(String, String, Int32)])
-    func `a crash is reported also after a plugin has changed the handler or the stack of signals`(
+    func `a crash is reported also after a plugin has changed the handling of signals`(
         how: String, name: String, number: Int32
     ) async throws {
         for hook in ["create", "prepare", "did_receive"] {
@@ -191,15 +192,25 @@ import Testing
         return try await program.result(within: .seconds(30))
     }
 
-    @Test func `a forked child process ends in the hook, and the fork is reported`() async throws {
+    @Test(
+        arguments: [
+            ("fork", "fork"), ("_Fork", "_Fork"), ("vfork", "fork"), ("clone", "clone"),
+        ])
+    func `a copy of the process ends in the hook, and is reported`(
+        how: String, call: String
+    ) async throws {
         let plain = try await page("none", "")
-        let result = try await page("prepare", "fork")
-        #expect(result.exitCode == 0)
-        #expect(
-            result.errorOutput.hasPrefix(
-                "outlet: plugin faulty.hangs: has copied the process with fork() in prepare of GET "
-            ))
-        #expect(result.output == plain.output)
+        for hook in ["create", "prepare"] {
+            let result = try await page(hook, how)
+            #expect(result.exitCode == 0)
+            let lines = result.errorOutput.split(separator: "\n")
+            #expect(lines.count == 1, "\(result.errorOutput)")
+            #expect(
+                lines.first?.hasPrefix(
+                    "outlet: plugin faulty.hangs: has copied the process with \(call)() in \(hook)")
+                    == true, "\(result.errorOutput)")
+            #expect(result.output == plain.output)
+        }
     }
 
     @Test func `a change of the process state by a plugin is reported`() async throws {
@@ -262,6 +273,10 @@ import Testing
     {
         let result = try await printed("closefrom", path: "/get")
         #expect(result.exitCode == 0)
+        #expect(
+            result.output.contains(
+                "outlet: plugin faulty.hangs: has tried to close descriptors that are not its own in "
+                    + "prepare of GET "), "\(result.output)")
         #expect(result.output.contains(server.baseURL + "/get"), "\(result.output)")
     }
 
@@ -276,10 +291,30 @@ import Testing
         #expect(!result.output.contains("\u{1B}[31m"))
     }
 
-    @Test func `a plugin that replaces stdout causes an error`() async throws {
-        let result = try await page("create", "hijack")
-        #expect(result.exitCode != 0)
-        #expect(result.output == "")
+    @Test(arguments: ["close_each", "close_call"])
+    func `a plugin that closes descriptors one by one is named, and the output complete`(
+        how: String
+    ) async throws {
+        let plain = try await page("none", "")
+        let result = try await page("did_receive", how)
+        #expect(result.output == plain.output)
+        #expect(
+            result.errorOutput.contains(
+                "outlet: plugin faulty.hangs: has tried to close descriptors that are not its own in "
+                    + "did_receive of GET "), "\(result.errorOutput)")
+    }
+
+    @Test func `a plugin that replaces all descriptors does not get the output`() async throws {
+        let plain = try await page("none", "")
+        for hook in ["create", "prepare"] {
+            let result = try await page(hook, "hijack")
+            #expect(result.exitCode == 0)
+            #expect(result.output == plain.output)
+            #expect(
+                result.errorOutput.hasPrefix(
+                    "outlet: plugin faulty.hangs: has tried to close descriptors that are not its "
+                        + "own in \(hook)"), "\(result.errorOutput)")
+        }
     }
 
     @Test(
@@ -316,6 +351,8 @@ import Testing
         arguments: [
             ("thread_overflow", "SIGSEGV in a thread that it started in adapt", 11),
             ("thread_value", "SIGSEGV in a thread that it started in adapt", 11),
+            ("thread_blocked", "SIGSEGV in a thread that it started in adapt", 11),
+            ("thread_c11", "SIGSEGV in a thread that it started in adapt", 11),
             ("mask", "SIGABRT in prepare of GET", 6),
         ] as [(String, String, Int32)])
     func `a crash in a plugin's thread or with blocked signals is reported`(
@@ -369,8 +406,8 @@ import Testing
         #expect(
             result.errorOutput.contains("plugin faulty.hangs has not returned from prepare"),
             "\(result.errorOutput)")
-        let lines = result.errorOutput.split(separator: "\n")
-        #expect(lines.count { $0.hasPrefix("outlet: ") } == 1)
+        let lines = result.errorOutput.split(separator: "\n").filter { $0.hasPrefix("outlet: ") }
+        #expect(lines.count == 2 && lines.first?.contains("has tried to close") == true)
     }
 
     @Test func `repeated signals end a plugin that has closed all descriptors and hangs`()
@@ -403,10 +440,15 @@ import Testing
         #expect(result.output == plain.output)
     }
 
-    @Test func `a plugin that closes all descriptors causes an error that says so`() async throws {
+    @Test func `a plugin that would close all descriptors is refused, and named`() async throws {
+        let plain = try await page("none", "")
         let result = try await page("create", "closefrom")
-        #expect(result.exitCode != 0)
-        #expect(result.errorOutput.hasPrefix("outlet: "), "\(result.errorOutput)")
+        #expect(result.exitCode == 0)
+        #expect(result.output == plain.output)
+        #expect(
+            result.errorOutput
+                == "outlet: plugin faulty.hangs: has tried to close descriptors that are not its own "
+                + "in create\n")
     }
 
     @Test func `an output file is written where the program was started`() async throws {
@@ -420,6 +462,21 @@ import Testing
         ).result(within: .seconds(30))
         #expect(result.exitCode == 0)
         #expect(try Data(contentsOf: URL(filePath: other.path("page"))).isEmpty == false)
+    }
+
+    @Test func `an exception in a thread of a plugin in C++ is reported`() async throws {
+        let result = try await RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--plugins",
+                try directory.copy("libFaultyThrowsInThread.so"),
+            ]
+        ).result(within: .seconds(30))
+        #expect(result.signal == 6)
+        #expect(
+            result.errorOutput.contains(
+                "outlet: plugin faulty.throws-in-thread: has crashed with SIGABRT in a thread that it "
+                    + "started in will_send"), "\(result.errorOutput)")
     }
 
     /// The trust hook runs on the transport's thread, where signals are blocked.

@@ -106,6 +106,8 @@ import Testing
         Row("Answers", "answers", #"{"how": "keep"}"#, .functions, .handleLate),
         Row("BadText", "bad-text", #"{"to": "caller"}"#, .functions, .valueKnown),
         Row("Forks", .hooks, .noFork),
+        Row("Hangs", "hangs", #"{"hook": "prepare", "how": "_Fork"}"#, .hooks, .noFork),
+        Row("Hangs", "hangs", #"{"hook": "prepare", "how": "clone"}"#, .hooks, .noFork),
         Row(
             "Hangs", "hangs", #"{"hook": "adapt", "how": "hang"}"#, .hooks, .settleInTime, limit: 12
         ),
@@ -131,6 +133,7 @@ import Testing
             "Streams", "streams", #"{"send": "2", "length": "9223372036854775807"}"#, .hooks,
             .valueKnown),
         Row("ThrowsException", .hooks, .noCrash),
+        Row("ThrowsInThread", .hooks, .noCrash),
         Row("TornDown", .hooks, .settleOnce),
         Row("WrongHandles", .hooks, .handleLate),
         Row("WrongHandles", .hooks, .handleOwn),

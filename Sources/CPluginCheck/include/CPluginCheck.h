@@ -32,13 +32,8 @@ cplugincheck_thread cplugincheck_thread_state(void);
 /* Restores that state in the calling thread. */
 void cplugincheck_restore_thread(cplugincheck_thread state);
 
-/*
- * Counts calls of fork() from now on, and ends each child at once. Thread: any; call it once.
- */
-void cplugincheck_watch_forks(void);
-
-/* Returns how often fork() was called. Thread: any. */
-int cplugincheck_forks(void);
+/* Ends each copy of the process that fork() makes from now on, at once. Thread: any; call it once. */
+void cplugincheck_end_copies(void);
 
 /*
  * Kills the caller's process group, itself included, when a descriptor reaches its end of file. Starts a

@@ -17,8 +17,8 @@
  * Turns reports on; they are written to a descriptor.
  *
  * Reported are: crashes, abort() and the signals of timers and limits, after which the process ends by
- * the same signal; exit() and quick_exit(), after which the process ends with exit_code; fork() within a
- * plugin, whose child ends when it returns from the plugin. Signals that already have a handler keep it.
+ * the same signal; exit() and quick_exit(), after which the process ends with exit_code; copies of the process
+ * that a plugin makes, which end when they return from the plugin. Signals that already have a handler keep it.
  *
  * reader: the reading end of a pipe, without blocking; -1 for none. What is in it is written to the descriptor before
  * a report, with "?" in place of bytes other than printable ASCII.
@@ -64,6 +64,37 @@ bool cpluginwatch_daemon(void);
 void cpluginwatch_exec(void);
 
 /*
+ * For a program whose _Fork(), clone() and syscall() call this before they copy the process. Within a plugin, while
+ * reports are on, reports the call, whose name is passed. fork() is reported without it. Thread: any.
+ */
+void cpluginwatch_copies(const char *call);
+
+/* How many copies of the process were reported. Thread: any. */
+int cpluginwatch_copy_count(void);
+
+/*
+ * Keeps plugins from closing a descriptor, in a program whose close() calls cpluginwatch_refuses_close(). Those of the
+ * first cpluginwatch_report() are kept already. At most 8; further ones, and the standard streams, are not kept.
+ * Thread: that of cpluginwatch_report().
+ */
+void cpluginwatch_keep(int descriptor);
+
+/*
+ * For a program whose close() and the like call this before they close the descriptors from first to last. If a
+ * plugin would so close a kept one while reports are on, returns true with EBADF in errno, and reports the first such
+ * call: the function must fail then, and close none of them.
+ *
+ * caller: the address that the program's function returns to. Thread: any.
+ */
+bool cpluginwatch_refuses_close(unsigned first, unsigned last, const void *caller);
+
+/*
+ * For a program whose pthread_sigmask() and sigprocmask() call this after they have set the mask. If a plugin has set
+ * it, the signals of crashes are unblocked again: a crash would else end the process without a report. Thread: any.
+ */
+void cpluginwatch_mask_set(const void *caller);
+
+/*
  * For a program whose sigaction() and signal() call this first, and return when it returns true. A plugin that sets
  * the action of a reported signal gets what it asks for, except that a crash which its handler does not deal with is
  * still reported: its handler is called by that of the reports. The mask of the action is not kept.
@@ -82,7 +113,7 @@ bool cpluginwatch_keeps_stack(const void *caller);
 /*
  * For a program whose kill(), raise() and the like call this before they send a signal to the process itself. If a
  * plugin calls it and the signal would end the process, reports that and ends the process with the exit_code of
- * cpluginwatch_report(). Crash signals are sent, and reported then.
+ * cpluginwatch_report(); for a crash signal, reports it and ends the process by it.
  *
  * caller: the address that the program's function returns to. Thread: any.
  */

@@ -1,7 +1,8 @@
 /*
- * CProcessExit.h - Replaces functions of the C library in a program: those that end or replace the process, or send
- * it a signal, to report plugins that call them; pthread_create(), to know the threads that plugins start; and
- * sigaction(), signal() and sigaltstack(), so that crashes are reported also after a plugin has called them.
+ * CProcessExit.h - Replaces functions of the C library in a program: those that end, replace or copy the process,
+ * send it a signal, or close descriptors, to report plugins that call them; pthread_create() and thrd_create(), to
+ * know the threads that plugins start; and sigaction(), signal(), sigaltstack() and pthread_sigmask(), so that crashes
+ * are reported also after a plugin has called them.
  *
  * Has no declarations: linking this module replaces the functions. For executables only.
  */

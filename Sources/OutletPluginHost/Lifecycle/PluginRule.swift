@@ -94,7 +94,7 @@ public enum PluginRule: String, Sendable, CaseIterable {
     case noCrash = "no-crash"
     /// The plugin does not end the process, also not in exit handlers and destructors.
     case noExit = "no-exit"
-    /// The plugin does not fork; it starts programs with posix_spawn.
+    /// The plugin does not copy the process; it starts programs with posix_spawn.
     case noFork = "no-fork"
     /// The plugin writes nothing to standard output or standard error.
     case noOutput = "no-output"

@@ -11,11 +11,12 @@ public enum PluginWatch {
     /// or `quick_exit()` in a plugin ends the process with `exitCode`, whatever code the plugin
     /// passed. In programs that link `CProcessExit` so do `_exit()` and `daemon()`, also in threads
     /// that plugins have started, in exit handlers and in destructors; such programs must call
-    /// ``expectExit()`` before `exit()`, and ``endProcess(_:)`` in place of `_exit()`. A child
-    /// process that a plugin makes with `fork()` ends when the plugin's code returns in it. Programs
-    /// that link `CProcessExit` also report exec functions and signals that a plugin sends to end
-    /// the process, and crashes after a plugin has changed the handlers of signals. System calls
-    /// that a plugin makes without the C library are not detected.
+    /// ``expectExit()`` before `exit()`, and ``endProcess(_:)`` in place of `_exit()`. A copy
+    /// of the process that a plugin makes with `fork()` ends when the plugin's code returns in it.
+    /// Programs that link `CProcessExit` also report other ways to copy the process, exec functions
+    /// and signals that a plugin sends to end the process, and crashes after a plugin has changed
+    /// the handlers of signals or blocked them. System calls that a plugin makes without the C
+    /// library are not detected, except that such copies end, too.
     ///
     /// - Parameters:
     ///   - exitCode: The exit code of the process after a plugin has called `exit()`.
@@ -29,6 +30,17 @@ public enum PluginWatch {
     ) {
         cpluginwatch_report(exitCode, descriptor, reader)
     }
+
+    /// Keeps plugins from closing a descriptor, in programs that link `CProcessExit`.
+    ///
+    /// The plugin's call fails, and is reported. The descriptors of ``begin(exitCode:reportingTo:after:)`` are kept
+    /// already, and the standard streams are not. Keeps at most 6 others.
+    ///
+    /// Thread: that of ``begin(exitCode:reportingTo:after:)``.
+    public static func keep(_ descriptor: Int32) { cpluginwatch_keep(descriptor) }
+
+    /// How often plugins have copied the process, as far as that is reported.
+    public static var copyCount: Int { Int(cpluginwatch_copy_count()) }
 
     /// Stops reporting calls of `exit()`; call it before the program itself calls `exit()`.
     public static func expectExit() { cpluginwatch_expect_exit() }
