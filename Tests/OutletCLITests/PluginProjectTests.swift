@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Outlet
+import OutletTestServer
 import OutletTestSupport
 import Testing
 
@@ -16,34 +17,86 @@ import Testing
         sdk = "\(root)/PluginsSDK"
     }
 
-    private func new(_ arguments: String...) async throws -> Program.Result {
+    private func new(
+        _ arguments: String..., environment: [String: String] = ["OUTLET_SDK": ""]
+    ) async throws -> Program.Result {
         try await Program.run(
-            Products.path("outlet"), ["plugins", "new"] + arguments, directory: folder.path)
+            Products.path("outlet"), ["plugins", "new"] + arguments, environment: environment,
+            directory: folder.path)
     }
 
-    @Test func `a new C plugin builds with its Makefile and passes its test`() async throws {
-        let made = try await new("--lang=c", "com.example.my-stamp")
-        #expect(made.exitCode == 0)
-        #expect(
-            made.output == "wrote my-stamp: com.example.my-stamp\nnext: cd my-stamp && make test\n")
-        // Options may be at any position; the timeout is long enough for a busy machine.
-        let program = "\(try Products.path("outlet")) --timeout=\(120 * patience)"
-        let tested = try await Program.run(
-            "/usr/bin/make", ["-C", "my-stamp", "test", "CFLAGS=-Wall -Wextra -Werror"],
-            environment: ["OUTLET_SDK": sdk, "OUTLET": program],
+    /// Runs a command line in the folder, with the program in `PATH`.
+    private func shell(_ command: String) async throws -> Program.Result {
+        let program = try Products.path("outlet")
+        let path = "\(program.dropLast("/outlet".count)):/usr/bin:/bin"
+        return try await Program.run(
+            "/bin/sh", ["-c", command], environment: ["OUTLET_SDK": "", "PATH": path],
             directory: folder.path, deadline: .seconds(180 * patience))
+    }
+
+    @Test func `a new C plugin passes its test, and stops at a breakpoint`() async throws {
+        let made = try await new("--lang=c", "--directory=of mine/my-stamp", "com.example.my-stamp")
+        #expect(made.exitCode == 0)
+        let lines = made.output.split(separator: "\n")
+        #expect(lines.first == "wrote of mine/my-stamp: com.example.my-stamp")
+        let next = try #require(lines.last)
+        #expect(
+            next.hasPrefix(
+                "next: cd 'of mine/my-stamp' && make test OUTLET_SDK=\(ShellWord.quoted(sdk)) OUTLET="
+            ))
+        // Options may be at any position; the timeout is long enough for a busy machine.
+        let tested = try await shell(
+            "\(next.dropFirst("next: ".count)) CFLAGS='-g -Wall -Wextra -Werror' "
+                + "OUTLET='\(try Products.path("outlet")) --timeout=\(120 * patience)'")
         #expect(tested.exitCode == 0, "\(tested.output)\(tested.errorOutput)")
         #expect(tested.output.contains(" passed, 0 failed, "))
         #expect(!tested.output.contains("warning, "))
+
+        // The command for a debugger in the project's README.
+        let readme = String(decoding: try folder.read("of mine/my-stamp/README.md"), as: UTF8.self)
+        let command = try #require(
+            readme.split(separator: "```").first { $0.hasPrefix("sh\ngdb ") }?.dropFirst(3))
+        let server = try LoopbackServer.start()
+        let debugged = try await shell(
+            "cd 'of mine/my-stamp' && "
+                + command.replacing("gdb ", with: "gdb -q -batch ")
+                .replacing("-ex run", with: "-ex run -ex 'print *instance' -ex continue")
+                .replacing("http://127.0.0.1:8080", with: server.baseURL))
+        let text = debugged.output
+        #expect(text.contains(" hit Breakpoint 1, prepare (instance="), "\(text)")
+        #expect(text.contains(#"header = "X-Stamp""#) && text.contains(server.baseURL), "\(text)")
+    }
+
+    @Test func `the command that tests a plugin has no variables that are set`() async throws {
+        let program = try Products.path("outlet")
+        let folder = program.dropLast("/outlet".count)
+        let made = try await new(
+            "--lang=swift", "stamp", environment: ["OUTLET_SDK": sdk, "PATH": "/bin:\(folder)"])
+        #expect(made.output.hasSuffix("next: cd stamp && make test\n"))
+    }
+
+    @Test func `the configuration of a new C plugin is checked before it starts`() async throws {
+        #expect(try await new("--lang=c", "stamp").exitCode == 0)
+        let built = try await shell("make -C stamp OUTLET_SDK=\(ShellWord.quoted(sdk))")
+        #expect(built.exitCode == 0, "\(built.errorOutput)")
+        for header in ["", String(repeating: "a", count: 64)] {
+            let result = try await shell(
+                "outlet --plugins stamp/stamp.so --plugin-config 'com.example.stamp={\"header\": "
+                    + "\"\(header)\"}' http://127.0.0.1:9/")
+            #expect(result.exitCode == 7)
+            #expect(result.errorOutput.contains("/header: "), "\(result.errorOutput)")
+        }
     }
 
     @Test func `without an SDK the Makefile fails with instructions`() async throws {
         #expect(try await new("--lang=c", "stamp").exitCode == 0)
-        let built = try await Program.run(
-            "/usr/bin/make", ["-C", "stamp"], environment: ["PKG_CONFIG_LIBDIR": folder.path],
-            directory: folder.path)
+        let built = try await shell("PKG_CONFIG_LIBDIR=. make -C stamp")
         #expect(built.exitCode == 2)
         #expect(built.errorOutput.contains("no SDK: install outlet-plugin.pc, or set OUTLET_SDK"))
+        #expect(try await new("--lang=swift", "seal").exitCode == 0)
+        let other = try await shell("make -C seal")
+        #expect(other.exitCode == 2)
+        #expect(other.errorOutput.contains("no SDK: set OUTLET_SDK to the folder PluginsSDK"))
     }
 
     // Does not build it, which takes a minute: after changing the template, build it by hand.

@@ -90,7 +90,7 @@ import Testing
     @Test(arguments: words, ["sh", "bash"])
     func `a shell reads each quoted word literally`(word: String, shell: String) async throws {
         let text =
-            "$ curl \(CURLCommand.quoted(word)) \(CURLCommand.quoted(word, always: true)) end"
+            "$ curl \(ShellWord.quoted(word)) \(ShellWord.quoted(word, always: true)) end"
         let found = try await arguments(of: text, in: shell)
         #expect(found == [Array(word.utf8), Array(word.utf8), Array("end".utf8)])
         #expect(!text.utf8.contains { ($0 < 0x20 && $0 != 0x0A) || $0 == 0x7F })

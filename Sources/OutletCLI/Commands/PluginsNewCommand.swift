@@ -1,3 +1,5 @@
+import FoundationEssentials
+import Glibc
 import Outlet
 
 /// `outlet plugins new --lang LANGUAGE NAME`.
@@ -33,8 +35,37 @@ struct PluginsNewCommand {
     func run() throws -> ExitCode {
         try project.write(to: directory)
         var steps = "wrote \(TerminalText.visibleLine(directory)): \(project.id)\n"
-        steps += "next: cd \(TerminalText.visibleLine(directory)) && make test\n"
+        steps += "next: cd \(ShellWord.quoted(directory)) && make test\(settings)\n"
         try console.print(steps)
         return .ok
+    }
+
+    /// The variables of the Makefile that have to be set, because the SDK and the program are not
+    /// where it looks for them.
+    private var settings: String {
+        var text = ""
+        let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        guard let program else { return text }
+        if console.environment["OUTLET_SDK"]?.isEmpty != false, let sdk = Self.sdk(near: program) {
+            text += " OUTLET_SDK=\(ShellWord.quoted(sdk))"
+        }
+        let folders = (console.environment["PATH"] ?? "").parts(separatedBy: ":")
+        if !folders.contains(where: { access("\($0)/outlet", X_OK) == 0 }) {
+            text += " OUTLET=\(ShellWord.quoted(program))"
+        }
+        return text
+    }
+
+    /// The folder PluginsSDK of the checkout that a program was built in; `nil` for other programs.
+    private static func sdk(near program: String) -> String? {
+        var folder = program
+        for _ in 0..<5 {
+            guard let parent = folder.cutAtLast("/")?.head else { return nil }
+            folder = String(parent)
+            if access("\(folder)/PluginsSDK/C/exports.map", R_OK) == 0 {
+                return "\(folder)/PluginsSDK"
+            }
+        }
+        return nil
     }
 }

@@ -54,6 +54,11 @@ struct PluginProject {
     ///   be written.
     func write(to directory: String) throws(CommandError) {
         // Only the owner may write: the host rejects plugins that other users can change.
+        if let (parents, _) = directory.cutAtLast("/"), !parents.isEmpty {
+            try? FileManager.default.createDirectory(
+                atPath: String(parents), withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o755])
+        }
         guard mkdir(directory, 0o755) == 0 else {
             let reason = errno == EEXIST ? "there is something of that name" : systemReason(errno)
             throw CommandError(.failure, "\(directory): not made: \(reason)")
@@ -80,14 +85,15 @@ struct PluginProject {
             [
                 ("\(source).c", PluginTemplate.cSource), ("\(source)_test.c", PluginTemplate.cTest),
                 ("Makefile", PluginTemplate.cMakefile),
-                ("README.md", PluginTemplate.readme), (".gitignore", PluginTemplate.cIgnored),
+                ("README.md", PluginTemplate.cReadme), (".gitignore", PluginTemplate.cIgnored),
             ]
         case .swift:
             [
                 ("Package.swift", PluginTemplate.swiftPackage),
                 ("Sources/\(typeName)/\(typeName).swift", PluginTemplate.swiftSource),
                 ("Sources/\(typeName)/Manifest.swift", manifest),
-                ("Makefile", PluginTemplate.swiftMakefile), ("README.md", PluginTemplate.readme),
+                ("Makefile", PluginTemplate.swiftMakefile),
+                ("README.md", PluginTemplate.swiftReadme),
                 (".gitignore", PluginTemplate.swiftIgnored),
             ]
         }
@@ -96,11 +102,17 @@ struct PluginProject {
     /// The name with underscores instead of hyphens, for C files.
     private var source: String { name.replacing("-", with: "_") }  // text: ours
 
+    /// The path of the library that the Makefile builds.
+    private var library: String {
+        language == .c ? "\(name).so" : ".build/release/lib\(name).so"
+    }
+
     private func filled(_ template: String) -> String {
         var text = template
         for (mark, value) in [
             ("{id}", id), ("{name}", name), ("{source}", source), ("{Type}", typeName),
             ("{import}", "import"),
+            ("{library}", library),
             ("{file}", language == .c ? "\(source).c" : "Sources/\(typeName)/\(typeName).swift"),
         ] {
             text = text.replacing(mark, with: value)  // text: ours

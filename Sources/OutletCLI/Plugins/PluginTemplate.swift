@@ -1,6 +1,6 @@
 /// The templates of a new plugin's files.
 ///
-/// ``PluginProject`` replaces `{id}`, `{name}`, `{source}`, `{file}` and `{Type}`. It also replaces
+/// ``PluginProject`` replaces `{id}`, `{name}`, `{source}`, `{file}`, `{library}` and `{Type}`. It also replaces
 /// `{import}`, because `.ci/check-imports` would take a line that begins with the plain keyword for
 /// an import of this module.
 enum PluginTemplate {
@@ -28,14 +28,18 @@ enum PluginTemplate {
             (void)self, (void)config;
             host->config_value(host, call, outlet_text("header"), &name);
             outlet_instance *instance = calloc(1, sizeof *instance);
-            if (instance == NULL || name.len >= sizeof instance->header) {
+            if (instance == NULL) {
+                host->fail(host, call, outlet_text("no-memory"), outlet_text("no memory is left"));
+                return OUTLET_E_FAILED;
+            }
+            if (name.len == 0 || name.len >= sizeof instance->header) {
                 host->fail(host, call, outlet_text("bad-configuration"),
-                           outlet_text("\"header\" is longer than 63 bytes"));
+                           outlet_text("\"header\" needs 1 to 63 bytes"));
                 free(instance);
                 return OUTLET_E_ARGUMENT;
             }
             instance->host = host;
-            if (name.len > 0) memcpy(instance->header, name.ptr, name.len);
+            memcpy(instance->header, name.ptr, name.len);
             *out = instance;
             return OUTLET_OK;
         }
@@ -68,6 +72,9 @@ enum PluginTemplate {
             .id = OUTLET_TEXT(PLUGIN_ID),
             .version = OUTLET_TEXT(PLUGIN_VERSION),
             .summary = OUTLET_TEXT("Adds a header to every request."),
+            .config_schema = OUTLET_TEXT(
+                "{\"type\": \"object\", \"additionalProperties\": false, \"properties\": {"
+                "\"header\": {\"type\": \"string\", \"minLength\": 1, \"maxLength\": 63}}}"),
             .create = create,
             .hooks = hooks,
             .destroy = destroy,
@@ -124,10 +131,10 @@ enum PluginTemplate {
         CFLAGS ?= -O2 -g -Wall -Wextra
 
         ifdef OUTLET_SDK
-        SDK_FLAGS := -I$(OUTLET_SDK)/C/include -fPIC -fvisibility=hidden -shared \
-        	-Wl,--version-script=$(OUTLET_SDK)/C/exports.map -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
+        HEADERS := -I'$(OUTLET_SDK)/C/include'
+        SDK_FLAGS := $(HEADERS) -fPIC -fvisibility=hidden -shared \
+        	-Wl,--version-script='$(OUTLET_SDK)/C/exports.map' -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
         	-Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete
-        HEADERS := -I$(OUTLET_SDK)/C/include
         TESTING := $(OUTLET_SDK)/C/testing
         else
         SDK_FLAGS := $(shell pkg-config --cflags --libs outlet-plugin 2>/dev/null)
@@ -135,11 +142,14 @@ enum PluginTemplate {
         TESTING := $(shell pkg-config --variable=testingdir outlet-plugin 2>/dev/null)
         endif
 
-        .PHONY: all test clean
+        .PHONY: all test clean sdk
         all: {name}.so
 
-        {name}.so: {source}.c Makefile
-        	@test -n "$(SDK_FLAGS)" || { echo "no SDK: install outlet-plugin.pc, or set OUTLET_SDK" >&2; false; }
+        sdk:
+        	@test -e '$(TESTING)/outlet_fake_host.h' || { \
+        		echo 'no SDK: install outlet-plugin.pc, or set OUTLET_SDK to the folder PluginsSDK' >&2; false; }
+
+        {name}.so: {source}.c Makefile | sdk
         	$(CC) $(CFLAGS) $< $(SDK_FLAGS) -o $@
         	@chmod go-w $@
 
@@ -147,8 +157,8 @@ enum PluginTemplate {
         	./{source}_test
         	$(OUTLET) plugins check ./{name}.so
 
-        {source}_test: {source}_test.c {source}.c Makefile
-        	$(CC) $(CFLAGS) $(HEADERS) -I$(TESTING) $< $(TESTING)/outlet_fake_host.c -o $@
+        {source}_test: {source}_test.c {source}.c Makefile | sdk
+        	$(CC) $(CFLAGS) $(HEADERS) -I'$(TESTING)' $< '$(TESTING)/outlet_fake_host.c' -o $@
 
         clean:
         	rm -f {name}.so {source}_test
@@ -235,10 +245,14 @@ enum PluginTemplate {
         #   OUTLET=FILE     the program `outlet`
 
         OUTLET ?= outlet
+        OUTLET_SDK ?= ../outlet/PluginsSDK
+        export OUTLET_SDK
         BUILT := .build/release/lib{name}.so
 
         .PHONY: all test clean
         all:
+        	@test -e '$(OUTLET_SDK)/C/exports.map' || { \
+        		echo 'no SDK: set OUTLET_SDK to the folder PluginsSDK of Outlet' >&2; false; }
         	swift build -c release
         	@chmod go-w $(BUILT)
 
@@ -252,21 +266,73 @@ enum PluginTemplate {
 
     static let swiftIgnored = ".build/\n"
 
-    static let readme = #"""
+    static let cReadme =
+        readme + #"""
+            `OUTLET_SDK` is the path of Outlet's folder PluginsSDK, set in the environment or by
+            `make OUTLET_SDK=DIR`; without it, pkg-config finds an installed SDK (`outlet-plugin`). `OUTLET=FILE`
+            is the path of the program `outlet` if it is not in `PATH`.
+
+            """# + use + #"""
+            ```sh
+            gdb -ex 'set breakpoint pending on' -ex 'break {source}.c:prepare' -ex run \
+                --args outlet --plugins ./{library} http://127.0.0.1:8080/get
+            ```
+
+            """# + debugging
+
+    static let swiftReadme =
+        readme + #"""
+            `OUTLET_SDK` is the path of Outlet's folder PluginsSDK, set in the environment or by
+            `make OUTLET_SDK=DIR`; without it, `../outlet/PluginsSDK`. `OUTLET=FILE` is the path of the program
+            `outlet` if it is not in `PATH`.
+
+            """# + use + #"""
+            ```sh
+            swift build
+            gdb -ex 'set breakpoint pending on' -ex 'break {Type}.swift:21' -ex run \
+                --args outlet --plugins .build/debug/lib{name}.so http://127.0.0.1:8080/get
+            ```
+
+            """# + debugging
+
+    private static let readme = #"""
         # {name}
 
         A plugin for Outlet, `{id}`, which adds a header to every request. Its source is `{file}`.
 
         ```sh
-        make        # builds the plugin
+        make        # builds {library}
         make test   # tests it, and checks it against the rules of the plugin ABI (outlet plugins check)
         ```
 
-        `OUTLET_SDK` is the path of Outlet's folder PluginsSDK, set in the environment or by
-        `make OUTLET_SDK=DIR`. For C, pkg-config finds an installed SDK (`outlet-plugin`). `OUTLET=FILE` is
-        the path of the program `outlet` if it is not in `PATH`.
+
+        """#
+
+    private static let use = #"""
 
         README.md of the SDK describes what a plugin can do, ABI.md the rules that it must follow.
+
+        ## Use it
+
+        ```sh
+        outlet --plugins ./{library} --plugin-config '{id}={"header":"X-Seen"}' -v http://127.0.0.1:8080/get
+        ```
+
+        In a folder of plugins, `plugins.json` has the configurations:
+
+        ```json
+        {"{id}": {"config": {"header": "X-Seen"}}}
+        ```
+
+        ## Debug it
+
+
+        """#
+
+    private static let debugging = #"""
+
+        At the breakpoint, `backtrace` shows how the hook was called, and `info args` its arguments. A
+        crash stops there, too.
 
         """#
 }

@@ -4,8 +4,8 @@ import Glibc
 enum Environment {
     /// The variables about colours, which are compared with a few fixed values.
     private static let choices = ["CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "TERM"]
-    /// The variables about plugin directories.
-    private static let paths = [pluginPath, "HOME", "XDG_DATA_HOME"]
+    /// The variables with paths, of plugins above all.
+    private static let paths = [pluginPath, "HOME", "OUTLET_SDK", "PATH", "XDG_DATA_HOME"]
     private static let pluginPath = "OUTLET_PLUGIN_PATH"
 
     /// The values of these variables, if set.

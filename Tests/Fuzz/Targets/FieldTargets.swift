@@ -109,7 +109,7 @@ let fieldTargets: [FuzzTarget] = [
     },
     FuzzTarget("curl-command") { data in
         let text = data.text
-        let quoted = CURLCommand.quoted(text, always: true)
+        let quoted = ShellWord.quoted(text, always: true)
         try expect(
             !quoted.utf8.contains { $0.isControl && $0 != 0x0A }, "a control character")
         try expect(isOneWord(quoted.utf8[...]), "not one word of a shell: \(quoted)")
