@@ -70,10 +70,11 @@ static struct {
 } libraries[library_limit];
 static int library_count;
 
-/* The reported signals: first those of crashes, then those that timers, limits and descriptors cause. */
-static const int signals[] = {SIGSEGV, SIGBUS,    SIGILL,  SIGFPE,  SIGTRAP, SIGABRT,
-                              SIGSYS,  SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO};
-enum { crash_count = 7, signal_count = sizeof signals / sizeof *signals };
+/* The reported signals: first those of crashes, then those that timers, limits and descriptors cause; from
+ * first_real_time on the real-time signals, which cpluginwatch_report() fills in. */
+enum { crash_count = 7, first_real_time = 16, signal_count = first_real_time + 31 };
+static int signals[signal_count] = {SIGSEGV,   SIGBUS,  SIGILL,  SIGFPE, SIGTRAP, SIGABRT, SIGSYS,    SIGALRM,
+                                    SIGVTALRM, SIGPROF, SIGXCPU, SIGIO,  SIGUSR1, SIGUSR2, SIGSTKFLT, SIGPWR};
 
 typedef void (*signal_handler)(int, siginfo_t *, void *);
 /* SIG_DFL as a value of that type. */
@@ -508,6 +509,7 @@ void cpluginwatch_report(int exit_code, int descriptor, int reader) {
     atexit(on_exit_call);
     at_quick_exit(on_exit_call);
     for (size_t i = 0; i < signal_count; i++) {
+        if (i >= first_real_time) signals[i] = SIGRTMIN + (int)(i - first_real_time);
         struct sigaction action, former;
         memset(&action, 0, sizeof action);
         action.sa_sigaction = on_signal;

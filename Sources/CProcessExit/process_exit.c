@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "CPluginWatch.h"
@@ -116,6 +117,15 @@ SEND(tgkill, (pid_t process, pid_t thread, int number), (process, thread, number
 SEND(pthread_kill, (pthread_t thread, int number), (thread, number), true)
 SEND(sigqueue, (pid_t process, int number, const union sigval value), (process, number, value), is_this(process))
 SEND(pthread_sigqueue, (pthread_t thread, int number, const union sigval value), (thread, number, value), true)
+
+/* A timer can send signals that no handler takes. */
+int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer) {
+    if (event && event->sigev_notify != SIGEV_NONE && event->sigev_notify != SIGEV_THREAD &&
+        (event->sigev_signo == SIGKILL || event->sigev_signo == SIGSTOP)) {
+        cpluginwatch_signal_sent(event->sigev_signo, __builtin_return_address(0));
+    }
+    CALL_NEXT(timer_create, (clock, event, timer));
+}
 
 /* Whether the first word of the arguments of clone3() asks for a thread. */
 static bool is_thread(const uint64_t *arguments) { return arguments && (*arguments & CLONE_THREAD); }

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 struct hanging {
@@ -186,6 +187,16 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "SIGALRM") == 0) {
         struct itimerval timer = {.it_value = {.tv_usec = 1}};
         setitimer(ITIMER_REAL, &timer, NULL);
+        for (;;) pause();
+    }
+    if (strncmp(how, "timer_", 6) == 0) {
+        static const struct itimerspec soon = {.it_value = {.tv_nsec = 1}};
+        struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+        timer_t timer;
+        if (strcmp(how, "timer_USR1") == 0) event.sigev_signo = SIGUSR1;
+        if (strcmp(how, "timer_RTMAX") == 0) event.sigev_signo = SIGRTMAX;
+        if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return OUTLET_E_FAILED;
+        timer_settime(timer, 0, &soon, NULL);
         for (;;) pause();
     }
     if (strcmp(how, "SIGKILL") == 0) return kill(getpid(), SIGKILL);

@@ -160,10 +160,28 @@ import Testing
         #expect(try await program.result(within: .seconds(30)).signal == 9)
     }
 
-    @Test func `the signal of a plugin's timer is reported, and ends the process`() async throws {
-        let result = try await run("prepare", "SIGALRM")
-        #expect(result.signal == 14)
-        #expect(result.errorOutput.contains("has ended the process by SIGALRM "))
+    @Test(
+        arguments: [
+            ("SIGALRM", "SIGALRM", 14), ("timer_USR1", "SIGUSR1", 10),
+            ("timer_RTMAX", "a real-time signal", 64),
+        ] as [(String, String, Int32)])
+    func `the signal of a plugin's timer is reported, and ends the process`(
+        how: String, name: String, number: Int32
+    ) async throws {
+        let result = try await run("prepare", how)
+        #expect(result.signal == number)
+        #expect(
+            result.errorOutput.contains("has ended the process by \(name) "),
+            "\(result.errorOutput)")
+    }
+
+    @Test func `a timer of a plugin that would kill the program is named`() async throws {
+        let result = try await run("prepare", "timer_KILL")
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput.contains(
+                "outlet: plugin faulty.hangs: has ended the process by SIGKILL in prepare of PUT "),
+            "\(result.errorOutput)")
     }
 
     @Test(
