@@ -200,6 +200,8 @@ import Testing
     @Test func `a refused change of a request is logged in the plugin's name`() throws {
         let caller = try Caller()
         let (table, host, request) = (caller.table, caller.table.pointee, caller.request)
+        let field =
+            "the name or the value is not valid in HTTP or too long, or there are too many fields"
         #expect(caller.set("a b", "1") == OUTLET_E_ARGUMENT)
         #expect(caller.set("X", "1\r\nY: 2") == OUTLET_E_ARGUMENT)
         #expect(caller.set("Content-Length", "1") == OUTLET_E_DENIED)
@@ -213,13 +215,13 @@ import Testing
         }
         #expect(
             caller.recorder.lines.values.map(\.message) == [
-                "request_set_header of 'a b' was refused: what it was passed is not valid",
-                "request_set_header of 'X' was refused: what it was passed is not valid",
+                "request_set_header of 'a b' was refused: \(field)",
+                "request_set_header of 'X' was refused: \(field)",
                 "request_set_header of 'Content-Length' was refused: the host sets that itself",
-                "request_add_header of '\(String(repeating: "x ", count: 32))' was refused: what it "
-                    + "was passed is not valid",
-                "request_set_url was refused: what it was passed is not valid",
-                "request_answer was refused: what it was passed is not valid",
+                "request_add_header of '\(String(repeating: "x ", count: 32))' was refused: \(field)",
+                "request_set_url was refused: the URL is neither http nor https, or has no valid host",
+                "request_answer was refused: the status is not 200 to 599, or one without a body, or "
+                    + "a field is not valid",
             ])
         #expect(caller.recorder.lines.values.allSatisfy { $0.level == .warning })
         #expect(caller.misbehaviour == [:])

@@ -19,15 +19,15 @@ extension HostTable {
     ///   - view: The text.
     ///   - limit: The maximum length.
     ///   - name: What the text is, for the log.
-    ///   - function: The function of the host that the plugin called, for the log.
+    ///   - change: What the plugin called, for the log.
     private static func text(
         _ host: Table, _ view: outlet_view, _ limit: outlet_view.Limit, _ name: String,
-        of function: StaticString
+        of change: RequestChange
     ) -> String? {
         do {
             return try view.text(limit, name)
         } catch {
-            owner(host)?.reportRefusal(error, of: "\(function)")
+            owner(host)?.reportRefusal(error, of: change.rawValue)
             return nil
         }
     }
@@ -41,10 +41,10 @@ extension HostTable {
     /// - Parameters:
     ///   - host: The table of the calling plugin.
     ///   - request: The handle.
-    ///   - function: The function of the host that the plugin called.
+    ///   - change: What the plugin called.
     ///   - name: The name of the header field; `nil` for other parts.
-    private static func change(
-        _ host: Table, _ request: outlet_request, _ function: StaticString,
+    private static func apply(
+        _ host: Table, _ request: outlet_request, _ change: RequestChange,
         _ name: UnsafeBufferPointer<UInt8>? = nil, _ body: (RequestHandle) -> outlet_status
     ) -> outlet_status {
         with(host, request) { handle in
@@ -52,7 +52,7 @@ extension HostTable {
             switch status {
             case OUTLET_OK: break
             case OUTLET_E_STALE: return refuse(request.id, of: HostTables.number(of: host))
-            default: owner(host)?.reportRefusal(status, of: function, name)
+            default: owner(host)?.reportRefusal(status, of: change, name)
             }
             return status
         }
@@ -63,31 +63,31 @@ extension HostTable {
     }
 
     /// Logs that a text which a plugin passed is too long or null, and returns the status.
-    private static func refuseText(_ host: Table, _ function: StaticString) -> outlet_status {
-        owner(host)?.reportRefusal(OUTLET_E_ARGUMENT, of: function, nil)
+    private static func refuseText(_ host: Table, _ change: RequestChange) -> outlet_status {
+        owner(host)?.reportRefusal(OUTLET_E_ARGUMENT, of: change, nil)
         return OUTLET_E_ARGUMENT
     }
 
     static func write(
         _ host: Table, _ request: outlet_request, _ text: outlet_view, _ name: String,
-        _ function: StaticString, _ body: (RequestHandle, String) -> outlet_status
+        _ change: RequestChange, _ body: (RequestHandle, String) -> outlet_status
     ) -> outlet_status {
-        guard let text = self.text(host, text, .value, name, of: function) else {
+        guard let text = self.text(host, text, .value, name, of: change) else {
             return OUTLET_E_ARGUMENT
         }
-        return change(host, request, function) { request in body(request, text) }
+        return apply(host, request, change) { request in body(request, text) }
     }
 
     static func writeField(
         _ host: Table, _ request: outlet_request, _ name: outlet_view, _ value: outlet_view,
-        _ function: StaticString,
+        _ change: RequestChange,
         _ body: (RequestHandle, UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>)
             -> outlet_status
     ) -> outlet_status {
         guard let name = name.foreign(.name), let value = value.foreign(.value) else {
-            return refuseText(host, function)
+            return refuseText(host, change)
         }
-        return change(host, request, function, name) { request in body(request, name, value) }
+        return apply(host, request, change, name) { request in body(request, name, value) }
     }
 
     // MARK: Requests
@@ -114,9 +114,8 @@ extension HostTable {
     static func requestRemoveHeader(
         _ host: Table, _ request: outlet_request, _ name: outlet_view
     ) -> outlet_status {
-        let function: StaticString = "request_remove_header"
-        guard let name = name.foreign(.name) else { return refuseText(host, function) }
-        return change(host, request, function, name) { $0.remove(header: name) }
+        guard let name = name.foreign(.name) else { return refuseText(host, .removeHeader) }
+        return apply(host, request, .removeHeader, name) { $0.remove(header: name) }
     }
 
     static func requestBody(
@@ -201,11 +200,10 @@ extension HostTable {
     static func requestSetAttribute(
         _ host: Table, _ request: outlet_request, _ key: outlet_view, _ value: outlet_view
     ) -> outlet_status {
-        let function: StaticString = "request_set_attr"
-        guard let key = text(host, key, .name, "key", of: function),
-            let value = text(host, value, .value, "value", of: function)
+        guard let key = text(host, key, .name, "key", of: .attribute),
+            let value = text(host, value, .value, "value", of: .attribute)
         else { return OUTLET_E_ARGUMENT }
-        return change(host, request, function) { $0.set(attribute: key, value: value) }
+        return apply(host, request, .attribute) { $0.set(attribute: key, value: value) }
     }
 
     static func requestSlot(
@@ -234,9 +232,8 @@ extension HostTable {
     static func requestSetBody(_ host: Table, _ request: outlet_request, _ body: outlet_view)
         -> outlet_status
     {
-        let function: StaticString = "request_set_body"
-        guard let bytes = body.foreign(.body) else { return refuseText(host, function) }
-        return change(host, request, function) { request in request.set(body: Array(bytes)) }
+        guard let bytes = body.foreign(.body) else { return refuseText(host, .body) }
+        return apply(host, request, .body) { request in request.set(body: Array(bytes)) }
     }
 
     static func requestAnswer(
@@ -246,7 +243,7 @@ extension HostTable {
     ) -> outlet_status {
         let answer = RequestHandle.Answer(
             status: status, fields: fields, count: count, body: body)
-        return change(host, request, "request_answer") { request in
+        return apply(host, request, .answer) { request in
             answer.map(request.answer) ?? OUTLET_E_ARGUMENT
         }
     }

@@ -33,20 +33,20 @@ enum HostTable {
             request_body: { HostTable.requestBody($0, $1, $2) },
             request_attr: { HostTable.requestAttribute($0, $1, $2, $3) },
             request_set_method: { host, request, method in
-                HostTable.write(host, request, method, "method", "request_set_method") {
+                HostTable.write(host, request, method, "method", .method) {
                     $0.set(method: $1)
                 }
             },
             request_set_url: { host, request, url in
-                HostTable.write(host, request, url, "url", "request_set_url") { $0.set(url: $1) }
+                HostTable.write(host, request, url, "url", .url) { $0.set(url: $1) }
             },
             request_set_header: { host, request, name, value in
-                HostTable.writeField(host, request, name, value, "request_set_header") {
+                HostTable.writeField(host, request, name, value, .setHeader) {
                     $0.set(header: $1, value: $2)
                 }
             },
             request_add_header: { host, request, name, value in
-                HostTable.writeField(host, request, name, value, "request_add_header") {
+                HostTable.writeField(host, request, name, value, .addHeader) {
                     $0.add(header: $1, value: $2)
                 }
             },

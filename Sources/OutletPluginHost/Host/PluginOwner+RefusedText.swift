@@ -20,21 +20,21 @@ extension PluginOwner {
     ///
     /// - Parameters:
     ///   - status: The status that the plugin receives.
-    ///   - function: What the plugin called.
+    ///   - change: What the plugin called.
     ///   - name: The name of the header field; `nil` for other parts. Of a long name, the first 64
     ///     bytes are logged.
     func reportRefusal(
-        _ status: outlet_status, of function: StaticString, _ name: UnsafeBufferPointer<UInt8>?
+        _ status: outlet_status, of change: RequestChange, _ name: UnsafeBufferPointer<UInt8>?
     ) {
         let subject = name.map { " of '\(String(decoding: $0.prefix(64), as: UTF8.self))'" } ?? ""
         let reason =
             switch status {
-            case OUTLET_E_ARGUMENT: "what it was passed is not valid"
+            case OUTLET_E_ARGUMENT: change.mistakes
             case OUTLET_E_DENIED: "the host sets that itself"
             case OUTLET_E_STATE: "not in this hook"
             default: "it failed with \(status)"
             }
-        warn("\(function)\(subject) was refused: \(reason)")
+        warn("\(change.rawValue)\(subject) was refused: \(reason)")
     }
 
     private func warn(_ message: String) {
