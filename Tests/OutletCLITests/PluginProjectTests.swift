@@ -17,6 +17,8 @@ import Testing
         sdk = "\(root)/PluginsSDK"
     }
 
+    private let inheritedPath = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+
     private func new(
         _ arguments: String..., environment: [String: String] = ["OUTLET_SDK": ""]
     ) async throws -> Program.Result {
@@ -28,7 +30,7 @@ import Testing
     /// Runs a command line in the folder, with the program in `PATH`.
     private func shell(_ command: String) async throws -> Program.Result {
         let program = try Products.path("outlet")
-        let path = "\(program.dropLast("/outlet".count)):/usr/bin:/bin"
+        let path = "\(program.dropLast("/outlet".count)):\(inheritedPath)"
         return try await Program.run(
             "/bin/sh", ["-c", command], environment: ["OUTLET_SDK": "", "PATH": path],
             directory: folder.path, deadline: .seconds(180 * patience))
@@ -99,7 +101,23 @@ import Testing
         #expect(other.errorOutput.contains("no SDK: set OUTLET_SDK to the folder PluginsSDK"))
     }
 
-    // Does not build it, which takes a minute: after changing the template, build it by hand.
+    @Test func `a new Swift plugin passes its test, and the SDK's README shows its files`()
+        async throws
+    {
+        let made = try await new("--lang=swift", "com.example.stamp")
+        let next = try #require(made.output.split(separator: "\n").last).dropFirst("next: ".count)
+        let tested = try await shell(
+            "HOME=. \(next) OUTLET='\(try Products.path("outlet")) --timeout=\(120 * patience)'")
+        #expect(tested.exitCode == 0, "\(tested.output)\(tested.errorOutput)")
+        #expect(tested.output.contains(" passed, 0 failed, "))
+        #expect(!tested.output.contains("warning, "))
+        let readme = try String(contentsOf: URL(filePath: "\(sdk)/README.md"), encoding: .utf8)
+        for file in ["Package.swift", "Sources/Stamp/Stamp.swift"] {
+            let text = String(decoding: try folder.read("stamp/\(file)"), as: UTF8.self)
+            #expect(readme.contains("```swift\n\(text)```\n"), "\(file)")
+        }
+    }
+
     @Test func `a new Swift plugin has its id in source and manifest`() async throws {
         #expect(
             try await new("--lang=swift", "my-stamp", "--directory", "other").exitCode == 0)

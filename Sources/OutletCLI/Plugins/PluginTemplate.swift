@@ -190,7 +190,7 @@ enum PluginTemplate {
                             "-static-stdlib",
                             "-Xlinker", "--version-script=\(sdk)/C/exports.map",
                             "-Xlinker", "-Bsymbolic", "-Xlinker", "--exclude-libs=ALL",
-                            "-Xlinker", "-z", "-Xlinker", "now",
+                            "-Xlinker", "-z", "-Xlinker", "defs", "-Xlinker", "-z", "-Xlinker", "now",
                             "-Xlinker", "-z", "-Xlinker", "nodelete",
                         ]),
                         .linkedLibrary("_FoundationCollections"),
