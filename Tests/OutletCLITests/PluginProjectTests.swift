@@ -90,6 +90,25 @@ import Testing
         }
     }
 
+    @Test func `a plugin is built with an installed SDK, by make and by the README's CMake file`()
+        async throws
+    {
+        #expect(try await new("--lang=c", "stamp").exitCode == 0)
+        let readme = try String(contentsOf: URL(filePath: "\(sdk)/README.md"), encoding: .utf8)
+        let block = try #require(
+            readme.split(separator: "```").first { $0.hasPrefix("cmake\n") }?.dropFirst(6))
+        try folder.write(String(block), to: "stamp/CMakeLists.txt")
+        let built = try await shell(
+            "make -s -C \(ShellWord.quoted(sdk)) install PREFIX=\(folder.path("installed")) && "
+                + "export PKG_CONFIG_PATH=\(folder.path("installed/share/pkgconfig")) && cd stamp && "
+                + "make && cmake -S . -B build && cmake --build build")
+        #expect(built.exitCode == 0, "\(built.output)\(built.errorOutput)")
+        for file in ["stamp.so", "build/stamp.so"] {
+            let checked = try await shell("outlet plugins check --only load stamp/\(file)")
+            #expect(checked.output.contains("1 passed, 0 failed"), "\(checked.errorOutput)")
+        }
+    }
+
     @Test func `without an SDK the Makefile fails with instructions`() async throws {
         #expect(try await new("--lang=c", "stamp").exitCode == 0)
         let built = try await shell("PKG_CONFIG_LIBDIR=. make -C stamp")
