@@ -32,7 +32,8 @@ import Testing
         let program = try Products.path("outlet")
         let path = "\(program.dropLast("/outlet".count)):\(inheritedPath)"
         return try await Program.run(
-            "/bin/sh", ["-c", command], environment: ["OUTLET_SDK": "", "PATH": path],
+            "/bin/sh", ["-c", command],
+            environment: ["HOME": folder.path, "OUTLET_SDK": "", "PATH": path],
             directory: folder.path, deadline: .seconds(180 * patience))
     }
 
@@ -54,10 +55,17 @@ import Testing
         #expect(tested.output.contains(" passed, 0 failed, "))
         #expect(!tested.output.contains("warning, "))
 
-        // The command for a debugger in the project's README.
+        // The settings and the command for a debugger in the project's README.
         let readme = String(decoding: try folder.read("of mine/my-stamp/README.md"), as: UTF8.self)
-        let command = try #require(
-            readme.split(separator: "```").first { $0.hasPrefix("sh\ngdb ") }?.dropFirst(3))
+        let blocks = readme.split(separator: "```")
+        let settings = try #require(blocks.first { $0.hasPrefix("json\n") }?.dropFirst(5))
+        try folder.write(String(settings), to: "plugins/plugins.json")
+        let configured = try await shell(
+            "cp 'of mine/my-stamp/my-stamp.so' plugins && "
+                + "outlet plugins config --run --plugins plugins")
+        #expect(configured.exitCode == 0, "\(configured.errorOutput)")
+        #expect(configured.output.contains("com.example.my-stamp"))
+        let command = try #require(blocks.first { $0.hasPrefix("sh\ngdb ") }?.dropFirst(3))
         let server = try LoopbackServer.start()
         let debugged = try await shell(
             "cd 'of mine/my-stamp' && "
@@ -126,7 +134,7 @@ import Testing
         let made = try await new("--lang=swift", "com.example.stamp")
         let next = try #require(made.output.split(separator: "\n").last).dropFirst("next: ".count)
         let tested = try await shell(
-            "HOME=. \(next) OUTLET='\(try Products.path("outlet")) --timeout=\(120 * patience)'")
+            "\(next) OUTLET='\(try Products.path("outlet")) --timeout=\(120 * patience)'")
         #expect(tested.exitCode == 0, "\(tested.output)\(tested.errorOutput)")
         #expect(tested.output.contains(" passed, 0 failed, "))
         #expect(!tested.output.contains("warning, "))

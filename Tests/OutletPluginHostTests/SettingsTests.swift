@@ -90,7 +90,11 @@ import Testing
 
     @Test(arguments: [
         ("", "not JSON at byte 0 (line 1, column 1): the text ends before the value does"),
-        ("[]", "not a JSON object"), ("{}", "the key 'plugins' is missing"),
+        ("[]", "not a JSON object"),
+        (
+            "{}",
+            #"the key 'plugins' is missing; the form is {"plugins": {"ID": {"config": {}}}}"#
+        ),
         (
             "{\n \"plugins\": nan}",
             "not JSON at byte 15 (line 2, column 14): found 'a', expected 'null'"

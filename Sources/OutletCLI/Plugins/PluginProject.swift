@@ -113,6 +113,7 @@ struct PluginProject {
             ("{id}", id), ("{name}", name), ("{source}", source), ("{Type}", typeName),
             ("{import}", "import"),
             ("{library}", library),
+            ("{tests}", language == .c ? "tests it, and checks it against" : "checks it against"),
             ("{file}", language == .c ? "\(source).c" : "Sources/\(typeName)/\(typeName).swift"),
         ] {
             text = text.replacing(mark, with: value)  // text: ours

@@ -1,8 +1,8 @@
 /// The templates of a new plugin's files.
 ///
-/// ``PluginProject`` replaces `{id}`, `{name}`, `{source}`, `{file}`, `{library}` and `{Type}`. It also replaces
-/// `{import}`, because `.ci/check-imports` would take a line that begins with the plain keyword for
-/// an import of this module.
+/// ``PluginProject`` replaces `{id}`, `{name}`, `{source}`, `{file}`, `{library}`, `{tests}` and
+/// `{Type}`. It also replaces `{import}`, because `.ci/check-imports` would take a line that begins
+/// with the plain keyword for an import of this module.
 enum PluginTemplate {
     static let cSource = #"""
         /* {name}: adds a header to every request.
@@ -284,7 +284,9 @@ enum PluginTemplate {
         readme + #"""
             `OUTLET_SDK` is the path of Outlet's folder PluginsSDK, set in the environment or by
             `make OUTLET_SDK=DIR`; without it, `../outlet/PluginsSDK`. `OUTLET=FILE` is the path of the program
-            `outlet` if it is not in `PATH`.
+            `outlet` if it is not in `PATH`. Unit tests can call the hooks without Outlet, with the library
+            `OutletPluginTesting` of the SDK. After a change of the version or the permissions, make the manifest anew:
+            `$OUTLET_SDK/Swift/manifest.sh {id} 1.0.0 > Sources/{Type}/Manifest.swift`.
 
             """# + use + #"""
             ```sh
@@ -302,7 +304,7 @@ enum PluginTemplate {
 
         ```sh
         make        # builds {library}
-        make test   # tests it, and checks it against the rules of the plugin ABI (outlet plugins check)
+        make test   # {tests} the rules of the plugin ABI (outlet plugins check)
         ```
 
 
@@ -321,7 +323,7 @@ enum PluginTemplate {
         In a folder of plugins, `plugins.json` has the configurations:
 
         ```json
-        {"{id}": {"config": {"header": "X-Seen"}}}
+        {"plugins": {"{id}": {"config": {"header": "X-Seen"}}}}
         ```
 
         ## Debug it

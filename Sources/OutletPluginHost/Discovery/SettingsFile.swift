@@ -81,7 +81,12 @@ struct SettingsFile {
         let object = try LayeredConfiguration.object(parsing: bytes)
         do {
             let violations = try ConfigurationSchema(text: schema).violations(of: .object(object))
-            guard violations.isEmpty else { throw InvalidSettings(violations) }
+            guard violations.isEmpty else {
+                let form = #"the form is {"plugins": {"ID": {"config": {}}}}"#
+                throw InvalidSettings(
+                    violations
+                        + (object["plugins"] == nil ? [ConfigurationViolation(fact: form)] : []))
+            }
         } catch let error as InvalidSettings {
             throw error
         } catch ConfigurationSchema.Unusable.value(let reason) {
