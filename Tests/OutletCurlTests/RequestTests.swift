@@ -96,6 +96,21 @@ import Testing
             ])
     }
 
+    @Test func `fields are sent in their order over HTTP/2`() async throws {
+        let server = try Node()
+        var headers = HTTPHeaders()
+        let fields = [
+            ("x-first", "1"), ("accept", "*/*"), ("x-b", ""), ("x-c", "3"), ("authorization", "t"),
+            ("x-d", ""), ("user-agent", "u"), ("cookie", "a=b"), ("x-e", "5"), ("x-e", "6"),
+        ]
+        for (name, value) in fields { headers.append(name: name, value: value) }
+        let result = try await CurlTransport.test { $0.httpVersion = .http2PriorKnowledge }
+            .get("\(server.baseURL)/fields", headers: headers)
+        let sent = try JSONDecoder().decode([String].self, from: Data(result.text.utf8))
+        #expect(sent.dropFirst(8) == ArraySlice(fields.flatMap { [$0.0, $0.1] }))
+        await server.stop()
+    }
+
     @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "GET", "PURGE"])
     func `a body in memory is sent with its length and without a Content-Type`(method: String)
         async throws

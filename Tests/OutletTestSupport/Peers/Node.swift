@@ -1,10 +1,14 @@
 /// An HTTP/2 server without TLS, run by Node.js.
 ///
 /// It sends the informational responses 100, 103 and 103, then 200 with the body `ab` and
-/// a trailer. Debian's nginx cannot replace it: it sends no informational response over HTTP/2.
+/// a trailer; for `/fields`, the names and values of the request's fields, as a JSON array. Debian's nginx cannot replace it: it sends no informational response over HTTP/2.
 public final class Node: Sendable {
     private static let script = """
-        require('node:http2').createServer().on('stream', stream => {
+        require('node:http2').createServer().on('stream', (stream, headers, flags, fields) => {
+            if (headers[':path'] === '/fields') {
+                stream.respond({ ':status': 200 });
+                return stream.end(JSON.stringify(fields));
+            }
             stream.additionalHeaders({ ':status': 100 });
             stream.additionalHeaders({ ':status': 103, link: '</a.css>' });
             stream.additionalHeaders({ ':status': 103, link: '</b.css>' });
