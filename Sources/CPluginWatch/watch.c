@@ -70,11 +70,11 @@ static struct {
 } libraries[library_limit];
 static int library_count;
 
-/* The reported signals: first those of crashes, then those that timers, limits and descriptors cause; from
- * first_real_time on the real-time signals, which cpluginwatch_report() fills in. */
-enum { crash_count = 7, first_real_time = 16, signal_count = first_real_time + 31 };
-static int signals[signal_count] = {SIGSEGV,   SIGBUS,  SIGILL,  SIGFPE, SIGTRAP, SIGABRT, SIGSYS,    SIGALRM,
-                                    SIGVTALRM, SIGPROF, SIGXCPU, SIGIO,  SIGUSR1, SIGUSR2, SIGSTKFLT, SIGPWR};
+/* The reported signals: first those of crashes, then those that timers, limits and descriptors cause. The real-time
+ * signals follow. */
+static const int signals[] = {SIGSEGV,   SIGBUS,  SIGILL,  SIGFPE, SIGTRAP, SIGABRT, SIGSYS,    SIGALRM,
+                              SIGVTALRM, SIGPROF, SIGXCPU, SIGIO,  SIGUSR1, SIGUSR2, SIGSTKFLT, SIGPWR};
+enum { crash_count = 7, named_count = sizeof signals / sizeof *signals, signal_count = named_count + 31 };
 
 typedef void (*signal_handler)(int, siginfo_t *, void *);
 /* SIG_DFL as a value of that type. */
@@ -169,16 +169,21 @@ static void report_signal(const char *what, int number) {
     report(what, abbreviation ? name : "a real-time signal");
 }
 
+/* The reported signal with an index. */
+static int signal_at(size_t index) {
+    return index < named_count ? signals[index] : SIGRTMIN + (int)(index - named_count);
+}
+
 /* The index of a reported signal; signal_count if it is not. */
 static size_t index_of(int number) {
     size_t index = 0;
-    while (index < signal_count && signals[index] != number) index++;
+    while (index < signal_count && signal_at(index) != number) index++;
     return index;
 }
 
 /* Calls the handler that a plugin has set. Returns whether the signal is dealt with. */
 static bool call_handler(size_t index, siginfo_t *info, void *context) {
-    int number = signals[index];
+    int number = signal_at(index);
     signal_handler handler = atomic_load(&actions[index].handler);
     if (handler == default_handler) return false;
     // A fault ends the process even if it is ignored, and so does abort().
@@ -201,9 +206,10 @@ static void on_signal(int number, siginfo_t *info, void *context) {
     size_t index = index_of(number);
     if (index == signal_count || call_handler(index, info, context)) return;
     // Signals of other processes are none of a plugin's doing.
+    bool is_sent = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
     if (index < crash_count) {
         report_signal("has crashed with ", number);
-    } else if (info->si_code != SI_USER || info->si_pid == getpid()) {
+    } else if (!is_sent || info->si_pid == getpid()) {
         report_signal("has ended the process by ", number);
     }
     struct sigaction none = {.sa_handler = SIG_DFL};
@@ -509,14 +515,13 @@ void cpluginwatch_report(int exit_code, int descriptor, int reader) {
     atexit(on_exit_call);
     at_quick_exit(on_exit_call);
     for (size_t i = 0; i < signal_count; i++) {
-        if (i >= first_real_time) signals[i] = SIGRTMIN + (int)(i - first_real_time);
         struct sigaction action, former;
         memset(&action, 0, sizeof action);
         action.sa_sigaction = on_signal;
         action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
-        if (sigaction(signals[i], NULL, &former) != 0) continue;
+        if (sigaction(signal_at(i), NULL, &former) != 0) continue;
         if (!(former.sa_flags & SA_SIGINFO) && former.sa_handler == SIG_DFL) {
-            actions[i].is_reported = sigaction(signals[i], &action, NULL) == 0;
+            actions[i].is_reported = sigaction(signal_at(i), &action, NULL) == 0;
         }
     }
 }

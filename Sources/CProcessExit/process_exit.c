@@ -118,12 +118,15 @@ SEND(pthread_kill, (pthread_t thread, int number), (thread, number), true)
 SEND(sigqueue, (pid_t process, int number, const union sigval value), (process, number, value), is_this(process))
 SEND(pthread_sigqueue, (pthread_t thread, int number, const union sigval value), (thread, number, value), true)
 
-/* A timer can send signals that no handler takes. */
+/* Looks at a timer that is made: it may send signals for which there can be no handler. */
+static void look_at_timer(const struct sigevent *event, const void *caller) {
+    if (!event || event->sigev_notify == SIGEV_NONE || event->sigev_notify == SIGEV_THREAD) return;
+    if (event->sigev_signo != SIGKILL && event->sigev_signo != SIGSTOP) return;
+    cpluginwatch_signal_sent(event->sigev_signo, caller);
+}
+
 int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer) {
-    if (event && event->sigev_notify != SIGEV_NONE && event->sigev_notify != SIGEV_THREAD &&
-        (event->sigev_signo == SIGKILL || event->sigev_signo == SIGSTOP)) {
-        cpluginwatch_signal_sent(event->sigev_signo, __builtin_return_address(0));
-    }
+    look_at_timer(event, __builtin_return_address(0));
     CALL_NEXT(timer_create, (clock, event, timer));
 }
 
@@ -158,6 +161,7 @@ long syscall(long call, ...) {
     case SYS_tgkill:
         if ((pid_t)list[0] == getpid()) cpluginwatch_signal_sent((int)list[2], caller);
         break;
+    case SYS_timer_create: look_at_timer((const struct sigevent *)list[1], caller); break;
 #ifdef SYS_fork
     case SYS_fork:
     case SYS_vfork: cpluginwatch_copies("fork()"); break;

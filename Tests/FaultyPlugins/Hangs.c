@@ -195,6 +195,9 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         timer_t timer;
         if (strcmp(how, "timer_USR1") == 0) event.sigev_signo = SIGUSR1;
         if (strcmp(how, "timer_RTMAX") == 0) event.sigev_signo = SIGRTMAX;
+        if (strcmp(how, "timer_call") == 0) {
+            return (int)syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer);
+        }
         if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return OUTLET_E_FAILED;
         timer_settime(timer, 0, &soon, NULL);
         for (;;) pause();

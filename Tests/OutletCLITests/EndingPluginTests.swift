@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Outlet
 import OutletTestServer
 import OutletTestSupport
@@ -175,8 +176,23 @@ import Testing
             "\(result.errorOutput)")
     }
 
-    @Test func `a timer of a plugin that would kill the program is named`() async throws {
-        let result = try await run("prepare", "timer_KILL")
+    @Test func `a signal of another process is not reported as a plugin's`() async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--plugins", plugin, "--plugin-config",
+                #"faulty.hangs={"hook":"prepare","how":"hang"}"#,
+            ])
+        try await program.errorOutput(containing: "hanging\n")
+        try #require(sigqueue(program.processID, SIGUSR1, sigval()) == 0)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.signal == SIGUSR1)
+        #expect(!result.errorOutput.contains("has ended"), "\(result.errorOutput)")
+    }
+
+    @Test(arguments: ["timer_KILL", "timer_call"])
+    func `a timer of a plugin that would kill the program is named`(how: String) async throws {
+        let result = try await run("prepare", how)
         #expect(result.exitCode == 7)
         #expect(
             result.errorOutput.contains(
