@@ -77,6 +77,23 @@ import Testing
         #expect(text.contains(#"header = "X-Stamp""#) && text.contains(server.baseURL), "\(text)")
     }
 
+    @Test func `the command that tests a plugin may name a program with a space in its path`()
+        async throws
+    {
+        let copied = try await shell(
+            "mkdir 'my bin' && cp \"$(command -v outlet)\" 'my bin'")
+        #expect(copied.exitCode == 0, "\(copied.errorOutput)")
+        let own = try await Program.run(
+            folder.path("my bin/outlet"), ["plugins", "new", "--lang=c", "stamp"],
+            environment: ["OUTLET_SDK": sdk], directory: folder.path)
+        let line = try #require(own.output.split(separator: "\n").last).dropFirst("next: ".count)
+        let shown = try await shell("\(line) -n OUTLET_SDK=\(ShellWord.quoted(sdk))")
+        #expect(
+            shown.output.hasSuffix(
+                "'\(folder.path("my bin/outlet"))' plugins check ./stamp.so\n"),
+            "\(shown.output)\(shown.errorOutput)")
+    }
+
     @Test func `the command that tests a plugin has no variables that are set`() async throws {
         let program = try Products.path("outlet")
         let folder = program.dropLast("/outlet".count)
@@ -177,6 +194,20 @@ import Testing
         #expect(
             made.errorOutput == "outlet: stamp: not made: there is something of that name\n")
         #expect(try folder.read("stamp/stamp.c") == Array("mine".utf8))
+    }
+
+    @Test func `missing parents are made, and one that cannot be made is named`() async throws {
+        for directory in ["a/b/", "a//c"] {
+            let made = try await new("--lang=c", "--directory", directory, "stamp")
+            #expect(made.exitCode == 0, "\(made.errorOutput)")
+            #expect(try !folder.read("\(directory)/stamp.c").isEmpty)
+        }
+        let again = try await new("--lang=c", "--directory", "a/b/", "stamp")
+        #expect(again.errorOutput == "outlet: a/b/: not made: there is something of that name\n")
+        _ = try folder.write("", to: "file")
+        let refused = try await new("--lang=c", "--directory", "file/a/b", "stamp")
+        #expect(refused.exitCode == 1)
+        #expect(refused.errorOutput == "outlet: file/a: not made: Not a directory\n")
     }
 
     @Test(arguments: [

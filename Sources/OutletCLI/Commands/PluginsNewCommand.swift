@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import Outlet
 
@@ -44,14 +43,14 @@ struct PluginsNewCommand {
     /// where it looks for them.
     private var settings: String {
         var text = ""
-        let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        guard let program else { return text }
+        guard let program = Environment.program else { return text }
         if console.environment["OUTLET_SDK"]?.isEmpty != false, let sdk = Self.sdk(near: program) {
             text += " OUTLET_SDK=\(ShellWord.quoted(sdk))"
         }
         let folders = (console.environment["PATH"] ?? "").parts(separatedBy: ":")
         if !folders.contains(where: { access("\($0)/outlet", X_OK) == 0 }) {
-            text += " OUTLET=\(ShellWord.quoted(program))"
+            // Quoted twice: the Makefile inserts it into a command, where it may have options.
+            text += " OUTLET=\(ShellWord.quoted(ShellWord.quoted(program)))"
         }
         return text
     }

@@ -53,12 +53,8 @@ struct PluginProject {
     /// - Throws: ``CommandError`` with ``ExitCode/failure`` if the folder exists already, or cannot
     ///   be written.
     func write(to directory: String) throws(CommandError) {
+        try makeParents(of: directory)
         // Only the owner may write: the host rejects plugins that other users can change.
-        if let (parents, _) = directory.cutAtLast("/"), !parents.isEmpty {
-            try? FileManager.default.createDirectory(
-                atPath: String(parents), withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o755])
-        }
         guard mkdir(directory, 0o755) == 0 else {
             let reason = errno == EEXIST ? "there is something of that name" : systemReason(errno)
             throw CommandError(.failure, "\(directory): not made: \(reason)")
@@ -73,8 +69,22 @@ struct PluginProject {
                 try Data(filled(text).utf8).write(
                     to: URL(filePath: path), options: .withoutOverwriting)
             } catch {
-                throw CommandError(.failure, "\(path): cannot be written: \(error)")
+                throw CommandError(.failure, "\(path): cannot be written: \(systemReason(error))")
             }
+        }
+    }
+
+    /// Makes the missing folders above a folder.
+    private func makeParents(of directory: String) throws(CommandError) {
+        var path = directory[...]
+        while path.utf8.last == UInt8(ascii: "/") { path = path.dropLast() }
+        guard let parent = path.cutAtLast("/")?.head, !parent.isEmpty else { return }
+        do {
+            try FileManager.default.createDirectory(
+                atPath: String(parent), withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o755])
+        } catch {
+            throw CommandError(.failure, "\(parent): not made: \(systemReason(error))")
         }
     }
 

@@ -9,8 +9,7 @@ enum SamplePlugins {
     /// folder of the plugin search path. If there is none, the libraries that a build leaves beside
     /// the program.
     static func places(environment: [String: String]) -> [String] {
-        let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        guard let directory = program?.cutAtLast("/")?.head else { return [] }
+        guard let directory = Environment.program?.cutAtLast("/")?.head else { return [] }
         let folders =
             ["\(directory)/plugins", "\(directory)/../lib/outlet/plugins"]
             + PluginSearchPath.directories(environment: environment)

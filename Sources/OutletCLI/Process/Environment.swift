@@ -1,6 +1,7 @@
+import FoundationEssentials
 import Glibc
 
-/// The environment variables that the program reads itself.
+/// The program's file, and the environment variables that the program reads itself.
 enum Environment {
     /// The variables about colours, which are compared with a few fixed values.
     private static let choices = ["CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "TERM"]
@@ -22,6 +23,11 @@ enum Environment {
             if let value = getenv(name) { variables[name] = String(validatingCString: value) }
         }
         return variables
+    }
+
+    /// The path of the program's file; `nil` if `/proc` is not mounted.
+    static var program: String? {
+        try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     }
 
     /// Checks that `OUTLET_PLUGIN_PATH` is valid UTF-8.

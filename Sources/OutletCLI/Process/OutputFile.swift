@@ -163,3 +163,9 @@ struct FileIdentity: Equatable {
 
 /// Returns the system's message for an error number, in the C locale.
 func systemReason(_ number: Int32) -> String { String(cString: strerror(number)) }
+
+/// The text of the `errno` value that made a file operation fail; the error's own text without one.
+func systemReason(_ error: any Error) -> String {
+    guard let cause = (error as? CocoaError)?.underlying as? POSIXError else { return "\(error)" }
+    return systemReason(cause.code.rawValue)
+}
