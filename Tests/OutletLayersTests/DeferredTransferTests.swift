@@ -64,7 +64,8 @@ import Testing
     }
 
     @Test func `a pending transfer inside a task follows calls made before it was known`() {
-        let inner = InnerTransfer(reportsProgress: false)
+        let request = HTTPRequest(url: URL(string: "http://a.test/"))
+        let inner = InnerTransfer(request, reportsProgress: false)
         let task = start()
         _ = inner.begin { _ in
             inner.suspend()

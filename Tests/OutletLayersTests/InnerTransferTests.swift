@@ -1,3 +1,4 @@
+import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 import Testing
@@ -32,7 +33,8 @@ import Testing
         }
     }
 
-    private let inner = InnerTransfer(reportsProgress: false)
+    private let inner = InnerTransfer(
+        HTTPRequest(url: URL(string: "http://a.test/")), reportsProgress: false)
 
     @Test func `a transfer that starts suspended runs if it is resumed during its start`() {
         let task = FakeTask(isSuspended: true)
@@ -48,7 +50,7 @@ import Testing
     @Test func `a transfer that ends before its start returns does not replace the next one`() {
         let (first, second) = (FakeTask(), FakeTask())
         _ = inner.begin { _ in
-            inner.end()
+            inner.end(first)
             _ = inner.begin { _ in second }
             return first
         }

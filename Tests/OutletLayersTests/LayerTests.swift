@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletTesting
@@ -92,6 +93,129 @@ import Testing
         #expect(
             storage.cookies(for: try #require(URL(string: "http://a.test/"))).map(\.pair)
                 == ["b=confirmed"])
+    }
+
+    @Test(arguments: [
+        ("max-age=60", "Authorization", ResponseSource.network),
+        ("max-age=60", "X-Api-Key", .network), ("max-age=60", "Host", .network),
+        ("max-age=60", "Accept-Language", .network), ("public, max-age=60", "X-Api-Key", .cache),
+        ("public, max-age=60", "Accept-Language", .network), ("max-age=60", "X-Count", .cache),
+    ])
+    func `a response is not stored if a layer below has added a field that selects it`(
+        control: String, name: String, source: ResponseSource
+    ) async {
+        let network = StubTransport { _ in
+            StubAnswer(headers: ["Cache-Control": control, "Vary": "Accept-Language"])
+        }
+        let layer = CacheLayer(
+            around: AddingLayer(next: network, fields: [name: "b.test"]), cache: ResponseCache())
+        for _ in 0..<2 {
+            let recorder = await layer.send(request("http://a.test/"))
+            #expect(recorder.lastRequest?.headers[name] == "b.test" || recorder.sources == [.cache])
+        }
+        #expect(await layer.send(request("http://a.test/")).sources == [source])
+    }
+
+    @Test func `the answer of a plugin is neither stored nor replaced by a stored response`()
+        async
+    {
+        let network = PluginTransport(
+            next: StubTransport { _ in StubAnswer(headers: ["Cache-Control": "max-age=60"]) })
+        let (cookies, hosts) = (CookieStorage(), HSTSStorage.memory)
+        let layer = HSTSLayer(
+            around: CookieLayer(
+                around: CacheLayer(around: network, cache: ResponseCache()), storage: cookies),
+            storage: hosts)
+        let plain = request("https://a.test/")
+        var answered = plain
+        answered.givenAnswer = GivenAnswer(
+            status: 403,
+            headers: [
+                "Cache-Control": "max-age=60", "Set-Cookie": "a=1",
+                "Strict-Transport-Security": "max-age=60",
+            ], body: Data())
+        for (request, status) in [(answered, 403), (plain, 200), (plain, 200), (answered, 403)] {
+            let recorder = await layer.send(request)
+            #expect(await recorder.result.response?.statusCode == status)
+        }
+        #expect(cookies.cookies.isEmpty && hosts.policies.isEmpty)
+    }
+
+    @Test func `a request as changed by inner layers is known at the end of its transfer`()
+        async
+    {
+        let network = StubTransport { _ in .status(200) }
+        let changing = AddingLayer(next: network, fields: ["X-Added": "1"])
+        let deferring = WaitingLayer(next: changing) {}
+        for layer: any Transport in [
+            CacheLayer(around: changing, cache: ResponseCache()), deferring,
+            CacheLayer(around: deferring, cache: ResponseCache()),
+        ] {
+            let recorder = await layer.send(request("http://a.test/"))
+            #expect(recorder.lastRequest?.headers["X-Added"] == "1")
+        }
+    }
+
+    @Test func `a stored response that is used in place of an error is used to the end`() async {
+        let gate = StubGate()
+        let network = StubTransport(answers: [
+            StubAnswer(
+                headers: ["Cache-Control": "max-age=0, stale-if-error=60"],
+                body: Data("stored".utf8)),
+            StubAnswer(statusCode: 503, body: Data("down".utf8)).waiting(atByte: 1, for: gate),
+        ])
+        let layer = CacheLayer(around: network, cache: ResponseCache())
+        _ = await layer.send(request("http://a.test/"))
+        let recorder = Recorder()
+        let task = layer.start(
+            TransferJob(request: request("http://a.test/")), handler: recorder)
+        await gate.arrival()
+        // Meanwhile it becomes too old.
+        (task as? CacheTask)?.course.withLock { $0.stored?.responseTime = .distantPast }
+        gate.open()
+        #expect(await recorder.result.body == Data("stored".utf8))
+        #expect(recorder.heads.map(\.statusCode) == [200])
+    }
+
+    // MARK: Layers that wait
+
+    @Test func `a layer that waits sends the job when it may`() async {
+        let network = StubTransport { _ in .status(204) }
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        let (opened, open) = AsyncStream.makeStream(of: Void.self)
+        let layer = WaitingLayer(next: network) {
+            begin.finish()
+            for await _ in opened {}
+        }
+        let recorder = Recorder()
+        _ = layer.start(TransferJob(request: request("http://a.test/")), handler: recorder)
+        for await _ in begun {}
+        #expect(network.requests.isEmpty)
+        open.finish()
+        #expect(await recorder.result.response?.statusCode == 204)
+    }
+
+    @Test func `a transfer whose layer does not stop waiting fails with the layer's error`() async {
+        struct Full: Error {}
+        let network = StubTransport { _ in .status(204) }
+        let layer = WaitingLayer(next: network) { throw Full() }
+        let recorder = await layer.send(request("http://a.test/"))
+        #expect(await recorder.result.error?.cause is Full)
+        #expect(network.requests.isEmpty)
+    }
+
+    @Test func `a cancel ends the waiting of a layer`() async {
+        let network = StubTransport { _ in .status(204) }
+        let (stopped, isStopped) = AsyncStream.makeStream(of: Void.self)
+        let layer = WaitingLayer(next: network) {
+            defer { isStopped.finish() }
+            try await Task.sleep(for: .seconds(3600))
+        }
+        let recorder = Recorder()
+        layer.start(TransferJob(request: request("http://a.test/")), handler: recorder).cancel()
+        #expect(await recorder.result.error?.code == .cancelled)
+        for await _ in stopped {}
+        #expect(network.requests.isEmpty)
     }
 
     @Test func `a download that continues a file does not use the cache`()
@@ -203,4 +327,52 @@ private final class UsingTransport: Transport {
     }
 
     func shutDown() {}
+}
+
+/// Adds fields to each request.
+private final class AddingLayer: TransportLayer {
+    let next: any Transport
+    private let fields: HTTPHeaders
+
+    init(next: any Transport, fields: HTTPHeaders) {
+        self.next = next
+        self.fields = fields
+    }
+
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        var job = job
+        for field in fields { job.request.headers.append(field) }
+        return next.start(job, handler: handler)
+    }
+}
+
+/// Waits before each request.
+private final class WaitingLayer: TransportLayer {
+    let next: any Transport
+    private let wait: @Sendable () async throws -> Void
+
+    init(next: any Transport, _ wait: @escaping @Sendable () async throws -> Void) {
+        self.next = next
+        self.wait = wait
+    }
+
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        start(job, handler: handler, after: wait)
+    }
+}
+
+/// Plays the answers that plugins have given to requests, as the plugin host does.
+private final class PluginTransport: TransportLayer {
+    let next: any Transport
+
+    init(next: any Transport) { self.next = next }
+
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        guard let answer = job.request.givenAnswer else { return next.start(job, handler: handler) }
+        let head = HTTPResponse(
+            url: job.request.url, statusCode: answer.status, headers: answer.headers)
+        return PlayedTransfer.start(
+            KnownResult(TransferResult(response: head)), for: job, source: .plugin,
+            on: DispatchQueue(label: "test.plugin"), handler: handler)
+    }
 }

@@ -8,6 +8,7 @@ final class Recorder: TransferHandler {
         var used: [HTTPResponse] = []
         var heads: [HTTPResponse] = []
         var sources: [ResponseSource] = []
+        var lastRequest: HTTPRequest?
         var result: TransferResult?
         var waiter: CheckedContinuation<TransferResult, Never>?
     }
@@ -29,8 +30,10 @@ final class Recorder: TransferHandler {
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        let request = task.currentRequest
         let waiter = state.withLock { state in
             state.result = result
+            state.lastRequest = request
             defer { state.waiter = nil }
             return state.waiter
         }
@@ -53,6 +56,8 @@ final class Recorder: TransferHandler {
     var used: [HTTPResponse] { state.withLock { $0.used } }
     var heads: [HTTPResponse] { state.withLock { $0.heads } }
     var sources: [ResponseSource] { state.withLock { $0.sources } }
+    /// The task's request at the end.
+    var lastRequest: HTTPRequest? { state.withLock { $0.lastRequest } }
 }
 
 extension Transport {

@@ -11,14 +11,13 @@ final class AuthenticationSocket: WebSocketConnection {
     private let layer: AuthenticationLayer
     private let job: WebSocketJob
     private let authentication: AuthenticationState
-    private let inner = InnerTransfer(reportsProgress: false)
+    private let inner: InnerTransfer
 
     private struct State: Sendable {
         /// Set to `nil` at the end, so that the end is reported only once.
         var handler: (any WebSocketHandler)?
         /// Whether the received head is a challenge that will be answered.
         var isAnswering = false
-        var isServerVerified = true
     }
     private let mutable: Lock<State>
     private let orders = PendingMessages()
@@ -38,17 +37,17 @@ final class AuthenticationSocket: WebSocketConnection {
         self.layer = layer
         authentication = AuthenticationState(
             layer, job.request, own: job.credential, memory: job.memory, opensWebSocket: true)
+        inner = InnerTransfer(job.request, reportsProgress: false)
         mutable = Lock(State(handler: handler))
     }
 
     // MARK: State and control
 
     var state: TransferState { inner.state }
-    var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? job.request }
-    var proxy: String { inner.task?.proxy ?? "" }
-    var isServerVerified: Bool {
-        inner.task?.isServerVerified ?? mutable.withLock { $0.isServerVerified }
-    }
+    var currentRequest: HTTPRequest? { inner.currentRequest }
+    var proxy: String { inner.proxy }
+    var isServerVerified: Bool { inner.isServerVerified }
+    var source: ResponseSource { inner.source }
     var credentialsSent: Int { authentication.sent }
 
     func cancel() {
@@ -75,9 +74,7 @@ final class AuthenticationSocket: WebSocketConnection {
         connection.close(code: code, reason: reason)
     }
 
-    private var connection: (any WebSocketConnection)? {
-        inner.task as? any WebSocketConnection
-    }
+    private var connection: (any WebSocketConnection)? { inner.connection }
 
     // MARK: Handshakes
 
@@ -155,11 +152,9 @@ extension AuthenticationSocket: WebSocketHandler {
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
-        let isVerified = task.isServerVerified
-        inner.end()
+        inner.end(task)
         let isAnswering = mutable.withLock { state in
             defer { state.isAnswering = false }
-            state.isServerVerified = isVerified
             return state.isAnswering
         }
         if isAnswering, result.error == nil { return begin() }

@@ -17,9 +17,6 @@ final class AuthenticationTask: TransferTask {
         var isAnswering = false
         /// The challenge's body, which is not delivered.
         var dropped = DroppedBody()
-        var proxy = ""
-        var isServerVerified = true
-        var source = ResponseSource.network
     }
     private let mutable: Lock<State>
 
@@ -38,19 +35,17 @@ final class AuthenticationTask: TransferTask {
         self.layer = layer
         authentication = AuthenticationState(
             layer, job.request, own: job.credential, memory: job.memory, opensWebSocket: false)
-        inner = InnerTransfer(reportsProgress: job.reportsProgress)
+        inner = InnerTransfer(job.request, reportsProgress: job.reportsProgress)
         mutable = Lock(State(handler: handler))
     }
 
     // MARK: State and control
 
     var state: TransferState { inner.state }
-    var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? job.request }
-    var proxy: String { inner.task?.proxy ?? mutable.withLock { $0.proxy } }
-    var isServerVerified: Bool {
-        inner.task?.isServerVerified ?? mutable.withLock { $0.isServerVerified }
-    }
-    var source: ResponseSource { inner.task?.source ?? mutable.withLock { $0.source } }
+    var currentRequest: HTTPRequest? { inner.currentRequest }
+    var proxy: String { inner.proxy }
+    var isServerVerified: Bool { inner.isServerVerified }
+    var source: ResponseSource { inner.source }
     var credentialsSent: Int { authentication.sent }
 
     func cancel() {
@@ -167,13 +162,9 @@ extension AuthenticationTask: TransferHandler {
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
-        let (proxy, isVerified, source) = (task.proxy, task.isServerVerified, task.source)
-        inner.end()
+        inner.end(task)
         let (handler, isAnswered) = mutable.withLock { state in
             defer { state.isAnswering = false }
-            state.proxy = proxy
-            state.isServerVerified = isVerified
-            state.source = source
             return (
                 state.handler, state.isAnswering && (result.error == nil || state.dropped.isCut)
             )

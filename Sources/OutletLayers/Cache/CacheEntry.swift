@@ -80,7 +80,9 @@ struct CacheEntry: Sendable, Equatable {
             hasCacheFields = CacheEntry.hasCacheFields(response)
             directives = hasCacheFields ? CacheControl(headers) : CacheControl()
             date = headers.value(for: "Date").flatMap(HTTPDate.parse)
-            age = max(0, headers.values(for: "Age").first.flatMap { Int($0) } ?? 0)
+            // Larger values count as 2³¹ (RFC 9111 §1.2.2).
+            let text = headers.values(for: "Age").first
+            age = min(text?.clampedDecimal() ?? 0, 1 << 31)
             var connection = TransferMetrics.Connection()
             connection.httpVersion = response.httpVersion
             self.connection = Boxed(connection)

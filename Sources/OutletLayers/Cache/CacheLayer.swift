@@ -97,6 +97,8 @@ public final class CacheLayer: TransportLayer {
     ///   - handler: Receives the events, as from a transport.
     /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        // A plugin's answer replaces a stored response, too.
+        guard job.request.givenAnswer == nil else { return next.start(job, handler: handler) }
         guard job.request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData else {
             return carryOut(job, handler)
         }
@@ -181,6 +183,60 @@ public final class CacheLayer: TransportLayer {
         return "#\(policy.number) \(authorities ?? "")"
     }
 
+    /// Whether a response may be stored, and stored ones be updated with it.
+    ///
+    /// Not if the server was not verified, and not if a layer below has changed fields by which
+    /// stored responses are selected, for example added an `Authorization`: the response is for a
+    /// user that the cache does not know.
+    ///
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - request: The request as the cache has received it.
+    ///   - task: The transfer of the response.
+    ///   - url: The URL of the request.
+    func mayKeep(
+        _ response: HTTPResponse, to request: CacheRequest, from task: any TransferTask, url: URL?
+    ) -> Bool {
+        guard task.mayKeep(from: url, verifiesCertificates: verifiesCertificates) else {
+            return false
+        }
+        guard let sent = task.currentRequest?.headers else { return true }
+        return request.selectsEqually(response, as: sent)
+    }
+
+    /// Stores an entry as a handler decides.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - key: Its cache key.
+    ///   - task: The transfer of the response.
+    ///   - handler: Decides what is stored; `nil` stores the entry.
+    ///   - completion: Called when the handler has decided.
+    /// - Returns: Whether it is decided already, so that `completion` is not called.
+    func store(
+        _ entry: CacheEntry, for key: String, of task: any TransferTask,
+        asking handler: (any CachedResponseHandler)?, completion: @escaping @Sendable () -> Void
+    ) -> Bool {
+        switch (handler, (handler as? ResponseCacher)?.behavior) {
+        case (nil, _), (_, .cache): cache.store(entry, for: key)
+        case (_, .doNotCache): break
+        case (let handler?, _):
+            propose(CachedResponse(entry), of: task, to: handler) { [cache] answer in
+                if let answer {
+                    var entry = entry
+                    entry.response = answer.response
+                    entry.data = answer.data
+                    entry.userInfo = answer.userInfo
+                    entry.storagePolicy = answer.storagePolicy
+                    cache.store(entry, for: key)
+                }
+                completion()
+            }
+            return false
+        }
+        return true
+    }
+
     /// Calls a handler on its queue, with the session's time limit.
     ///
     /// - Parameters:
@@ -189,7 +245,7 @@ public final class CacheLayer: TransportLayer {
     ///   - handler: Decides what is stored.
     ///   - completion: Receives the response to store, or `nil` if nothing is stored or the time
     ///     limit has passed.
-    func propose(
+    private func propose(
         _ response: CachedResponse, of task: any TransferTask,
         to handler: any CachedResponseHandler,
         completion: @escaping @Sendable (CachedResponse?) -> Void
@@ -218,7 +274,8 @@ public final class CacheLayer: TransportLayer {
         job.delivery = .collect
         job.reportsProgress = false
         let validation = Validation(
-            caching: self, entry: entry, request: request, url: job.request.url)
+            caching: self, entry: entry, request: request, url: job.request.url,
+            storing: job.cachedResponseHandler ?? handler)
         _ = next.start(job, handler: validation)
     }
 
@@ -233,19 +290,24 @@ private final class Validation: TransferHandler {
     private let entry: CacheEntry
     private let request: CacheRequest
     private let url: URL?
+    private let storing: (any CachedResponseHandler)?
     private let start = Date()
 
-    init(caching: CacheLayer, entry: CacheEntry, request: CacheRequest, url: URL?) {
+    init(
+        caching: CacheLayer, entry: CacheEntry, request: CacheRequest, url: URL?,
+        storing: (any CachedResponseHandler)?
+    ) {
         self.caching = caching
         self.entry = entry
         self.request = request
         self.url = url
+        self.storing = storing
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         defer { caching.didValidate(request.key) }
         guard result.error == nil, let response = result.response, let key = request.key,
-            task.mayKeep(from: url, verifiesCertificates: caching.verifiesCertificates)
+            caching.mayKeep(response, to: request, from: task, url: url)
         else { return }
         let rules = caching.cache.rules
         let now = Date()
@@ -258,6 +320,7 @@ private final class Validation: TransferHandler {
         let new = rules.entry(
             for: response, data: result.body ?? Data(), to: request, requestTime: start,
             responseTime: now)
-        if let new { caching.cache.store(new, for: key) }
+        if rules.mustRemove(after: response, to: request) { caching.cache.remove(key) }
+        if let new { _ = caching.store(new, for: key, of: task, asking: storing) {} }
     }
 }

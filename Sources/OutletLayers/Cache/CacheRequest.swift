@@ -102,6 +102,10 @@ final class CacheRequest: Sendable {
         if name == Self.personName { return person }
         if name == Self.verifier { return verifier }
         if name == Self.route { return route }
+        return Self.value(of: name, in: headers)
+    }
+
+    private static func value(of name: String, in headers: HTTPHeaders) -> String? {
         let values = headers.values(for: name)
         guard let first = values.first else { return nil }
         if values.count == 1, !first.utf8.contains(where: { $0 == UInt8(ascii: ",") }) {
@@ -113,6 +117,28 @@ final class CacheRequest: Sendable {
 
     private static let vary: FieldNames = ["Vary"]
 
+    /// Returns the names in a response's `Vary` fields, in lower case.
+    private static func variedNames(_ response: HTTPResponse) -> [String] {
+        guard response.headers.containsAny(of: vary) else { return [] }
+        return response.headers.values(for: "Vary").flatMap { $0.listItems().map(\.lowercasedASCII) }
+    }
+
+    /// Whether a response is stored for the same requests if these fields were sent instead.
+    ///
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - sent: The fields that were sent.
+    func selectsEqually(_ response: HTTPResponse, as sent: HTTPHeaders) -> Bool {
+        guard !sent.isSame(as: headers) else { return true }
+        let others = CacheFields(sent)
+        let isForUser = !CacheControl(response.headers).isPublic
+        return (!isForUser || others.secrets == fields.secrets)
+            && Self.value(of: "Host", in: sent) == Self.value(of: "Host", in: headers)
+            && Self.variedNames(response).allSatisfy {
+                Self.value(of: $0, in: sent) == Self.value(of: $0, in: headers)
+            }
+    }
+
     /// Returns the values that later requests must have in common with this one to be answered by a
     /// response.
     ///
@@ -120,13 +146,9 @@ final class CacheRequest: Sendable {
     func selectors(
         for response: HTTPResponse, isPublic: Bool
     ) -> [CacheEntry.Selector]? {
-        let vary =
-            response.headers.containsAny(of: Self.vary) ? response.headers.values(for: "Vary") : []
         var names = isPublic ? [Self.route] : [Self.personName, Self.route]
         if key?.startsWithBytes(of: "https:") == true { names.append(Self.verifier) }
-        for value in vary {
-            names += value.listItems().map(\.lowercasedASCII)
-        }
+        names += Self.variedNames(response)
         guard !names.contains(where: { $0.hasSameBytes(as: "*") }) else { return nil }
         return names.map { CacheEntry.Selector(name: $0, value: value(of: $0)) }
     }

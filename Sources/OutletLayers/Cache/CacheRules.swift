@@ -79,7 +79,7 @@ struct CacheRules: Sendable {
     // MARK: Freshness
 
     /// How long a response has been too old for a request, in seconds; 0 or less if it is not.
-    private func staleness(of entry: CacheEntry, for wish: CacheControl, now: Date) -> Double {
+    func staleness(of entry: CacheEntry, for wish: CacheControl, now: Date) -> Double {
         // The clock was set back, so the age is unknown.
         guard now.timeIntervalSince(entry.responseTime) > -1 else { return .infinity }
         let age = age(of: entry, now: now)
@@ -87,10 +87,6 @@ struct CacheRules: Sendable {
         if let maxAge = wish.maxAge { lifetime = min(lifetime, Double(maxAge)) }
         // "Fresh" means that the age is below the lifetime (§4.2).
         return age < lifetime ? 0 : max(age - lifetime, .leastNonzeroMagnitude)
-    }
-
-    func isFresh(_ entry: CacheEntry, now: Date) -> Bool {
-        staleness(of: entry, for: CacheControl(), now: now) <= 0
     }
 
     /// The age of a response, in seconds (RFC 9111 §4.2.3).

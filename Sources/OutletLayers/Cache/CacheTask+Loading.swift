@@ -49,7 +49,7 @@ extension CacheTask: TransferHandler {
             return state.delivery
         }
         if head.isFinal, !isPlayed, delivery == .chunks, head.mimeType != "text/event-stream",
-            mayKeep(from: inner), mayStore(head, now)
+            mayKeep(head, from: inner), mayStore(head, now)
         {
             course.withLock { $0.passed = Data() }
         }
@@ -83,13 +83,10 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
         let now = Date()
-        let mayKeep = mayKeep(from: inner)
-        let (proxy, isVerified) = (inner.proxy, inner.isServerVerified)
-        self.inner.end()
+        let mayKeep = result.response.map { self.mayKeep($0, from: inner) } ?? false
+        self.inner.end(inner)
         let (stored, isWithheld, source) = course.withLock { state in
-            state.proxy = proxy
-            state.isServerVerified = isVerified
-            return (state.stored, state.isWithheld, state.source)
+            (state.stored, state.isWithheld, state.source)
         }
         guard source == .network else {
             var result = result
@@ -104,8 +101,19 @@ extension CacheTask: TransferHandler {
             confirm(stored, response, result, now, mayKeep: mayKeep)
             return
         }
-        if let stored, isWithheld || isOutage(result),
-            caching.cache.rules.mayReplaceError(stored, for: request, now: now)
+        if let response = result.response {
+            // Also if the body has failed, because the server has carried out the request.
+            for key in caching.cache.rules.invalidated(by: response, to: job.request) {
+                caching.cache.remove(key)
+            }
+        }
+        // The stored response replaces a withheld one even if it is now too old: the handler has
+        // not received the head.
+        let isReplaced = isWithheld && CacheRules.isFailure(result.response?.statusCode ?? 0)
+        if let stored,
+            isReplaced
+                || isOutage(result)
+                    && caching.cache.rules.mayReplaceError(stored, for: request, now: now)
         {
             play(stored, .localCache, result.metrics)
             return
@@ -114,9 +122,6 @@ extension CacheTask: TransferHandler {
         guard let response = result.response, result.error == nil, !isWithheld else {
             finish(result, turn: turn)
             return
-        }
-        for key in caching.cache.rules.invalidated(by: response, to: job.request) {
-            caching.cache.remove(key)
         }
         guard mayKeep else {
             finish(result, turn: turn)
@@ -129,10 +134,8 @@ extension CacheTask: TransferHandler {
         keep(response, result, now, turn)
     }
 
-    /// Whether data from the server may be stored.
-    private func mayKeep(from inner: any TransferTask) -> Bool {
-        inner.mayKeep(
-            from: job.request.url, verifiesCertificates: caching.verifiesCertificates)
+    private func mayKeep(_ response: HTTPResponse, from inner: any TransferTask) -> Bool {
+        caching.mayKeep(response, to: request, from: inner, url: job.request.url)
     }
 
     /// Updates a stored `GET` response with the response to a `HEAD`, or removes it (RFC 9111

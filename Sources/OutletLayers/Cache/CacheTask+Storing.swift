@@ -55,31 +55,14 @@ extension CacheTask {
         guard let data, data.count <= caching.cache.bodyLimit, let key = request.key,
             let entry = entry(for: response, data, now)
         else { return finish(result, turn: turn) }
-        let proposed = CachedResponse(entry)
         var result = result
-        result.proposedForCache = proposed
-        let plain = storing as? ResponseCacher
-        switch (storing, plain?.behavior) {
-        case (nil, _), (_, .cache):
-            caching.cache.store(entry, for: key)
-            finish(result, turn: turn)
-        case (_, .doNotCache):
-            finish(result, turn: turn)
-        case (let handler?, _):
-            let ended = result
-            caching.propose(proposed, of: self, to: handler) { [self] answer in
-                if let answer {
-                    var entry = entry
-                    entry.response = answer.response
-                    entry.data = answer.data
-                    entry.userInfo = answer.userInfo
-                    entry.storagePolicy = answer.storagePolicy
-                    caching.cache.store(entry, for: key)
-                }
-                let turn = TransportTurn()
-                finish(ended, turn: turn)
-                turn.end()
-            }
+        result.proposedForCache = CachedResponse(entry)
+        let ended = result
+        let isDone = caching.store(entry, for: key, of: self, asking: storing) { [self] in
+            let turn = TransportTurn()
+            finish(ended, turn: turn)
+            turn.end()
         }
+        if isDone { finish(ended, turn: turn) }
     }
 }

@@ -37,9 +37,6 @@ final class CacheTask: TransferTask {
         var passed: Data?
         /// The withheld body, which is not delivered.
         var dropped = DroppedBody()
-        /// Properties of the last transfer, valid after its end.
-        var proxy = ""
-        var isServerVerified = true
     }
 
     init(
@@ -52,22 +49,20 @@ final class CacheTask: TransferTask {
         self.caching = caching
         storing = job.cachedResponseHandler ?? caching.handler
         course = Lock(State(handler: handler, delivery: job.delivery))
-        inner = InnerTransfer(reportsProgress: job.reportsProgress)
+        inner = InnerTransfer(job.request, reportsProgress: job.reportsProgress)
     }
 
     // MARK: State and control
 
     var state: TransferState { inner.state }
 
-    var currentRequest: HTTPRequest? { job.request }
+    var currentRequest: HTTPRequest? { inner.currentRequest }
 
-    var proxy: String { inner.task?.proxy ?? course.withLock { $0.proxy } }
+    var proxy: String { inner.proxy }
 
     var source: ResponseSource { course.withLock { $0.source } }
 
-    var isServerVerified: Bool {
-        inner.task?.isServerVerified ?? course.withLock { $0.isServerVerified }
-    }
+    var isServerVerified: Bool { inner.isServerVerified }
 
     func cancel() {
         if inner.cancel() { caching.queue.async { self.end(.cancelled) } }

@@ -134,7 +134,7 @@ final class DiskStore: Sendable {
         let name: String
         let size: Int
         /// The time of the last use, in nanoseconds since 1970.
-        let used: Int
+        let used: Duration
     }
 
     /// Returns the files of the cache.
@@ -148,7 +148,7 @@ final class DiskStore: Sendable {
             guard lstat(path(name), &status) == 0 else { return nil }
             return File(
                 name: name, size: Int(status.st_size),
-                used: status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec)
+                used: .seconds(status.st_mtim.tv_sec) + .nanoseconds(status.st_mtim.tv_nsec))
         }
     }
 
@@ -173,7 +173,7 @@ final class DiskStore: Sendable {
         guard let capacity else { return }
         var files = files()
         // Temporary files of processes that ended while writing.
-        let hourAgo = (Int(time(nil)) - 3600) * 1_000_000_000
+        let hourAgo = Duration.seconds(time(nil) - 3600)
         for file in files where file.name.endsWithBytes(of: ".tmp") && file.used < hourAgo {
             unlink(path(file.name))
         }

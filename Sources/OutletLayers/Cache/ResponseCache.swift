@@ -24,6 +24,8 @@ public final class ResponseCache: Sendable {
 
     fileprivate struct Pending: Sendable {
         var entry: CacheEntry?
+        /// Whether the files of other entries are still to be removed.
+        var removesOthers: Bool
         var number: Int
     }
 
@@ -141,12 +143,18 @@ public final class ResponseCache: Sendable {
 
     /// Removes all responses, and waits until their files are removed.
     public func removeAllCachedResponses() {
+        forgetAll()
+        guard let disk else { return }
+        writing.sync { disk.removeAll() }
+        // A file may have been read in the meantime.
+        forgetAll()
+    }
+
+    private func forgetAll() {
         state.withLock { state in
             state.memory.removeAll()
             state.changes += 1
         }
-        guard let disk else { return }
-        writing.sync { disk.removeAll() }
     }
 
     /// Waits until all pending writes to disk have succeeded or failed.
@@ -162,8 +170,8 @@ public final class ResponseCache: Sendable {
         let found = state.withLock { state -> Lookup in
             if let entry = state.memory.entry(for: request, key: key) { return .found(entry) }
             if let pending = state.pending[key] {
-                guard let entry = pending.entry else { return .missing }
-                if entry.matches(request) { return .found(entry) }
+                if let entry = pending.entry, entry.matches(request) { return .found(entry) }
+                if pending.removesOthers { return .missing }
             }
             return .onDisk
         }
@@ -256,8 +264,11 @@ public final class ResponseCache: Sendable {
 
 extension ResponseCache.State {
     fileprivate mutating func note(_ entry: CacheEntry?, for key: String) -> Int {
-        let number = (pending[key]?.number ?? 0) + 1
-        pending[key] = ResponseCache.Pending(entry: entry, number: number)
+        let former = pending[key]
+        let number = (former?.number ?? 0) + 1
+        pending[key] = ResponseCache.Pending(
+            entry: entry, removesOthers: entry == nil || former?.removesOthers == true,
+            number: number)
         return number
     }
 

@@ -31,7 +31,7 @@ final class SharedTask: TransferTask {
         self.transfer = transfer
         self.queue = queue
         reportsProgress = job.reportsProgress
-        inner = InnerTransfer(reportsProgress: job.reportsProgress)
+        inner = InnerTransfer(job.request, reportsProgress: job.reportsProgress)
         mutable = Lock(State(handler: handler, request: job.request))
     }
 
@@ -142,7 +142,7 @@ extension SharedTask: TransferHandler {
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
-        inner.end()
+        inner.end(task)
         finish(result, turn: turn)
     }
 }

@@ -23,7 +23,7 @@ final class SharedTransfer: TransferHandler {
         self.job = job
         self.layer = layer
         self.key = key
-        inner = InnerTransfer(reportsProgress: job.reportsProgress)
+        inner = InnerTransfer(job.request, reportsProgress: job.reportsProgress)
     }
 
     // MARK: Tasks
@@ -107,7 +107,7 @@ final class SharedTransfer: TransferHandler {
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
-        inner.end()
+        inner.end(task)
         let tasks = machine.withLock { $0.finish() }
         layer.remove(self, key)
         for (number, shared) in tasks.enumerated() {

@@ -27,9 +27,7 @@ package final class DeferredSocket: DeferredTransfer, WebSocketConnection, @unch
         return socket
     }
 
-    private var connection: (any WebSocketConnection)? {
-        inner.task as? any WebSocketConnection
-    }
+    private var connection: (any WebSocketConnection)? { inner.connection }
 
     package func send(
         _ message: WebSocketMessage,

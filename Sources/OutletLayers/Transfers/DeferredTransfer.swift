@@ -18,7 +18,6 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
     ) -> @Sendable () -> Void
 
     package let identifier = TransferIdentifier.next()
-    private let request: HTTPRequest
     private let queue: DispatchQueue
     let inner: InnerTransfer
 
@@ -31,9 +30,6 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         var isAnswered = false
         var isCancelled = false
         var isSuspended = false
-        var proxy = ""
-        var isServerVerified = true
-        var source = ResponseSource.network
     }
     private let mutable: Lock<State>
 
@@ -68,9 +64,8 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         _ request: HTTPRequest, reportsProgress: Bool, on queue: DispatchQueue,
         _ handler: any TransferHandler
     ) {
-        self.request = request
         self.queue = queue
-        inner = InnerTransfer(reportsProgress: reportsProgress)
+        inner = InnerTransfer(request, reportsProgress: reportsProgress)
         mutable = Lock(State(handler: handler))
     }
 
@@ -115,13 +110,11 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
     // MARK: State and control
 
     package var state: TransferState { inner.state }
-    package var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? request }
-    package var proxy: String { inner.task?.proxy ?? mutable.withLock { $0.proxy } }
-    package var isServerVerified: Bool {
-        inner.task?.isServerVerified ?? mutable.withLock { $0.isServerVerified }
-    }
-    package var source: ResponseSource { inner.task?.source ?? mutable.withLock { $0.source } }
-    package var credentialsSent: Int { inner.task?.credentialsSent ?? 0 }
+    package var currentRequest: HTTPRequest? { inner.currentRequest }
+    package var proxy: String { inner.proxy }
+    package var isServerVerified: Bool { inner.isServerVerified }
+    package var source: ResponseSource { inner.source }
+    package var credentialsSent: Int { inner.credentialsSent }
 
     package func cancel() {
         guard inner.cancel() else { return }
@@ -209,13 +202,7 @@ extension DeferredTransfer: TransferHandler {
     package func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
-        let (proxy, isVerified, source) = (task.proxy, task.isServerVerified, task.source)
-        inner.end()
-        mutable.withLock { state in
-            state.proxy = proxy
-            state.isServerVerified = isVerified
-            state.source = source
-        }
+        inner.end(task)
         finish(result, turn: turn)
     }
 }

@@ -1,3 +1,4 @@
+import OutletHTTP
 import OutletTransport
 
 /// The active transfer of a task that makes several transfers, one after the other.
@@ -13,6 +14,16 @@ final class InnerTransfer: Sendable {
         var isCancelled = false
         var isSuspended = false
         var reportsProgress: Bool
+        /// The properties of the last transfer that has ended.
+        var last: Properties
+    }
+
+    /// Properties of a transfer that are also read after its end.
+    private struct Properties: Sendable {
+        var currentRequest: HTTPRequest?
+        var proxy = ""
+        var isServerVerified = true
+        var source = ResponseSource.network
     }
     private let course: Lock<State>
     private let visible = VisibleState()
@@ -23,15 +34,41 @@ final class InnerTransfer: Sendable {
         let isSuspended: Bool
     }
 
-    init(reportsProgress: Bool) {
-        course = Lock(State(reportsProgress: reportsProgress))
+    /// Makes the state of a task without a transfer.
+    ///
+    /// - Parameters:
+    ///   - request: The task's request.
+    ///   - reportsProgress: Whether the handler wants progress.
+    init(_ request: HTTPRequest, reportsProgress: Bool) {
+        course = Lock(
+            State(
+                reportsProgress: reportsProgress, last: Properties(currentRequest: request)))
     }
 
     /// The state of the whole task.
     var state: TransferState { visible.state }
 
     /// The active transfer; `nil` until it is known.
-    var task: (any TransferTask)? { course.withLock { $0.task } }
+    private var task: (any TransferTask)? { course.withLock { $0.task } }
+
+    /// The active WebSocket; `nil` until it is known.
+    var connection: (any WebSocketConnection)? { task as? any WebSocketConnection }
+
+    // MARK: Properties of the active transfer, or of the last one
+
+    /// The request as sent; the task's own before the first transfer.
+    var currentRequest: HTTPRequest? {
+        task?.currentRequest ?? course.withLock { $0.last.currentRequest }
+    }
+    var proxy: String { task?.proxy ?? course.withLock { $0.last.proxy } }
+    var isServerVerified: Bool {
+        task?.isServerVerified ?? course.withLock { $0.last.isServerVerified }
+    }
+    var source: ResponseSource { task?.source ?? course.withLock { $0.last.source } }
+    /// The number of credentials that the active transfer has sent; 0 without one.
+    var credentialsSent: Int { task?.credentialsSent ?? 0 }
+
+    // MARK: Transfers
 
     /// Begins a transfer, unless the task was cancelled.
     ///
@@ -94,10 +131,16 @@ final class InnerTransfer: Sendable {
     }
 
     /// Records that the transfer has ended.
-    func end() {
+    func end(_ task: any TransferTask) {
+        let (request, proxy) = (task.currentRequest, task.proxy)
+        let (isVerified, source) = (task.isServerVerified, task.source)
         course.withLock { state in
             state.task = nil
             state.isActive = false
+            state.last.currentRequest = request ?? state.last.currentRequest
+            state.last.proxy = proxy
+            state.last.isServerVerified = isVerified
+            state.last.source = source
         }
     }
 

@@ -46,7 +46,8 @@ final class HookedWire: TransportLayer {
                             url: job.request.url, statusCode: answer.status,
                             headers: answer.headers),
                         body: answer.body.isEmpty ? nil : answer.body)),
-                for: job, on: DispatchQueue(label: "outlet.plugin.answer"), handler: handler)
+                for: job, source: .plugin, on: DispatchQueue(label: "outlet.plugin.answer"),
+                handler: handler)
         }
         guard !finalizers.isEmpty else {
             notifyWillSend(job.request, fields)

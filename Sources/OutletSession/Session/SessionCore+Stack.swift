@@ -17,7 +17,7 @@ extension SessionCore {
         let accepts = configuration.httpCookieAcceptPolicy
         // With a cache, cookies are stored inside of it: what the cache answers sets none, and
         // costs less without a handler for that.
-        if configuration.urlCache != nil, let cookies {
+        if configuration.urlCache != nil, accepts != .never, let cookies {
             stack = CookieLayer(
                 around: stack, storage: cookies, accepts: accepts, sends: false,
                 verifiesCertificates: verifies)

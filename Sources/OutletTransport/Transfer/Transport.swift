@@ -155,6 +155,9 @@ public enum ResponseSource: Sendable {
     case shared
     /// A cache, possibly after the server has confirmed that the stored response is current (304).
     case cache
+    /// A plugin that has answered the request in place of a server; nothing is stored or learnt from
+    /// the response.
+    case plugin
 }
 
 /// The state of a transfer.

@@ -104,6 +104,9 @@ import Testing
             old.response.headers["Age"] = nonsense
             #expect(rules.age(of: old, now: now) == 100)
         }
+        // RFC 9111 §1.2.2
+        old.response.headers["Age"] = "99999999999999999999"
+        #expect(rules.age(of: old, now: now) > 0x8000_0000)
     }
 
     @Test func `a response from the future is not fresh`() throws {
@@ -367,5 +370,11 @@ import Testing
         let file = try entry(["Cache-Control": "max-age=60"], to: asked(verifier: "file a.pem"))
         #expect(!file.isPersonal)
         #expect(!file.matches(asked(verifier: "file b.pem")) && !file.matches(asked()))
+    }
+}
+
+extension CacheRules {
+    fileprivate func isFresh(_ entry: CacheEntry, now: Date) -> Bool {
+        staleness(of: entry, for: CacheControl(), now: now) <= 0
     }
 }

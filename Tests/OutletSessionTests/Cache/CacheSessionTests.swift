@@ -291,6 +291,42 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test func `a background validation that forbids storing removes the stored response`()
+        async throws
+    {
+        let cache = ResponseCache()
+        let (session, _) = session(cache) { job in
+            Self.answer([
+                "Cache-Control": job.request.headers["If-None-Match"] == nil
+                    ? "max-age=0, stale-while-revalidate=60" : "no-store", "ETag": "\"1\"",
+            ])
+        }
+        _ = await get(session)
+        #expect(await get(session).metrics?.resourceFetchType == .localCache)
+        let request = HTTPRequest(url: URL(string: address))
+        while cache.cachedResponse(for: request) != nil, !Task.isCancelled { await Task.yield() }
+    }
+
+    @Test func `a background validation stores what the cached response handler decides`()
+        async throws
+    {
+        let cache = ResponseCache()
+        let proposed = Recorder<Data>()
+        let handler = ResponseCacher(
+            behavior: .modify { _, response in
+                proposed.record(response.data)
+                var response = response
+                response.data = Data("modified".utf8)
+                return response
+            })
+        let (session, _) = session(cache, handler: handler) { _ in
+            Self.answer(["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+        }
+        _ = await get(session)
+        for _ in 0..<3 { #expect(await get(session).value == Data("modified".utf8)) }
+        #expect(try await proposed.values(2).prefix(2) == [Data("body".utf8), Data("body".utf8)])
+    }
+
     // MARK: Other methods, redirects and streams
 
     @Test func `after a DELETE the next GET is sent to the server`() async {
@@ -303,6 +339,19 @@ import Testing
         _ = await session.request(address, method: .delete).serializingData().response
         _ = await get(session)
         #expect(transport.requests.map(\.method.rawValue) == ["GET", "DELETE", "GET"])
+    }
+
+    @Test func `a POST whose response breaks off removes the stored response, too`() async {
+        let (session, transport) = session { job in
+            let answer = Self.answer(["Cache-Control": "max-age=60"])
+            return job.request.method == .get
+                ? answer : answer.failing(with: TransferErrors.lost, atByte: 1)
+        }
+        _ = await get(session)
+        let response = await session.request(address, method: .post).serializingData().response
+        #expect(response.error != nil && response.response?.statusCode == 200)
+        _ = await get(session)
+        #expect(transport.requests.map(\.method.rawValue) == ["GET", "POST", "GET"])
     }
 
     @Test func `a HEAD is served from a stored GET response, without a body`() async {

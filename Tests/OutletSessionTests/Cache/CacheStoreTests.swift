@@ -280,6 +280,50 @@ import Testing
         #expect(onDisk(directory, capacity: whole.count).cachedResponse(for: request("a")) != nil)
     }
 
+    @Test func `a removed response is not read from its file before the file is removed`() throws {
+        let directory = try TemporaryDirectory()
+        let cache = onDisk(directory)
+        let fields: HTTPHeaders = ["Vary": "Accept", "Cache-Control": "public"]
+        for _ in 0..<20 {
+            cache.storeCachedResponse(response(10, fields), for: request("a", ["Accept": "a"]))
+            cache.flush()
+            cache.removeCachedResponse(for: request("a"))
+            cache.storeCachedResponse(response(10, fields), for: request("a", ["Accept": "b"]))
+            #expect(cache.cachedResponse(for: request("a", ["Accept": "a"])) == nil)
+        }
+    }
+
+    @Test func `after all responses were removed none is found that was read meanwhile`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let cache = ResponseCache(
+            diskCapacity: 1 << 20, directory: directory.url.appending(path: "c"))
+        let request = request("a")
+        for _ in 0..<20 {
+            cache.storeCachedResponse(response(10), for: request)
+            cache.flush()
+            let reader = Task {
+                while !Task.isCancelled, cache.cachedResponse(for: request) != nil {}
+            }
+            cache.removeAllCachedResponses()
+            #expect(cache.cachedResponse(for: request) == nil)
+            reader.cancel()
+            await reader.value
+        }
+    }
+
+    @Test func `a file that seems to be from the far future is read`() throws {
+        let directory = try TemporaryDirectory()
+        let cache = onDisk(directory)
+        cache.storeCachedResponse(response(10), for: request("a"))
+        cache.flush()
+        let file = try #require(files(directory).first)
+        let time = timespec(tv_sec: 15_000_000_000, tv_nsec: 0)
+        try #require(utimensat(AT_FDCWD, file.path, [time, time], 0) == 0)
+        #expect(cache.currentDiskUsage > 0)
+    }
+
     @Test func `a request with its own Host field has its own responses`() {
         let cache = ResponseCache()
         cache.storeCachedResponse(response(1), for: request("a", ["Host": "b.test"]))
