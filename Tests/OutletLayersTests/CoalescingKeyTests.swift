@@ -42,6 +42,12 @@ import Testing
         #expect(differs { $0.request.timeoutInterval = 7 })
         #expect(differs { $0.request.cachePolicy = .reloadIgnoringLocalCacheData })
         #expect(differs { $0.credential = Credential(user: "ada", password: "1") })
+        #expect(differs { $0.request.httpShouldHandleCookies = false })
+        #expect(differs { $0.firstURL = URL(string: "http://c.test/") })
+    }
+
+    @Test func `a request with its own handler for cached responses is not shared`() {
+        #expect(!isShared { $0.cachedResponseHandler = ResponseCacher.doNotCache })
     }
 
     @Test func `user, password and token of a credential change the key`() {

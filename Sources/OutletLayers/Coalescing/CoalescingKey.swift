@@ -11,6 +11,10 @@ struct CoalescingKey: Hashable, Sendable {
     private let timeout: Double
     private let credential: Credential?
     private let cachePolicy: HTTPRequest.CachePolicy
+    /// Whether the cookies of the session are sent and stored.
+    private let handlesCookies: Bool
+    /// Decides with the URL whether cookies are accepted; see ``CookieAcceptPolicy``.
+    private let firstURL: URL?
 
     /// Fields that identify a single request without affecting the response.
     private static let ignored: Set<String> = [
@@ -18,11 +22,15 @@ struct CoalescingKey: Hashable, Sendable {
     ]
 
     /// Makes the key of a job; `nil` for jobs that are never shared.
+    ///
+    /// Values of the request's context do not count, except those that the session knows.
     init?(_ job: TransferJob) {
         let request = job.request
         guard request.method == .get || request.method == .head, request.body.isNone,
             job.delivery == .collect, let url = request.url,
             let canonical = try? CanonicalAddress(url.absoluteString),
+            // A handler of the request decides only about the response to this request.
+            job.cachedResponseHandler == nil,
             // A response that was supplied with a request is for this request only.
             request.givenAnswer == nil, !request.hasContext || !request.context.needsOwnTransfer
         else { return nil }
@@ -35,5 +43,7 @@ struct CoalescingKey: Hashable, Sendable {
         timeout = request.timeoutInterval
         credential = job.credential
         cachePolicy = request.cachePolicy
+        handlesCookies = request.httpShouldHandleCookies
+        firstURL = job.firstURL
     }
 }

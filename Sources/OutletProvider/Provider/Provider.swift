@@ -65,12 +65,12 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     /// Requests are compared just before they are sent, as by
     /// `SessionConfiguration.coalescesRequests`: equal are `GET` or `HEAD` requests without a body
     /// that have, after the plugins, the same URL, the same headers (except those that identify a
-    /// single request, such as `X-Request-ID`) and the same credential. Downloads are never shared.
+    /// single request, such as `X-Request-ID`), the same credential, timeout, cache policy and
+    /// handling of cookies. Downloads are never shared.
     ///
-    /// Each call keeps its own queue, progress, validation and response. A cancel ends only that
-    /// call. The closures and all plugin hooks run for each call, with its target. Redirects and
-    /// retries are handled by the call that started the transfer, or by the next one if that is
-    /// cancelled.
+    /// Each call keeps its own queue, progress, validation and response, and follows redirects and
+    /// retries itself. A cancel ends only that call. The closures and all plugin hooks run for each
+    /// call, with its target.
     public let trackInflights: Bool
     let callbackQueue: DispatchQueue?
     private let inflights = InflightCalls()
