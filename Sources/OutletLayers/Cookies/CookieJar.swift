@@ -66,14 +66,14 @@ struct CookieJar: Sendable {
     ///   - now: The current time.
     mutating func set(_ cookie: Cookie, isSecure: Bool, now: Date) {
         var cookie = cookie
-        if !isSecure, !cookie.isSecure, hidesSecure(cookie) { return }
+        if !isSecure, !cookie.isSecure, hidesSecure(cookie, now) { return }
         if let index = index(of: cookie), let old = domains[cookie.domain]?[index] {
             guard !cookie.hasEnded(now) else {
                 remove(cookie)
                 return
             }
             if cookie.isSame(as: old) { return }
-            cookie.creationDate = old.creationDate
+            if !old.hasEnded(now) { cookie.creationDate = old.creationDate }
             if !cookie.isProlonged(old, now) { changes += 1 }
             domains[cookie.domain]?[index] = cookie
             return
@@ -107,10 +107,10 @@ struct CookieJar: Sendable {
         count = domains.values.reduce(0) { $0 + $1.count }
     }
 
-    private func hidesSecure(_ cookie: Cookie) -> Bool {
+    private func hidesSecure(_ cookie: Cookie, _ now: Date) -> Bool {
         domains.values.contains { cookies in
             cookies.contains { other in
-                other.isSecure && other.name.hasSameBytes(as: cookie.name)
+                other.isSecure && !other.hasEnded(now) && other.name.hasSameBytes(as: cookie.name)
                     && other.isFor(path: cookie.path)
                     && (other.isFor(host: cookie.domain) || cookie.isFor(host: other.domain))
             }

@@ -122,6 +122,23 @@ import Testing
         #expect(storage.cookies.map(\.value) == ["better"])
     }
 
+    @Test func `a secure cookie that has ended does not keep others from being set`() {
+        var jar = CookieJar()
+        let start = Date(timeIntervalSince1970: 1_700_000_000)
+        func cookie(_ value: String, isSecure: Bool, _ end: Date?) -> Cookie {
+            Cookie(
+                name: "sid", value: value, domain: "x.test", expiresDate: end, isSecure: isSecure)
+        }
+        jar.set(cookie("old", isSecure: true, start + 5), isSecure: true, now: start)
+        jar.set(cookie("early", isSecure: false, nil), isSecure: false, now: start + 4)
+        #expect(jar.cookies(now: start + 4).map(\.value) == ["old"])
+        var late = cookie("late", isSecure: false, nil)
+        late.creationDate = start + 10
+        jar.set(late, isSecure: false, now: start + 10)
+        #expect(jar.cookies(now: start + 10).map(\.value) == ["late"])
+        #expect(jar.cookies(now: start + 10).map(\.creationDate) == [start + 10])
+    }
+
     @Test(arguments: [
         ("a=1;\u{301}Path=/x", "a=1", "/deep"), ("a=1; Path=/\u{FE0F}x", "a=1", "/\u{FE0F}x"),
         ("a\u{37E}b=1; Path=/x", "a\u{37E}b=1", "/x"), ("a=\u{301}1; Path=/x", "a=\u{301}1", "/x"),
