@@ -112,6 +112,14 @@ import OutletTransport
         expectEntered(false, &queue, "x", origin: origin, priority: .normal)
     }
 
+    @Test func `an HTTP/2 origin with any number of connections admits transfers`() throws {
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = try OriginQueue<String>(named("origin"), limit: .max)
+        queue.learn(.http2, of: origin)
+        for _ in 0..<200 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
+        #expect(origin.mayOpenSocket)
+    }
+
     @Test func `a missing stream lowers the limit, and the end of transfers raises it`() throws {
         var queue = AdmissionQueue<String>(limit: 1000)
         let origin = try OriginQueue<String>(named("origin"), limit: 1)
@@ -348,8 +356,23 @@ import OutletTransport
         #expect(group.all.count == count)
     }
 
+    @Test func `a second loop is used when the first has its share of an origin's connections`()
+        throws
+    {
+        var group = group(perHost: 600)
+        defer { close(&group) }
+        let first = try group.loop(isBulk: false, for: plain)
+        for _ in 0..<300 {
+            #expect(try group.loop(isBulk: false, for: plain) === first)
+            first.load.rise()
+        }
+        let second = try group.loop(isBulk: false, for: plain)
+        #expect(second !== first)
+        #expect(group.all.count == 2)
+    }
+
     @Test func `two loops share an origin's connections only if one is not enough`() throws {
-        for (perHost, share) in [(512, 512), (1024, 512)] {
+        for (perHost, share) in [(512, 512), (513, 256), (1024, 512)] {
             var configuration = TransportConfiguration()
             configuration.httpMaximumConnectionsPerHost = perHost
             let settings = TransportSettings(configuration, environment: [:])

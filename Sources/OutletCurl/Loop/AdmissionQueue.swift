@@ -52,13 +52,13 @@ final class OriginQueue<Element> {
     ///
     /// - Parameters:
     ///   - limit: The maximum number of running transfers, if the origin does not multiplex; at
-    ///     least one.
+    ///     least one, and at most 2²⁰, which is more than a system has ports for.
     ///   - isNegotiated: Whether the first handshake negotiates the version (ALPN).
     ///   - registry: Shows the numbers to other threads; `nil` if none reads them.
     init(
         _ origin: Origin, limit: Int, isNegotiated: Bool = false, registry: OriginRegistry? = nil
     ) {
-        self.limit = max(1, limit)
+        self.limit = min(max(1, limit), 1 << 20)
         self.isNegotiated = isNegotiated
         sendsOneFirst = isNegotiated
         self.registry = registry

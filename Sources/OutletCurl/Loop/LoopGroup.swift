@@ -3,9 +3,9 @@ import OutletHTTP
 import OutletTransport
 
 extension TransportSettings {
-    /// Whether the connections to an origin may be divided among several loops.
-    fileprivate func isSharded(_ origin: Origin) -> Bool {
-        connectionLimit(of: origin) > LoopGroup.transfersPerShard
+    /// Among how many loops the connections to an origin may be divided.
+    fileprivate func shardCount(of origin: Origin) -> Int {
+        LoopGroup.shardCount(limit: connectionLimit(of: origin))
     }
 }
 
@@ -40,9 +40,12 @@ struct LoopGroup {
 
     init(_ settings: TransportSettings) {
         self.settings = settings
-        let limit = settings.largestConnectionLimit
-        shardCount = min(
-            Self.maximumShards, max(1, (limit - 1) / Self.transfersPerShard + 1))
+        shardCount = Self.shardCount(limit: settings.largestConnectionLimit)
+    }
+
+    /// The number of shards for a maximum number of connections.
+    fileprivate static func shardCount(limit: Int) -> Int {
+        min(maximumShards, max(1, (limit - 1) / transfersPerShard + 1))
     }
 
     /// The loops that take new transfers.
@@ -68,27 +71,31 @@ struct LoopGroup {
             bulk = loop
             return loop
         }
-        if shardCount == 1
-            || shards.first.map({ $0.load.value < Self.transfersPerShard }) == true
-        {
+        // No share of an origin is smaller whose connections are divided.
+        let smallestShare = Self.transfersPerShard / 2
+        if shardCount == 1 || shards.first.map({ $0.load.value < smallestShare }) == true {
             return try shard(0)
         }
-        guard let url = request?.url, mayShard(url) else { return try shard(0) }
+        // A URL without an origin fails on any loop.
+        guard let origin = request?.url.flatMap({ try? Origin($0) }), mayShard(origin) else {
+            return try shard(0)
+        }
+        let share = min(
+            Self.transfersPerShard, Self.share(of: origin, settings, among: shardCount))
         // Lower shards first, because the idle connections are there.
         var least = try shard(0)
-        for index in 0..<shardCount {
+        for index in 0..<settings.shardCount(of: origin) {
             let candidate = try shard(index)
-            if candidate.load.value < Self.transfersPerShard { return candidate }
+            if candidate.load.value < share { return candidate }
             if candidate.load.value < least.load.value { least = candidate }
         }
         return least
     }
 
-    /// Whether transfers to a URL may run on any shard: each has a connection of its own (HTTP/1),
-    /// and the origin's connection limit is above ``transfersPerShard``.
-    private func mayShard(_ url: URL) -> Bool {
-        // A URL without an origin fails on any loop.
-        guard let origin = try? Origin(url), settings.isSharded(origin) else { return false }
+    /// Whether transfers to an origin may run on several shards: each has a connection of its own
+    /// (HTTP/1), and the origin's connection limit is above ``transfersPerShard``.
+    private func mayShard(_ origin: Origin) -> Bool {
+        guard settings.shardCount(of: origin) > 1 else { return false }
         switch settings.configuration.httpVersion {
         case .http1: return true
         case .http2PriorKnowledge: return false
@@ -126,8 +133,7 @@ struct LoopGroup {
 
     /// Returns the maximum number of connections to an origin for one of `loops` loops.
     static func share(of origin: Origin, _ settings: TransportSettings, among loops: Int) -> Int {
-        let limit = settings.connectionLimit(of: origin)
-        return settings.isSharded(origin) ? limit / loops : limit
+        settings.connectionLimit(of: origin) / min(loops, settings.shardCount(of: origin))
     }
 
     private mutating func shard(_ index: Int) throws(TransferError) -> EventLoop {

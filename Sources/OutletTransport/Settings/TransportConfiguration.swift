@@ -26,11 +26,19 @@ public struct TransportConfiguration: Sendable {
 
     /// The maximum number of simultaneous connections to one host; further requests wait in the
     /// transport's queue.
+    ///
+    /// Transfers from or to a file or a stream have a thread of their own, on which connections are
+    /// counted separately. A limit above 512 is divided evenly among up to 8 threads, and rounded
+    /// down.
     public var httpMaximumConnectionsPerHost = 64
     /// The maximum number of connections to certain servers, at least 1; replaces
     /// ``httpMaximumConnectionsPerHost`` for them.
     public var maximumConnectionsPerOrigin: [Origin: Int] = [:]
-    /// The maximum number of simultaneous connections to all hosts.
+    /// The maximum number of simultaneous connections to all hosts, counted as for
+    /// ``httpMaximumConnectionsPerHost``.
+    ///
+    /// If one host may have more than 512, this limit is divided among the threads, too; the first
+    /// one serves all hosts whose connections are not divided.
     public var maximumConnections = 4096
     /// The maximum number of requests that wait for a connection; 0 lets none wait.
     ///
