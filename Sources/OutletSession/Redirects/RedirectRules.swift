@@ -8,7 +8,8 @@ enum RedirectRules {
     ///
     /// - 301 and 302 change POST to GET; 303 changes every method except HEAD to GET; 307 and 308
     ///   change nothing.
-    /// - If the body is dropped, its `Content-*` header fields are removed, too.
+    /// - If the body is dropped, the header fields that describe it are removed, too: all
+    ///   `Content-*`, `Digest`, `Transfer-Encoding`, `Trailer` and `Expect`.
     /// - If the origin changes, `Host` and all fields that ``Redaction`` treats as secret are
     ///   removed: `Authorization`, `Cookie`, `X-Api-Key` and similar ones.
     /// - User name and password in the location are ignored; those of the request's URL are kept
@@ -58,10 +59,7 @@ enum RedirectRules {
         if becomesGET {
             next.method = .get
             next.body = .none
-            for name in [
-                "Content-Type", "Content-Length", "Content-Encoding", "Content-Language",
-                "Content-Location", "Transfer-Encoding", "Expect",
-            ] {
+            for name in next.headers.map(\.name) where describesBody(name) {
                 next.headers.remove(name: name)
             }
         }
@@ -84,6 +82,13 @@ enum RedirectRules {
     static func dropSecrets(of request: inout HTTPRequest) {
         let secrets = request.headers.map(\.name).filter(Redaction.standard.hidesHeader)
         for name in secrets + ["Host"] { request.headers.remove(name: name) }
+    }
+
+    /// Whether a header field describes the body of a request, so that it is sent with it only.
+    private static func describesBody(_ name: String) -> Bool {
+        let name = name.lowercasedASCII
+        return name.startsWithBytes(of: "content-")
+            || ["digest", "transfer-encoding", "trailer", "expect"].contains(name)
     }
 
     private static func resolve(_ location: String, against base: URL) -> URL? {

@@ -138,7 +138,7 @@ extension Request {
             next = next.redirected(mutable.withLock { $0.machine.redirects } + 1)
         }
         let deciders = core.redirectDeciders
-        guard !deciders.isEmpty else { return ask(next, after: hop) }
+        guard !deciders.isEmpty else { return askGuards(next, after: hop) }
         core.requestQueue.async { [next] in self.decide(next, with: deciders[...], after: hop) }
     }
 
@@ -148,7 +148,7 @@ extension Request {
     ) {
         guard let decider = deciders.first, let sent = mutable.withLock({ $0.attempt.prepared })
         else {
-            return ask(next, after: hop)
+            return askGuards(next, after: hop)
         }
         let wait = Wait<RedirectDecision>(core.deadlines, cancelledAnswer: RedirectDecision.fail) {
             verdict in
@@ -174,11 +174,11 @@ extension Request {
     }
 
     /// Calls the adapters that are redirect guards for a hop, then sends it.
-    private func ask(_ next: HTTPRequest, after hop: Hop) {
+    private func askGuards(_ next: HTTPRequest, after hop: Hop) {
         let guards =
             hasInterceptors
             ? core.adapters(for: interceptor).filter { $0.adapter is any RedirectGuard } : []
-        guard !guards.isEmpty else { return send(next, after: hop) }
+        guard !guards.isEmpty else { return sendHop(next, after: hop) }
         guard let session = core.session else { return end(hop, with: .sessionDeinitialized) }
         let state = RequestAdapterState(
             requestID: id, session: session, retryCount: retryCount, request: self)
@@ -188,7 +188,7 @@ extension Request {
                 attempt: hop.attempt, in: .transferring
             ) { result in
                 switch result {
-                case .success(let accepted): self.send(accepted, after: hop)
+                case .success(let accepted): self.sendHop(accepted, after: hop)
                 case .failure(let error):
                     self.end(hop, with: .requestAdaptationFailed(error: error))
                 }
@@ -196,7 +196,8 @@ extension Request {
         }
     }
 
-    private func send(_ next: HTTPRequest, after hop: Hop) {
+    /// Sends the request of a redirect that all have accepted.
+    private func sendHop(_ next: HTTPRequest, after hop: Hop) {
         do {
             try next.validate()
             try rewind(next)

@@ -16,7 +16,7 @@ struct RequestRegistry: Sendable {
         /// How many requests were in progress when it began.
         let total: Int
         /// The calls of `shutDown(deadline:)` to resume at its end.
-        var waiters: [CheckedContinuation<ShutdownReport, Never>]
+        var waiters: [ShutdownWaiter]
     }
 
     /// What the caller of ``close(_:)`` has to do outside the lock.
@@ -24,7 +24,7 @@ struct RequestRegistry: Sendable {
         /// The requests to end.
         let requests: [Request]
         /// The calls of `shutDown(deadline:)` to resume afterwards.
-        let waiters: [CheckedContinuation<ShutdownReport, Never>]
+        let waiters: [ShutdownWaiter]
         /// The value that they return.
         let report: ShutdownReport
     }
@@ -42,7 +42,7 @@ struct RequestRegistry: Sendable {
     ///   - waiter: Resumed by the caller of ``close(_:)``.
     /// - Returns: `false` if the session has ended already; then `waiter` is not stored.
     mutating func beginDraining(
-        _ error: SessionError, _ waiter: CheckedContinuation<ShutdownReport, Never>
+        _ error: SessionError, _ waiter: ShutdownWaiter
     ) -> Bool {
         if closed == nil { drain = Drain(total: requests.count, waiters: []) }
         guard drain != nil else { return false }
@@ -109,5 +109,28 @@ struct RegistryPlace: ~Copyable, Sendable {
             return index < 0 ? nil : index
         }
         nonmutating set { index.store(newValue ?? -1, ordering: .relaxed) }
+    }
+}
+
+/// A call of `shutDown(deadline:)` that waits for the session's end.
+final class ShutdownWaiter: Sendable {
+    private struct State: Sendable {
+        let continuation: CheckedContinuation<ShutdownReport, Never>
+        var report = ShutdownReport()
+    }
+    private let state: Lock<State?>
+
+    /// Makes a waiter that resumes a continuation.
+    init(_ continuation: CheckedContinuation<ShutdownReport, Never>) {
+        state = Lock(State(continuation: continuation))
+    }
+
+    /// Sets the report that the call returns; before that, none of its requests has ended.
+    func set(_ report: ShutdownReport) { state.withLock { $0?.report = report } }
+
+    /// Makes the call return, if it has not returned yet.
+    func resume() {
+        let state = state.withLock { $0.take() }
+        state?.continuation.resume(returning: state?.report ?? ShutdownReport())
     }
 }

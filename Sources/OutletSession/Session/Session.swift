@@ -167,7 +167,8 @@ open class Session: @unchecked Sendable {
     /// those that have not ended at the deadline, fail with
     /// ``SessionError/sessionInvalidated(error:)``. Suspended requests, open WebSockets and endless
     /// streams do not end by themselves. Completion handlers on ``callbackQueue`` have run when
-    /// this returns. Keep the session until then: its deallocation, or ``invalidate(error:)``, ends
+    /// this returns, unless one of them blocks the queue for more than a second after the deadline.
+    /// Keep the session until then: its deallocation, or ``invalidate(error:)``, ends
     /// everything at once.
     ///
     /// ```swift
@@ -186,8 +187,10 @@ open class Session: @unchecked Sendable {
     /// Reads the files of certificate authorities and client certificates again.
     ///
     /// Later requests use new connections with the new certificates; requests in progress are not
-    /// affected. Call it when all files were replaced: they are not watched, because a certificate
-    /// might be read together with the old key. Certificates given as bytes stay the same. A
+    /// affected. Call it when all files were replaced. New connections read the files, too, so keep
+    /// a certificate and its key in one file, and replace it by renaming a new one: of two files, a
+    /// connection may read one that was replaced and one that was not. Certificates given as bytes
+    /// stay the same. A
     /// `ClientCertificateProvider` made from a closure is called for each request anyway.
     public func reloadCertificates() { core.stack.reloadCertificates() }
 

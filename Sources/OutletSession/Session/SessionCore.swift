@@ -206,10 +206,9 @@ final class SessionCore: Sendable {
             request.abandon(with: error)
         }
         stack.shutDown()
+        for waiter in closing.waiters { waiter.set(closing.report) }
         // After the completion handlers that were enqueued there.
-        callbackQueue.async {
-            for waiter in closing.waiters { waiter.resume(returning: closing.report) }
-        }
+        callbackQueue.async { for waiter in closing.waiters { waiter.resume() } }
         if case .sessionInvalidated(let cause) = error {
             monitors?.observe(.sessionDidBecomeInvalid(transport, error: cause), of: nil)
         } else {
@@ -231,17 +230,22 @@ final class SessionCore: Sendable {
                         reason: "the session was shut down, and the request had not ended within "
                             + "\(deadline)")))
         }
-        let report = await withCheckedContinuation { waiter in
+        var end: Deadlines.Token?
+        let report = await withCheckedContinuation { continuation in
+            let waiter = ShutdownWaiter(continuation)
+            // A completion handler may block the callback queue for ever.
+            end = deadlines.add(after: deadline / .seconds(1) + 1) { waiter.resume() }
             let (isWaiting, isDrained) = registry.withLock { registry in
                 (
                     registry.beginDraining(.sessionInvalidated(error: refusal), waiter),
                     registry.isDrained
                 )
             }
-            if !isWaiting { waiter.resume(returning: ShutdownReport()) }
+            if !isWaiting { waiter.resume() }
             if isDrained { endDraining() }
         }
         deadlines.remove(timer)
+        if let end { deadlines.remove(end) }
         return report
     }
 

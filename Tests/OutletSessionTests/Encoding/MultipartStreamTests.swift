@@ -29,6 +29,17 @@ import Testing
         return form
     }
 
+    @Test func `a length of any size that was given for a part is accepted`() throws {
+        let form = MultipartFormData(boundary: "B")
+        for name in ["a", "b"] {
+            form.append(
+                TestStream("x", length: 1), withLength: .max, name: name, fileName: name,
+                mimeType: "a/b")
+        }
+        #expect(form.contentLength == .max)
+        #expect(try form.bodyStream().length == .max)
+    }
+
     @Test(arguments: [1, 2, 3, 7, 64, 4096])
     func `reads of any size return the same body`(size: Int) throws {
         let form = try form()

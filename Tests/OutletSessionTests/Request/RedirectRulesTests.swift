@@ -33,6 +33,20 @@ import Testing
         #expect(next.url?.absoluteString == "http://a.test/caf%E9")
     }
 
+    @Test func `fields that describe a dropped body are dropped with it`() throws {
+        let fields: HTTPHeaders = [
+            "Content-Type": "a/b", "Content-Disposition": "x", "content-digest": "x",
+            "Content-MD5": "x", "Content-Range": "x", "Digest": "x", "Expect": "100-continue",
+            "Trailer": "x", "Accept": "c/d",
+        ]
+        let next = try next(
+            "http://a.test/", "/b", code: 303, method: .post, headers: fields, body: "x").get()
+        #expect(next.headers == ["Accept": "c/d"])
+        let kept = try self.next(
+            "http://a.test/", "/b", code: 307, method: .post, headers: fields, body: "x").get()
+        #expect(kept.headers == fields)
+    }
+
     @Test func `an empty Location is the same URL`() throws {
         let next = try next("http://a.test/x?y=1#z", "").get()
         #expect(next.url?.absoluteString == "http://a.test/x?y=1#z")

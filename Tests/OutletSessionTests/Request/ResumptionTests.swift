@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 import OutletHTTP
 import OutletTestSupport
+import OutletTesting
 import Testing
 
 @testable import OutletSession
@@ -72,6 +73,19 @@ private final class HeldTransport: Transport {
         request.resume()
         #expect(try await awaiting.value == Data("body".utf8))
         withExtendedLifetime(session) {}
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a shutdown ends although a completion handler blocks the callback queue`() async {
+        let queue = DispatchQueue(label: "callbacks")
+        let blocked = DispatchSemaphore(value: 0)
+        defer { blocked.signal() }
+        queue.async { blocked.wait() }
+        let session = Session(
+            transport: StubTransport { _ in .silence }, startRequestsImmediately: false,
+            callbackQueue: queue)
+        session.request("http://a.test/").response { _ in }.resume()
+        #expect(await session.shutDown(deadline: .zero).cut == 1)
     }
 
     @Test(.timeLimit(.minutes(1)))

@@ -69,7 +69,7 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
         var length: UInt64? = 0
         func add(_ segment: Segment, _ count: UInt64?) {
             segments.append(segment)
-            length = length.flatMap { total in count.map { total + $0 } }
+            length = length.flatMap { total in count.map { total.addingClamped($0) } }
         }
         for (index, part) in parts.enumerated() {
             let delimiter = index == 0 ? boundary.initial : boundary.encapsulated
@@ -166,5 +166,13 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
             throw SessionError.multipartEncodingFailed(
                 reason: .inputStreamReadFailed(error: error))
         }
+    }
+}
+
+extension UInt64 {
+    /// The sum of two lengths, at most `max`: a length may be any number that a program was given.
+    func addingClamped(_ other: UInt64) -> UInt64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
     }
 }

@@ -26,7 +26,7 @@ open class MultipartFormData: @unchecked Sendable {
     ///
     /// A stream of unknown length counts as 0.
     public var contentLength: UInt64 {
-        state.withLock { $0.parts.reduce(0) { $0 + ($1.length ?? 0) } }
+        state.withLock { $0.parts.reduce(0) { $0.addingClamped($1.length ?? 0) } }
     }
 
     /// The text between the parts: 35 characters, unless another was given.
