@@ -120,7 +120,9 @@ final class CacheRequest: Sendable {
     /// Returns the names in a response's `Vary` fields, in lower case.
     private static func variedNames(_ response: HTTPResponse) -> [String] {
         guard response.headers.containsAny(of: vary) else { return [] }
-        return response.headers.values(for: "Vary").flatMap { $0.listItems().map(\.lowercasedASCII) }
+        return response.headers.values(for: "Vary").flatMap {
+            $0.listItems().map(\.lowercasedASCII)
+        }
     }
 
     /// Whether a response is stored for the same requests if these fields were sent instead.

@@ -40,10 +40,12 @@ import Testing
             "Trailer": "x", "Accept": "c/d",
         ]
         let next = try next(
-            "http://a.test/", "/b", code: 303, method: .post, headers: fields, body: "x").get()
+            "http://a.test/", "/b", code: 303, method: .post, headers: fields, body: "x"
+        ).get()
         #expect(next.headers == ["Accept": "c/d"])
         let kept = try self.next(
-            "http://a.test/", "/b", code: 307, method: .post, headers: fields, body: "x").get()
+            "http://a.test/", "/b", code: 307, method: .post, headers: fields, body: "x"
+        ).get()
         #expect(kept.headers == fields)
     }
 
