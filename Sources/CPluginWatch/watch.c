@@ -586,6 +586,11 @@ void cpluginwatch_enter(const char *plugin, const char *hook, const char *subjec
     inside.is_copy_reported = false;
 }
 
+const char *cpluginwatch_subject(void) {
+    if (inside.depth < 1 || inside.depth > depth_limit || !inside.calls[inside.depth - 1].subject[0]) return NULL;
+    return inside.calls[inside.depth - 1].subject;
+}
+
 void cpluginwatch_leave(void) {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     end_copy();

@@ -18,7 +18,7 @@ public struct PluginCheck: Sendable {
     public var seed: UInt64
     /// The tests in the order in which their results are reported.
     public var tests = CheckTest.allCases
-    /// The time limit of each test.
+    /// The time limit of each step of a test, such as a request; a test may take six times as long.
     public var limit = Duration.seconds(20)
     /// The path of the program to start for each test.
     ///
@@ -137,7 +137,13 @@ extension CheckResult {
             case .ended: hasEnded = true
             }
         }
-        if let (rule, fact) = Self.breach(outcome, hasEnded: hasEnded, limit: limit) {
+        // The child reports a call that does not return itself.
+        let isHangReported =
+            outcome.end == .killed
+            && findings.contains { $0.rule == .callReturns || $0.rule == .loadQuick }
+        if isHangReported, let index = findings.indices.last {
+            if !step.isEmpty { findings[index].message += " during: \(step)" }
+        } else if let (rule, fact) = Self.breach(outcome, hasEnded: hasEnded, limit: limit) {
             let place = step.isEmpty ? "" : " during: \(step)"
             let last = outcome.errors.lastLine.map { "; it wrote: \($0)" } ?? ""
             findings.insert(CheckFinding(rule: rule, message: fact + place + last), at: 0)
@@ -161,7 +167,11 @@ extension CheckResult {
         _ outcome: CheckProcess.Outcome, hasEnded: Bool, limit: Duration
     ) -> (PluginRule, String)? {
         switch outcome.end {
-        case .killed: (.callReturns, "it did not finish within \(limit)")
+        case .killed:
+            (
+                .callReturns,
+                "it made no progress within \(limit), or took \(CheckProcess.longestTest) times as long"
+            )
         case .signalled(let number):
             (.noCrash, "the process was ended by \(signalName(number))")
         case .ended where hasEnded: nil

@@ -35,6 +35,7 @@ public enum PluginCheckChild {
         cplugincheck_end_copies()
         PluginWatch.begin(exitCode: exitCode)
         let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
+        reportHangs(to: report, before: job.limit)
         let done = DispatchSemaphore(value: 0)
         Task {
             let subject = CheckSubject(job: job, report: report)
@@ -58,6 +59,22 @@ public enum PluginCheckChild {
         unfinished.withLock { $0 = report }
         PluginWatch.expectExit()
         exit(job.exitCode)
+    }
+
+    /// Reports a call into a plugin that does not return, shortly before the checker ends the test.
+    private static func reportHangs(to report: CheckReport, before limit: Duration) {
+        let most = UInt64(max(0, limit / .nanoseconds(1)) * 0.9)
+        DispatchQueue(label: "outlet.check.hangs").async {
+            while true {
+                usleep(50_000)
+                let call = PluginHost.activeCalls.first { !$0.isPromise }
+                guard let call, call.duration >= most else { continue }
+                let seconds = (Double(call.duration) / 1e9 * 10).rounded() / 10
+                return report.find(
+                    call.hook == .load ? .loadQuick : .callReturns,
+                    "\(call.plugin): it has not returned from \(call.hook.rawValue) for \(seconds) s")
+            }
+        }
     }
 
     /// The report that the exit handler ends; `nil` until the process exits by itself.

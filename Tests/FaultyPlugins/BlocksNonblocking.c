@@ -1,12 +1,21 @@
-/* Its prepare sleeps for 1 ms although the descriptor has OUTLET_F_NONBLOCKING. The checker must
- * report it. */
+/* Its prepare sleeps for 1 ms although the descriptor has OUTLET_F_NONBLOCKING; for ever if its
+ * setting "until" is "ever". The checker must report it. */
 #include "faulty.h"
 
 #include <unistd.h>
 
+static char until[8];
+
+static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
+                            outlet_call call, const outlet_config *config, outlet_instance **out) {
+    setting(host, call, "until", until, sizeof until);
+    return make(descriptor, host, call, config, out);
+}
+
 PREPARE {
     (void)self, (void)call, (void)request, (void)completion;
     usleep(1000);
+    while (strcmp(until, "ever") == 0) pause();
     return OUTLET_OK;
 }
 
@@ -17,6 +26,8 @@ static const outlet_hooks *hooks(outlet_instance *self) {
     return &table;
 }
 
-static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.blocks-nonblocking"),
-                                             .flags = OUTLET_F_NONBLOCKING, .hooks = hooks};
+static const outlet_descriptor descriptor = {
+    .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.blocks-nonblocking"),
+    .version = OUTLET_TEXT("1.0.0"), .flags = OUTLET_F_NONBLOCKING, .create = create,
+    .destroy = unmake, .hooks = hooks};
 OUTLET_MODULE(descriptor)

@@ -1,4 +1,4 @@
-/* The size of its hook table contains only a part of the first hook; that is allowed. The host
+/* The size of its hook table contains only a part of the first hook. The host must refuse it, and
  * must not call the hook. */
 #include "faulty.h"
 

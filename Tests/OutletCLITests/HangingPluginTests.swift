@@ -1,3 +1,5 @@
+import FoundationEssentials
+import Glibc
 import Outlet
 import OutletTestServer
 import OutletTestSupport
@@ -42,6 +44,27 @@ import Testing
                 && $0.hasSuffix(" (--timeout allows more)")
         }
         #expect(!lines.isEmpty, "\(result.errorOutput)")
+    }
+
+    @Test func `a hook that must not block and does not return ends the program with its name`()
+        async throws
+    {
+        let blocking = try directory.copy("libFaultyBlocksNonblocking.so")
+        let settings = try directory.write(
+            #"{"plugins": {"faulty.blocks-nonblocking": {"config": {"until": "ever"}, "#
+                + #""deadlines": {"prepare": 0.1}}}}"#, to: "plugins.json")
+        chmod(settings, 0o600)
+        try FileManager.default.removeItem(atPath: plugin)
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [server.baseURL + "/status/204", "--plugins", directory.path])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput.contains(
+                "a plugin holds up the program: plugin faulty.blocks-nonblocking has not returned "
+                    + "from prepare for 1."))
+        #expect(FileManager.default.fileExists(atPath: blocking))
     }
 
     @Test(arguments: hooks, [(2, 130), (15, 143)] as [(Int32, Int32)])

@@ -93,6 +93,27 @@ import Testing
         #expect(failure.hasPrefix("not a usable shared library: segment \(segment) \(fact)"))
     }
 
+    @Test(arguments: [true, false])
+    func `a library that needs an executable stack is refused`(isMarked: Bool) throws {
+        var bytes = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
+        let (table, size) = (Int(bytes[32]), Int(bytes[54]))
+        let isStack: (Int) -> Bool = {
+            Array(bytes[table + size * $0..<table + size * $0 + 4]) == [0x51, 0xE5, 0x74, 0x64]
+        }
+        let segment = table + size * (try #require((0..<Int(bytes[56])).first(where: isStack)))
+        // PF_X is set, or the segment is not there.
+        bytes[segment + (isMarked ? 4 : 0)] |= isMarked ? 1 : 2
+        let folder = try PluginFolder()
+        chmod(try folder.directory.write(bytes, to: "x.so"), 0o755)
+        let failure = try #require(try failures(in: folder).first)
+        let isRefused = failure.hasPrefix("not safe to load: it needs an executable stack")
+        #if arch(x86_64)
+            #expect(isRefused)
+        #else
+            #expect(isRefused == isMarked)
+        #endif
+    }
+
     @Test func `a library with two manifests is refused`() throws {
         var bytes = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
         func number(_ offset: Int, _ size: Int) -> Int {

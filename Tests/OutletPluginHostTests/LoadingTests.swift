@@ -41,12 +41,13 @@ import Testing
         ("NoCreate", "breaks the plugin contract: 'faulty.no-create': 'create' is null"),
         (
             "ShortDescriptor",
-            "breaks the plugin contract: a descriptor of 24 bytes, at least 192 are needed"
+            "breaks the plugin contract: the struct_size of a descriptor is 24, not its size in "
+                + "bytes, which is at least 232"
         ),
         (
             "LyingHooks",
             "breaks the plugin contract: 'faulty.lying-hooks': the struct_size of its hooks is 4, "
-                + "not its size in bytes"
+                + "not its size in bytes, which is at least 120"
         ),
         (
             "BadID",

@@ -137,7 +137,7 @@ import Testing
         #expect(host.plugins.first?.misbehaviour[.staleHandle] == 3)
         #expect(recorder.misbehaviours.values.last { $0.kind == .staleHandle }?.count == 3)
         // In both requests: the handle 0, a handle that was never issued, and another instance's.
-        #expect(host.plugins.first?.misbehaviour[.foreignHandle] == 6)
+        #expect(host.plugins.first?.misbehaviour[.foreignHandle] == 10)
         #expect(host.plugins.first?.misbehaviour[.unaskedQuiesced] == 2)
     }
 

@@ -156,4 +156,10 @@ void cpluginwatch_enter(const char *plugin, const char *hook, const char *subjec
  * by fork(), ends the process. */
 void cpluginwatch_leave(void);
 
+/*
+ * Returns the subject of the plugin call that the calling thread is in; NULL if it is in none, or the subject is empty.
+ * The text is valid until the next cpluginwatch_enter() on the thread. Thread: any.
+ */
+const char *cpluginwatch_subject(void);
+
 #endif

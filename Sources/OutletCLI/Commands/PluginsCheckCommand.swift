@@ -8,6 +8,8 @@ struct PluginsCheckCommand {
     private let check: PluginCheck
     private let isReport: Bool
     private let console: Console
+    /// The options that the results depend on, as words of a shell.
+    private let repeated: String
 
     init(arguments: ParsedArguments, console: Console) throws(CommandError) {
         self.console = console
@@ -23,6 +25,20 @@ struct PluginsCheckCommand {
             try PluginLoading(arguments, environment: console.environment).configurationTexts
         if let seconds = try SessionOptions.timeout(arguments) { check.limit = .seconds(seconds) }
         self.check = check
+        repeated = Self.repeated(arguments)
+    }
+
+    /// The options of the command line that have to be given again to repeat a test; configurations
+    /// are left out, since they may contain secrets.
+    private static func repeated(_ arguments: ParsedArguments) -> String {
+        let configurations = arguments.values(.pluginConfig).map { value in
+            let parts = value.parts(separatedBy: "=", maxSplits: 1)
+            let isFile = parts.last?.startsWithBytes(of: "@") == true
+            return "--plugin-config "
+                + ShellWord.quoted(isFile ? value : "\(parts.first ?? "")=…")
+        }
+        let limit = arguments.value(.timeout).map { ["--timeout \(ShellWord.quoted($0))"] } ?? []
+        return (configurations + limit).map { " " + TerminalText.visibleLine($0) }.joined()
     }
 
     private static let advice = "outlet plugins check FILE"
@@ -55,7 +71,7 @@ struct PluginsCheckCommand {
     ///
     /// - Throws: ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
-        let text = PluginCheckText(style: console.outputStyle)
+        let text = PluginCheckText(style: console.outputStyle, repeated: repeated)
         let (console, isReport) = (console, isReport)
         let results = Results()
         check.run { result in
@@ -82,6 +98,8 @@ private final class Results: Sendable {
 /// Formats the results as text and as JSON of the schema `outlet.check/1`.
 struct PluginCheckText {
     let style: Style
+    /// The options that repeat a test, beside seed and test, each with a space before it.
+    let repeated: String
 
     /// Returns a line for a test, and two for each broken rule that it has found.
     func result(_ result: CheckResult) -> String {
@@ -112,7 +130,7 @@ struct PluginCheckText {
         if let first = results.first(where: { $0.verdict == .failed }) {
             text +=
                 "again: outlet plugins check \(TerminalText.visibleLine(check.file)) --seed "
-                + "\(check.seed) --only \(first.test.rawValue)\n"
+                + "\(check.seed) --only \(first.test.rawValue)\(repeated)\n"
         }
         return text
     }

@@ -100,6 +100,7 @@ struct PluginLoading: Sendable {
     func loadForWork(
         observer: any PluginObserver, isVerbose: Bool = false, console: Console
     ) throws(CommandError) -> PluginHost {
+        ProcessEnd.endIfPluginHangs(console, after: PluginHost.Options().answerDeadline)
         let host = try load(observer: observer)
         report(host.warnings, console)
         for error in host.skipped { console.report(CommandError(unusable: error)) }

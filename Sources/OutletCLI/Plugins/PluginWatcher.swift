@@ -4,6 +4,8 @@ import Synchronization
 /// Records the actions of plugins, and prints their log lines and faults to stderr.
 final class PluginWatcher: PluginObserver {
     private let actions = Mutex<[PluginAction]>([])
+    /// The kinds of violations that were printed.
+    private let reported = Mutex<Set<String>>([])
     private let console: Console
     private let lowestLevel: PluginLogLine.Level
 
@@ -42,10 +44,11 @@ final class PluginWatcher: PluginObserver {
     }
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {
-        // Prints each kind of fault once per plugin; the status counts all of them.
-        guard misbehaviour.count == 1 else { return }
+        // Prints each kind of fault once per plugin and hook; the status counts all of them.
+        let kind = "\(misbehaviour.plugin) \(misbehaviour.kind) \(misbehaviour.hook?.rawValue ?? "")"
+        guard reported.withLock({ $0.insert(kind).inserted }) else { return }
         console.report(
             "outlet: plugin \(misbehaviour.plugin): breaks the contract: "
-                + "\(misbehaviour.kind.rule.rawValue): \(misbehaviour.fact)")
+                + "\(misbehaviour.kind.rule.rawValue): \(misbehaviour)")
     }
 }

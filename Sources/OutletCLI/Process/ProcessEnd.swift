@@ -13,6 +13,9 @@ enum ProcessEnd {
     private static let callLimit = Duration.milliseconds(500)
     /// How long all remaining work may take from that time.
     private static let limit = Duration.seconds(2)
+    /// How long a hook that has not returned may exceed its time limit: the host reports it first,
+    /// if it can.
+    private static let hangGrace = Duration.seconds(1)
     /// How long the write of the error message may take before the process exits without it, in
     /// seconds.
     private static let reportLimit = 0.2
@@ -70,6 +73,36 @@ enum ProcessEnd {
         SleepingThread.run(after: 0.1) {
             check(console, error, since: start, taken == nil ? nil : now)
         }
+    }
+
+    /// Ends the process when a plugin does not return from a hook within its time limit, and the
+    /// host cannot go on without it.
+    ///
+    /// Only for hooks for which the host waits (``PluginCall/mustReturn``). Functions that the
+    /// command line calls may take any time, and shutting down has a time limit of its own.
+    ///
+    /// - Parameters:
+    ///   - console: Where to report the error.
+    ///   - deadline: The time limit of hooks whose plugin has none in its settings.
+    static func endIfPluginHangs(_ console: Console, after deadline: Duration) {
+        let now = PluginHost.activeCalls.filter {
+            $0.mustReturn && !$0.hasOwnTime && $0.hook != .call
+        }
+        let rests = now.map { call in
+            let limit = call.limit.map { Duration.nanoseconds(Int64(clamping: $0)) } ?? deadline
+            return min(limit, deadline) + hangGrace
+                - .nanoseconds(Int64(clamping: call.duration))
+        }
+        guard let next = rests.min(), next <= .zero else {
+            // No call that begins meanwhile is overlooked for longer than a second.
+            return SleepingThread.run(after: min(1, (rests.min() ?? .seconds(1)) / .seconds(1))) {
+                endIfPluginHangs(console, after: deadline)
+            }
+        }
+        let error = CommandError(
+            .plugin, "a plugin holds up the program",
+            advice: "its author finds the cause with 'outlet plugins check FILE'")
+        endNow(console, with: error)
     }
 
     /// Ends the process immediately, and reports the error with what blocked the process.

@@ -74,9 +74,9 @@ struct CheckProcess {
         // closed, also when the checker ends before the child.
         defer { close(input.writer) }
         writeAll(Array(job.line.utf8), to: input.writer)
-        let deadline = ContinuousClock.now + job.limit
         var collected = read(
-            report: report.reader, output: output.reader, errors: errors.reader, until: deadline)
+            report: report.reader, output: output.reader, errors: errors.reader, within: job.limit)
+        let deadline = ContinuousClock.now + job.limit
         let isOver = waitForEnd(of: child, until: deadline)
         // Kills the whole process group, including programs that the child started.
         kill(-child, SIGKILL)
@@ -133,10 +133,16 @@ struct CheckProcess {
         }
     }
 
-    /// Reads the three streams until the report ends or the deadline passes.
+    /// How many times the time limit a test may take, if it reports steps until then.
+    static let longestTest = 6
+
+    /// Reads the three streams until the report ends, or the time limit has passed since its last
+    /// line.
     private static func read(
-        report: Int32, output: Int32, errors: Int32, until deadline: ContinuousClock.Instant
+        report: Int32, output: Int32, errors: Int32, within limit: Duration
     ) -> (report: [UInt8], output: [UInt8], errors: [UInt8]) {
+        let start = ContinuousClock.now
+        var deadline = start + limit
         var descriptors = [report, output, errors]
         var contents: [[UInt8]] = [[], [], []]
         while descriptors[0] >= 0 {
@@ -149,6 +155,8 @@ struct CheckProcess {
             for index in 0..<3 where polled[index].revents != 0 {
                 if readPiece(of: descriptors[index], to: &contents[index]) <= 0 {
                     descriptors[index] = -1
+                } else if index == 0 {
+                    deadline = min(.now + limit, start + limit * longestTest)
                 }
             }
         }

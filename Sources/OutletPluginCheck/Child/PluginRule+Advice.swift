@@ -33,8 +33,9 @@ extension PluginRule {
         case .settleOnce: "settle on one path only; after OUTLET_PENDING from one place only"
         case .settleInTime: "settle on every path, failures included"
         case .valueKnown:
-            "return OUTLET_OK, OUTLET_PENDING where it is allowed, or a negative status; "
-                + "pass UTF-8, and bodies and values that are what you say of them"
+            "return OUTLET_OK, OUTLET_PENDING where it is allowed, or a negative status; pass UTF-8, "
+                + "and bodies and values that are what you say of them; if the host refuses a "
+                + "change, fail with a reason"
         case .handleLate: "copy what is wanted later; use no handle after settling or returning"
         case .handleOwn: "pass the host table and the handles on as they came"
         case .handleThread: "read what the thread needs in the hook, and pass it a copy"

@@ -32,6 +32,13 @@ final class CheckObserver: PluginObserver {
     }
 
     func pluginDidAct(_ activity: PluginActivity) {
+        // A hook that fails with a reason has seen that its change was refused.
+        if activity.failure == nil, let first = activity.refusals.first {
+            report.find(
+                .valueKnown,
+                "\(activity.plugin): \(activity.hook.rawValue): \(first): the host refused it, and "
+                    + "the hook did not fail")
+        }
         if let failure = activity.failure {
             if failure.endsWithBytes(of: "without a reason") {
                 report.find(
@@ -59,7 +66,7 @@ final class CheckObserver: PluginObserver {
     /// Reports texts that are not UTF-8, about which the host writes a line in the plugin's name.
     func pluginDidLog(_ line: PluginLogLine) {
         guard line.message.containsBytes(of: " was refused: its "),
-            line.message.endsWithBytes(of: " is not UTF-8")
+            line.message.containsBytes(of: " is not UTF-8")
         else { return }
         report.find(.valueKnown, "\(line.plugin): \(line.message)")
     }
@@ -67,6 +74,6 @@ final class CheckObserver: PluginObserver {
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {
         guard !ignored.contains(misbehaviour.kind) else { return }
         report.find(
-            misbehaviour.kind.rule, "\(misbehaviour.plugin): \(misbehaviour.fact)")
+            misbehaviour.kind.rule, "\(misbehaviour.plugin): \(misbehaviour)")
     }
 }

@@ -40,17 +40,12 @@ struct PluginDescriptor: @unchecked Sendable {
     ///
     /// - Parameter table: The descriptor. It may be smaller than the host's structure, if the
     ///   plugin was compiled with an older header; fields beyond its end count as null.
-    /// - Throws: ``InvalidDescriptor`` if the descriptor does not reach beyond `destroy`, a required
-    ///   field is missing, or a value is not valid.
+    /// - Throws: ``InvalidDescriptor`` if the size is not that of a descriptor, a required field is
+    ///   missing, or a value is not valid.
     init(_ table: UnsafePointer<outlet_descriptor>) throws(InvalidDescriptor) {
-        let size = table.pointee.struct_size
-        let required = MemoryLayout<outlet_descriptor>.offset(of: \.destroy).map { $0 + 8 } ?? 0
-        guard Int(size) >= required else {
-            throw InvalidDescriptor(
-                reason: "a descriptor of \(size) bytes, at least \(required) are needed")
-        }
         let copy = try copyTable(
-            table, "a descriptor", size: size, empty: outlet_descriptor())
+            table, "a descriptor", size: table.pointee.struct_size, least: 232,
+            empty: outlet_descriptor())
         id = try text(copy.id, "id", limit: UInt64(Self.longestID))
         guard PluginDescriptor.isID(id) else {
             throw InvalidDescriptor(
@@ -125,21 +120,23 @@ struct InvalidDescriptor: Error {
 ///   - table: The plugin's structure.
 ///   - what: What it is, for the error.
 ///   - size: The size of the plugin's structure, in bytes (`struct_size`).
+///   - least: The size of the structure in minor version 0, in bytes.
 ///   - empty: The values of fields that the plugin's structure does not have.
 /// - Returns: The copy, without the fields that the host does not know.
-/// - Throws: `InvalidDescriptor` if the size cannot be that of a structure: less than 8, which even
-///   one without fields has, or more than 65,536.
+/// - Throws: `InvalidDescriptor` if the size cannot be that of the structure: less than in minor
+///   version 0, more than 65,536, or one that ends inside of a field, of which each is 8 bytes long
+///   or shares 8 bytes.
 func copyTable<Table>(
-    _ table: UnsafePointer<Table>, _ what: String, size: UInt32, empty: Table
+    _ table: UnsafePointer<Table>, _ what: String, size: UInt32, least: UInt32, empty: Table
 ) throws(InvalidDescriptor) -> Table {
-    guard 8...65_536 ~= size else {
+    guard least...65_536 ~= size, size.isMultiple(of: 8) else {
         throw InvalidDescriptor(
-            reason: "the struct_size of \(what) is \(size), not its size in bytes")
+            reason: "the struct_size of \(what) is \(size), not its size in bytes, which is at "
+                + "least \(least)")
     }
     var copy = empty
     withUnsafeMutableBytes(of: &copy) { target in
-        // Fields are 8 bytes long or share 8 bytes, so an incomplete group of 8 is ignored.
-        let count = min(Int(size) & ~7, target.count)
+        let count = min(Int(size), target.count)
         target.copyMemory(from: UnsafeRawBufferPointer(start: table, count: count))
     }
     return copy

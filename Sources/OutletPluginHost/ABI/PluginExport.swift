@@ -49,7 +49,7 @@ final class PluginExport: Sendable {
     ) throws(InvalidDescriptor) {
         let copy = try copyTable(
             table, "an export of '\(plugin)'", size: table.pointee.struct_size,
-            empty: outlet_export())
+            least: 64, empty: outlet_export())
         name = try text(copy.name, "export", limit: 128)
         guard PluginExport.isName(name) else {
             throw InvalidDescriptor(

@@ -192,7 +192,8 @@ private struct OutcomeHooks: Sendable {
         let change = change(answer, replacement, by: plugin, of: request)
         stopwatch.report(
             plugin.owner, .process, requestID: request.context.id,
-            effects: Effects.of(replacement), failure: change.failure?.message)
+            effects: Effects.of(replacement), failure: change.failure?.message,
+            refusals: token?.refusals ?? [])
         // If the failure is skipped, the outcome stays unchanged.
         if let failure = change.failure, plugin.skips(failure) { return .nothing }
         return change

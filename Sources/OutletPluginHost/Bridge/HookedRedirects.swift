@@ -51,7 +51,7 @@ final class HookedRedirects: RedirectDecider {
             }
             stopwatch.report(
                 instance.owner, .redirect, requestID: redirect.request.context.id,
-                effects: effects, failure: failure?.message)
+                effects: effects, failure: failure?.message, refusals: token?.refusals ?? [])
             return verdict
         }
         return HookAnswer(instance.ask(subject, settled: .done, function), meaning: finish)

@@ -47,7 +47,7 @@ extension PluginInstance {
         stopwatch.report(
             owner, hook, requestID: request.context.id,
             effects: changed.map { Effects.of(request, $0.request, answer: $0.answer) } ?? [],
-            failure: failure?.message)
+            failure: failure?.message, refusals: token?.refusals ?? [])
         if let failure { return skips(failure) ? .success(nil) : .failure(failure) }
         guard let changed else { return .success(nil) }
         var adapted = changed.request

@@ -49,6 +49,9 @@ struct CurrentCall {
         cpluginload_current_call()?.assumingMemoryBound(to: CurrentCall.self)
     }
 
+    /// The plugin whose hook this thread is running; `nil` for none.
+    static var caller: PluginOwner? { current?.pointee.owner.takeUnretainedValue() }
+
     /// The completion of a handle of the hook that this thread is running; `nil` for others.
     static func completion(of id: UInt64) -> Completion? {
         guard let current, current.pointee.id == id & ~HandleTable.partMask else { return nil }

@@ -147,10 +147,10 @@ extension HTTPRequest {
     /// Copies and checks a request of a plugin; `nil` if a part is not valid in HTTP, or too large.
     fileprivate init?(_ asked: UnsafePointer<outlet_http_request>) {
         guard UInt(bitPattern: asked) != 0 else { return nil }
-        let size = asked.pointee.struct_size
-        guard size >= 40,
+        guard
             let table = try? copyTable(
-                asked, "a request", size: size, empty: outlet_http_request()),
+                asked, "a request", size: asked.pointee.struct_size, least: 80,
+                empty: outlet_http_request()),
             let method = table.method.text(.name), let text = table.url.text(.value),
             let url = URL(string: text), (try? Origin(url)) != nil,
             let scheme = url.scheme?.lowercasedASCII, scheme == "http" || scheme == "https",

@@ -20,14 +20,15 @@ extension HostTable {
     ///   - limit: The maximum length.
     ///   - name: What the text is, for the log.
     ///   - change: What the plugin called, for the log.
+    ///   - request: The handle that was passed to it, for the log.
     private static func text(
         _ host: Table, _ view: outlet_view, _ limit: outlet_view.Limit, _ name: String,
-        of change: RequestChange
+        of change: RequestChange, _ request: outlet_request
     ) -> String? {
         do {
             return try view.text(limit, name)
         } catch {
-            owner(host)?.reportRefusal(error, of: change.rawValue)
+            owner(host)?.reportRefusal(error, of: change.rawValue, request.id)
             return nil
         }
     }
@@ -52,7 +53,7 @@ extension HostTable {
             switch status {
             case OUTLET_OK: break
             case OUTLET_E_STALE: return refuse(request.id, of: HostTables.number(of: host))
-            default: owner(host)?.reportRefusal(status, of: change, name)
+            default: owner(host)?.reportRefusal(status, of: change, request.id, name)
             }
             return status
         }
@@ -63,8 +64,10 @@ extension HostTable {
     }
 
     /// Logs that a text which a plugin passed is too long or null, and returns the status.
-    private static func refuseText(_ host: Table, _ change: RequestChange) -> outlet_status {
-        owner(host)?.reportRefusal(OUTLET_E_ARGUMENT, of: change, nil)
+    private static func refuseText(
+        _ host: Table, _ change: RequestChange, _ request: outlet_request
+    ) -> outlet_status {
+        owner(host)?.reportRefusal(OUTLET_E_ARGUMENT, of: change, request.id)
         return OUTLET_E_ARGUMENT
     }
 
@@ -72,7 +75,7 @@ extension HostTable {
         _ host: Table, _ request: outlet_request, _ text: outlet_view, _ name: String,
         _ change: RequestChange, _ body: (RequestHandle, String) -> outlet_status
     ) -> outlet_status {
-        guard let text = self.text(host, text, .value, name, of: change) else {
+        guard let text = self.text(host, text, .value, name, of: change, request) else {
             return OUTLET_E_ARGUMENT
         }
         return apply(host, request, change) { request in body(request, text) }
@@ -85,7 +88,7 @@ extension HostTable {
             -> outlet_status
     ) -> outlet_status {
         guard let name = name.foreign(.name), let value = value.foreign(.value) else {
-            return refuseText(host, change)
+            return refuseText(host, change, request)
         }
         return apply(host, request, change, name) { request in body(request, name, value) }
     }
@@ -114,7 +117,7 @@ extension HostTable {
     static func requestRemoveHeader(
         _ host: Table, _ request: outlet_request, _ name: outlet_view
     ) -> outlet_status {
-        guard let name = name.foreign(.name) else { return refuseText(host, .removeHeader) }
+        guard let name = name.foreign(.name) else { return refuseText(host, .removeHeader, request) }
         return apply(host, request, .removeHeader, name) { $0.remove(header: name) }
     }
 
@@ -200,8 +203,8 @@ extension HostTable {
     static func requestSetAttribute(
         _ host: Table, _ request: outlet_request, _ key: outlet_view, _ value: outlet_view
     ) -> outlet_status {
-        guard let key = text(host, key, .name, "key", of: .attribute),
-            let value = text(host, value, .value, "value", of: .attribute)
+        guard let key = text(host, key, .name, "key", of: .attribute, request),
+            let value = text(host, value, .value, "value", of: .attribute, request)
         else { return OUTLET_E_ARGUMENT }
         return apply(host, request, .attribute) { $0.set(attribute: key, value: value) }
     }
@@ -232,7 +235,7 @@ extension HostTable {
     static func requestSetBody(_ host: Table, _ request: outlet_request, _ body: outlet_view)
         -> outlet_status
     {
-        guard let bytes = body.foreign(.body) else { return refuseText(host, .body) }
+        guard let bytes = body.foreign(.body) else { return refuseText(host, .body, request) }
         return apply(host, request, .body) { request in request.set(body: Array(bytes)) }
     }
 
@@ -332,9 +335,16 @@ extension HostTable {
         guard
             let answer = RequestHandle.Answer(
                 status: status, fields: fields, count: count, body: body)
-        else { return OUTLET_E_ARGUMENT }
-        return with(host, response.id, ResponseHandle.self) { response in
-            response.replace(.response(answer))
+        else {
+            owner(host)?.reportRefusal(OUTLET_E_ARGUMENT, of: .replace, response.id)
+            return OUTLET_E_ARGUMENT
+        }
+        return with(host, response.id, ResponseHandle.self) { handle in
+            let status = handle.replace(.response(answer))
+            if status == OUTLET_E_STATE {
+                owner(host)?.reportRefusal(status, of: .replace, response.id)
+            }
+            return status
         }
     }
 
@@ -345,8 +355,7 @@ extension HostTable {
         do {
             reason = try PluginReason(code: code, message: message)
         } catch {
-            let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host))
-            owner?.reportRefusal(error, of: "response_replace_error")
+            owner(host)?.reportRefusal(error, of: "response_replace_error", response.id)
             return OUTLET_E_ARGUMENT
         }
         return with(host, response.id, ResponseHandle.self) { response in

@@ -124,7 +124,11 @@ enum HostTable {
 
     /// Records the use of an id that is not valid.
     static func refuse(_ id: UInt64, of caller: UInt16) -> outlet_status {
-        guard let owner = HandleTable.shared.owner(numbered: caller) else { return OUTLET_E_STALE }
+        guard let owner = HandleTable.shared.owner(numbered: caller) else {
+            CurrentCall.caller?.note(
+                .foreignHandle, "a host table was used that is not its own, such as a copy of it")
+            return OUTLET_E_STALE
+        }
         if id >> 48 != caller {
             owner.note(.foreignHandle, "a handle was used that was never passed to it")
         } else if owner.instance?.mayNotKnow(isStale: id) != true {

@@ -157,22 +157,25 @@ extension PluginInstance {
     ) -> HookAnswer<Void> {
         let stopwatch = Stopwatch(owner.observer)
         switch ask(subject, settled: .done, function) {
-        case .given(let answer, _):
-            report(answer, to: subject.hook, of: subject.request, stopwatch)
+        case .given(let answer, let token):
+            report(answer, to: subject.hook, of: subject.request, token, stopwatch)
             return .given(())
         case .follows(let token):
             let request = subject.request
-            return .follows(token) { self.report($0, to: token.hook, of: request, stopwatch) }
+            return .follows(token) {
+                self.report($0, to: token.hook, of: request, token, stopwatch)
+            }
         }
     }
 
     private func report(
         _ answer: Completion.Answer, to hook: PluginHook, of request: HTTPRequest,
-        _ stopwatch: Stopwatch
+        _ token: RequestHook?, _ stopwatch: Stopwatch
     ) {
         guard case .done = answer else { return }
         stopwatch.report(
-            owner, hook, requestID: request.context.id, effects: [], failure: nil)
+            owner, hook, requestID: request.context.id, effects: [], failure: nil,
+            refusals: token?.refusals ?? [])
     }
 
     /// Calls a hook that reports an event or the outcome of a service.

@@ -11,20 +11,23 @@ extension PluginOwner {
     /// - Parameters:
     ///   - refused: What is wrong with the text.
     ///   - function: What the plugin called.
-    func reportRefusal(_ refused: RefusedText, of function: String) {
+    ///   - handle: The handle that was passed to it; 0 for none.
+    func reportRefusal(_ refused: RefusedText, of function: String, _ handle: UInt64 = 0) {
         guard case .notUTF8 = refused else { return }
-        warn("\(function) was refused: \(refused.fact)")
+        report(function, refused.fact, handle)
     }
 
-    /// Logs that a change of a request was refused.
+    /// Logs that a change of a request or a response was refused.
     ///
     /// - Parameters:
     ///   - status: The status that the plugin receives.
     ///   - change: What the plugin called.
+    ///   - handle: The handle of the request or response.
     ///   - name: The name of the header field; `nil` for other parts. Of a long name, the first 64
     ///     bytes are logged.
     func reportRefusal(
-        _ status: outlet_status, of change: RequestChange, _ name: UnsafeBufferPointer<UInt8>?
+        _ status: outlet_status, of change: RequestChange, _ handle: UInt64,
+        _ name: UnsafeBufferPointer<UInt8>? = nil
     ) {
         let subject = name.map { " of '\(String(decoding: $0.prefix(64), as: UTF8.self))'" } ?? ""
         let reason =
@@ -34,10 +37,17 @@ extension PluginOwner {
             case OUTLET_E_STATE: "not in this hook"
             default: "it failed with \(status)"
             }
-        warn("\(change.rawValue)\(subject) was refused: \(reason)")
+        report(change.rawValue + subject, reason, handle)
     }
 
-    private func warn(_ message: String) {
-        observer?.pluginDidLog(PluginLogLine(plugin: id, level: .warning, message: message))
+    private func report(_ function: String, _ reason: String, _ handle: UInt64) {
+        let call = completion(of: handle & ~HandleTable.partMask)
+        call?.noteRefusal("\(function): \(reason)")
+        let subject = call?.subjectName.map { " of \($0)" } ?? ""
+        let place = call.map { ", in \($0.hook.rawValue)\(subject)" } ?? ""
+        observer?.pluginDidLog(
+            PluginLogLine(
+                plugin: id, level: .warning,
+                message: "\(function) was refused: \(reason)\(place)"))
     }
 }

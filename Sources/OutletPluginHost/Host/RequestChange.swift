@@ -1,4 +1,5 @@
-/// The functions of the host with which a plugin changes a request; the raw value is the name.
+/// The functions of the host with which a plugin changes a request or a response; the raw value is
+/// the name.
 enum RequestChange: String {
     case method = "request_set_method"
     case url = "request_set_url"
@@ -8,6 +9,7 @@ enum RequestChange: String {
     case attribute = "request_set_attr"
     case body = "request_set_body"
     case answer = "request_answer"
+    case replace = "response_replace"
 
     /// What can be wrong with the arguments (`OUTLET_E_ARGUMENT`).
     var mistakes: String {
@@ -19,7 +21,7 @@ enum RequestChange: String {
         case .removeHeader: "the name is too long"
         case .attribute: "the key or the value is too long"
         case .body: "the body is too long"
-        case .answer:
+        case .answer, .replace:
             "the status is not 200 to 599, or one without a body, or a field is not valid"
         }
     }

@@ -113,6 +113,10 @@ final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
         return handles.withLock { $0.response(made) }
     }
 
+    override var subjectName: String? {
+        handles.withLock { $0.source }.map { "\($0.next ?? $0.request)".cut(to: 200) }
+    }
+
     override func closeArguments() { handles.withLock { $0.close() } }
 
     override func enter() -> Bool {

@@ -52,6 +52,8 @@ final class ServiceHook: Completion, @unchecked Sendable {
     /// A description of what the hook is called for, without secrets.
     var name: String { subject.name }
 
+    override var subjectName: String? { name.cut(to: 200) }
+
     override func argument(_ part: Part) -> (any AnyObject & Sendable)? {
         switch part {
         case .request: arguments.request

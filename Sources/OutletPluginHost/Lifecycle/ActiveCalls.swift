@@ -135,6 +135,16 @@ struct ActiveCalls: @unchecked Sendable {
         return nil
     }
 
+    /// The hook that a thread is running, the innermost of several; `nil` for none.
+    func hook(on thread: UInt) -> PluginHook? {
+        var place = first
+        while let call = place {
+            if call.pointee.thread == thread { return call.pointee.hook }
+            place = call.pointee.next
+        }
+        return nil
+    }
+
     /// The completion of a call that has not returned; `nil` if it has none.
     func completion(of call: ActiveCall.Place) -> Completion? { call.pointee.madeCompletion() }
 
@@ -175,8 +185,13 @@ public struct PluginCall: Sendable, Equatable {
     public var hook: PluginHook
     /// The time since the call began, in nanoseconds.
     public var duration: UInt64
+    /// The hook's time limit that the plugin's settings contain, in nanoseconds; `nil` for none.
+    public var limit: UInt64?
     /// Whether the hook has returned and its answer is pending.
     public var isPromise = false
+    /// Whether the host waits until the hook returns, whatever the time limit: it runs on a
+    /// transport's thread, or loads or creates the plugin, or serializes.
+    public var mustReturn = false
 }
 
 extension PluginHook {

@@ -41,6 +41,8 @@ class Completion: CallContext, @unchecked Sendable {
         var answer: Answer?
         /// Receives the answer; `nil` after the call, so that captured objects are released.
         var deliver: (@Sendable (Answer) -> Void)?
+        /// The changes that the host has refused.
+        var refusals: [String] = []
     }
 
     let hook: PluginHook
@@ -158,9 +160,25 @@ class Completion: CallContext, @unchecked Sendable {
             plugin: instance.id, hook: hook, kind: .cancelled, message: "the call is over")
     }
 
+    /// A description of what the hook is called for, without secrets; `nil` if it is not known.
+    var subjectName: String? { nil }
+
+    /// Records a contract violation by this hook.
+    private func note(_ kind: PluginMisbehaviour.Kind, _ fact: String) {
+        instance.owner.note(kind, fact, in: hook, of: subjectName)
+    }
+
+    /// The changes that the host has refused, at most 8.
+    final var refusals: [String] { state.withLock { $0.refusals } }
+
+    /// Records that the host has refused a change that the hook has asked for.
+    final func noteRefusal(_ text: String) {
+        state.withLock { if $0.refusals.count < 8 { $0.refusals.append(text) } }
+    }
+
     /// Records a contract violation: a value that the contract forbids.
     func noteForbidden(_ fact: String) {
-        instance.owner.note(.forbiddenValue, "\(hook.rawValue): \(fact)")
+        note(.forbiddenValue, fact)
     }
 
     /// Whether the answer has been given, by the plugin or by the host.
@@ -216,8 +234,7 @@ class Completion: CallContext, @unchecked Sendable {
             return OUTLET_OK
         case .refuse(let isBreach):
             if isBreach {
-                instance.owner.note(
-                    .settledTwice, "\(hook.rawValue): its completion was settled before")
+                note(.settledTwice, "its completion was settled before")
             } else {
                 // The late answer for which the cancelled completion was retained.
                 instance.forgetCompletion(id)
@@ -243,8 +260,7 @@ class Completion: CallContext, @unchecked Sendable {
             endID(isKept: isKept)
             return answer
         case .deliverFailure(let answer):
-            instance.owner.note(
-                .forbiddenValue, "\(hook.rawValue): settled its completion, and then failed")
+            note(.forbiddenValue, "it settled its completion, and then failed")
             endID(isKept: isKept)
             return answer
         // The host answered before: this answer is too late, and no other follows.
@@ -298,7 +314,7 @@ class Completion: CallContext, @unchecked Sendable {
         breach: PluginMisbehaviour.Kind?
     ) {
         guard case .giveUp(let answer, let notifiesPlugin) = action else { return }
-        if let breach { instance.owner.note(breach, error.message) }
+        if let breach { note(breach, error.message) }
         instance.removeCompletion(self, isCancelled: notifiesPlugin)
         if notifiesPlugin, isPromise { instance.sendCancel(id) }
         deliver(answer)
@@ -317,11 +333,19 @@ class Completion: CallContext, @unchecked Sendable {
 
     private func timedOut() {
         let seconds = Double(limit) / 1e9
+        // A plugin without OUTLET_F_CONCURRENT is called once at a time.
+        let other =
+            state.withLock { $0.machine.isQueued }
+            ? instance.owner.activeCalls.max { $0.duration < $1.duration } : nil
         let error = PluginError(
             plugin: instance.id, hook: hook, kind: .timedOut,
-            message: isPromise
-                ? "its completion was not settled within \(seconds) s"
-                : "it did not return within \(seconds) s")
+            message: other.map {
+                "it could not begin within \(seconds) s, because it waits for other calls of the "
+                    + "plugin, now in \($0.hook.rawValue)"
+            }
+                ?? (isPromise
+                    ? "its completion was not settled within \(seconds) s"
+                    : "it did not return within \(seconds) s"))
         withdraw(error).map { act(on: $0, error, breach: .neverSettled) }
     }
 
@@ -357,4 +381,11 @@ extension outlet_completion {
     var next: outlet_request { outlet_request(id: handle(of: .next)) }
 
     private func handle(of part: Completion.Part) -> UInt64 { id | UInt64(part.rawValue) }
+}
+
+extension String {
+    /// The text, or its beginning and an ellipsis if it has more bytes than the limit.
+    func cut(to limit: Int) -> String {
+        utf8.count <= limit ? self : String(decoding: utf8.prefix(limit), as: UTF8.self) + "…"
+    }
 }

@@ -36,6 +36,11 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
 
     private(set) var state = State.queued
 
+    /// Whether the hook has not been called yet.
+    var isQueued: Bool {
+        if case .queued = state { true } else { false }
+    }
+
     /// Whether the hook has returned `OUTLET_PENDING` and not answered yet.
     var isWaiting: Bool {
         if case .waiting = state { true } else { false }

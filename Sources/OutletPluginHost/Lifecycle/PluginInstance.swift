@@ -22,7 +22,7 @@ final class PluginInstance: @unchecked Sendable {
     /// Whether requests continue when the plugin fails.
     private let failsOpen: Bool
     /// Time limits of hooks by settings, in nanoseconds.
-    private let limits: [PluginHook: UInt64]
+    let limits: [PluginHook: UInt64]
     private let pointer: OpaquePointer
     /// Runs hooks that must not overlap, and then `quiesce` and `destroy`.
     let queue: DispatchQueue

@@ -54,6 +54,9 @@ public struct PluginActivity: Sendable, Equatable {
     /// The delay before the next attempt in seconds, for which the `retry` hook has asked; `nil`
     /// without one.
     public var retryDelay: Double?
+    /// The changes of requests or responses that the host has refused, at most 8, for example
+    /// `request_set_url: the URL is neither http nor https, or has no valid host`; empty for none.
+    public var refusals: [String] = []
 }
 
 /// A line that a plugin wrote to the log.
@@ -92,7 +95,7 @@ public struct PluginLogLine: Sendable, Equatable {
 }
 
 /// A violation of the plugin contract.
-public struct PluginMisbehaviour: Sendable, Equatable {
+public struct PluginMisbehaviour: Sendable, Equatable, CustomStringConvertible {
     /// Which part of the contract was violated.
     public enum Kind: String, Sendable, CaseIterable {
         /// The plugin used a handle after its end.
@@ -124,6 +127,16 @@ public struct PluginMisbehaviour: Sendable, Equatable {
     public var count: Int
     /// What happened, in one sentence.
     public var fact: String
+    /// The hook in which it happened; `nil` if it is not known, as on a thread of the plugin's own.
+    public var hook: PluginHook?
+    /// The request that the hook was called for, without secrets; `nil` if it is not known.
+    public var request: String?
+
+    /// The fact, with the hook and the request if they are known.
+    public var description: String {
+        guard let hook else { return fact }
+        return "\(fact), in \(hook.rawValue)" + (request.map { " of \($0)" } ?? "")
+    }
 }
 
 /// The calls that the host makes into a plugin.

@@ -1,4 +1,5 @@
 import CPluginLoad
+import Glibc
 import OutletSession
 import OutletTransport
 import Synchronization
@@ -202,7 +203,16 @@ final class PluginOwner: Sendable {
     }
 
     /// The calls into the plugin that have not returned.
-    var activeCalls: [PluginCall] { state.withLock { $0.calls.all(of: id) } }
+    var activeCalls: [PluginCall] {
+        let (calls, instance) = state.withLock { ($0.calls.all(of: id), $0.instance) }
+        return calls.map { call in
+            var call = call
+            call.limit = instance?.limits[call.hook]
+            call.mustReturn =
+                instance?.isNonblocking != false || call.hook == .trust || call.hook == .serialize
+            return call
+        }
+    }
 
     /// The number of a new completion.
     func countCompletion() -> UInt64 {
@@ -246,16 +256,24 @@ final class PluginOwner: Sendable {
     /// - Parameters:
     ///   - kind: Which part of the contract was violated.
     ///   - fact: What happened, in one sentence.
-    func note(_ kind: PluginMisbehaviour.Kind, _ fact: String) {
+    ///   - hook: The hook in which it happened; by default that which this thread is running.
+    ///   - request: The request that the hook was called for; by default that of this thread's hook.
+    func note(
+        _ kind: PluginMisbehaviour.Kind, _ fact: String, in hook: PluginHook? = nil,
+        of request: String? = nil
+    ) {
         let now = Stopwatch.now
-        let (count, rest) = state.withLock { state in
+        let thread = UInt(pthread_self())
+        let (count, rest, running) = state.withLock { state in
             state.counts[kind, default: 0] += 1
             let rest = state.breaker.fault(at: now) ? state.breaker.opensAgain : nil
-            return (state.counts[kind, default: 0], rest)
+            return (state.counts[kind, default: 0], rest, state.calls.hook(on: thread))
         }
         let observer = observer
         observer?.pluginDidMisbehave(
-            PluginMisbehaviour(plugin: id, kind: kind, count: count, fact: fact))
+            PluginMisbehaviour(
+                plugin: id, kind: kind, count: count, fact: fact, hook: hook ?? running,
+                request: hook == nil && running != nil ? PluginWatch.subject : request))
         guard let rest else { return }
         restsUntil.store(rest, ordering: .relaxed)
         observer?.pluginDidLog(

@@ -71,6 +71,11 @@ public enum PluginWatch {
     /// Whether reporting is on; subjects of calls are computed only then.
     static var isOn: Bool { cpluginwatch_is_on() }
 
+    /// The description of what the plugin's code on this thread was called for.
+    ///
+    /// `nil` outside of plugins, without a subject, and if reporting is off.
+    static var subject: String? { cpluginwatch_subject().map { String(cString: $0) } }
+
     /// Runs a plugin's code, and records the call for crash reports.
     ///
     /// - Parameters:

@@ -29,16 +29,18 @@ struct Stopwatch {
     ///   - effects: What the call changed (``PluginActivity/effects``).
     ///   - failure: Why the call failed; `nil` if it succeeded.
     ///   - retryDelay: The delay of a retry in seconds; `nil` for none.
+    ///   - refusals: The changes that the host has refused.
     func report(
         _ owner: PluginOwner, _ hook: PluginHook, requestID: @autoclosure () -> UUID?,
         effects: @autoclosure () -> [String], failure: @autoclosure () -> String?,
-        retryDelay: @autoclosure () -> Double? = nil
+        retryDelay: @autoclosure () -> Double? = nil,
+        refusals: @autoclosure () -> [String] = []
     ) {
         guard let observer else { return }
         observer.pluginDidAct(
             PluginActivity(
                 plugin: owner.id, hook: hook, requestID: requestID()?.uuidString,
                 duration: Stopwatch.now - start, effects: effects(), failure: failure(),
-                retryDelay: retryDelay()))
+                retryDelay: retryDelay(), refusals: refusals()))
     }
 }

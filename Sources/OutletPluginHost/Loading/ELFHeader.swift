@@ -5,6 +5,9 @@ struct ELFHeader {
     /// The size of a section header, in bytes.
     static let sectionSize: UInt64 = 64
 
+    /// The machine number of x86-64.
+    static let x86: UInt16 = 62
+
     let segmentOffset: UInt64
     let segmentCount: UInt16
     let sectionOffset: UInt64
@@ -58,7 +61,7 @@ struct ELFHeader {
     /// The ELF machine number of the processor that this host was compiled for; 0 if not supported.
     static var hostMachine: UInt16 {
         #if arch(x86_64)
-            62
+            x86
         #elseif arch(arm64)
             183
         #else

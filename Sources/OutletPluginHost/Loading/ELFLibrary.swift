@@ -21,6 +21,8 @@ struct ELFLibrary {
     private(set) var manifest: [UInt8]?
 
     private static let entryPrefix = "outlet_module_v"
+    /// The type of the segment that says how stacks are mapped (`PT_GNU_STACK`).
+    private static let stackSegment: UInt32 = 0x6474_E551
 
     /// The tags of the dynamic section that name other files.
     private enum DynamicEntry: Int64 {
@@ -93,12 +95,15 @@ struct ELFLibrary {
         entryMajors.sort()
     }
 
-    /// Checks that all segments lie inside the file and that there is a dynamic segment.
+    /// Checks that all segments lie inside the file, that there is a dynamic segment, and that the
+    /// library needs no executable stack.
     private static func checkSegments(_ file: FileBytes, _ header: ELFHeader) throws {
         let table = try file.read(
             "the program header table", at: header.segmentOffset,
             count: UInt64(header.segmentCount) * ELFHeader.segmentSize)
         var isDynamic = false
+        // Without a segment about the stack, glibc makes stacks executable on x86 only.
+        var needsExecutableStack = ELFHeader.hostMachine == ELFHeader.x86
         for index in 0..<Int(header.segmentCount) {
             let base = index * Int(ELFHeader.segmentSize)
             let type = table.number(base, as: UInt32.self)
@@ -115,9 +120,17 @@ struct ELFLibrary {
                 throw Problem.invalid(reason: "segment \(index) is larger in the file than loaded")
             }
             if type == 2 { isDynamic = true }
+            if type == stackSegment {
+                needsExecutableStack = table.number(base + 4, as: UInt32.self) & 1 != 0
+            }
         }
         guard isDynamic else {
             throw Problem.invalid(reason: "it has no dynamic segment; link it with -shared")
+        }
+        guard !needsExecutableStack else {
+            throw Problem.unsafe(
+                reason: "needs an executable stack, so all stacks of the process would become "
+                    + "executable; link it with -z noexecstack, without nested functions")
         }
     }
 

@@ -49,7 +49,8 @@ struct PluginLoader {
         // Read after the list, so that no load begins later than this time.
         let now = Stopwatch.now
         return loads.map {
-            PluginCall(plugin: $0.path, hook: .load, duration: now - $0.start)
+            PluginCall(
+                plugin: $0.path, hook: .load, duration: now - $0.start, mustReturn: true)
         }
     }
 
@@ -413,7 +414,8 @@ struct PluginLoader {
         }
         return Result { () throws(InvalidDescriptor) in
             try copyTable(
-                table, "its hooks", size: table.pointee.struct_size, empty: outlet_hooks())
+                table, "its hooks", size: table.pointee.struct_size, least: 120,
+                empty: outlet_hooks())
         }
     }
 }

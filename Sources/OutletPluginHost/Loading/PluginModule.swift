@@ -65,7 +65,8 @@ struct PluginModule {
         _ table: UnsafePointer<outlet_module>
     ) throws(InvalidDescriptor) -> outlet_module {
         try copyTable(
-            table, "the module", size: table.pointee.struct_size, empty: outlet_module())
+            table, "the module", size: table.pointee.struct_size, least: 24,
+            empty: outlet_module())
     }
 
     /// Loads a checked file, which runs its constructors, and finds its entry function.
