@@ -72,7 +72,8 @@ public enum PluginCheckChild {
                 let seconds = (Double(call.duration) / 1e9 * 10).rounded() / 10
                 return report.find(
                     call.hook == .load ? .loadQuick : .callReturns,
-                    "\(call.plugin): it has not returned from \(call.hook.rawValue) for \(seconds) s")
+                    "\(call.plugin): it has not returned from \(call.hook.rawValue) for \(seconds) s"
+                )
             }
         }
     }

@@ -136,7 +136,8 @@ import Testing
         // handle of the first request.
         #expect(host.plugins.first?.misbehaviour[.staleHandle] == 3)
         #expect(recorder.misbehaviours.values.last { $0.kind == .staleHandle }?.count == 3)
-        // In both requests: the handle 0, a handle that was never issued, and another instance's.
+        // In both requests: the handle 0, a handle that was never issued, another instance's, and
+        // a copy of the host table, and none.
         #expect(host.plugins.first?.misbehaviour[.foreignHandle] == 10)
         #expect(host.plugins.first?.misbehaviour[.unaskedQuiesced] == 2)
     }

@@ -45,7 +45,8 @@ final class PluginWatcher: PluginObserver {
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {
         // Prints each kind of fault once per plugin and hook; the status counts all of them.
-        let kind = "\(misbehaviour.plugin) \(misbehaviour.kind) \(misbehaviour.hook?.rawValue ?? "")"
+        let kind =
+            "\(misbehaviour.plugin) \(misbehaviour.kind) \(misbehaviour.hook?.rawValue ?? "")"
         guard reported.withLock({ $0.insert(kind).inserted }) else { return }
         console.report(
             "outlet: plugin \(misbehaviour.plugin): breaks the contract: "

@@ -117,7 +117,9 @@ extension HostTable {
     static func requestRemoveHeader(
         _ host: Table, _ request: outlet_request, _ name: outlet_view
     ) -> outlet_status {
-        guard let name = name.foreign(.name) else { return refuseText(host, .removeHeader, request) }
+        guard let name = name.foreign(.name) else {
+            return refuseText(host, .removeHeader, request)
+        }
         return apply(host, request, .removeHeader, name) { $0.remove(header: name) }
     }
 
