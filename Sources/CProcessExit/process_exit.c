@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <threads.h>
@@ -118,6 +119,24 @@ SEND(pthread_kill, (pthread_t thread, int number), (thread, number), true)
 SEND(sigqueue, (pid_t process, int number, const union sigval value), (process, number, value), is_this(process))
 SEND(pthread_sigqueue, (pthread_t thread, int number, const union sigval value), (thread, number, value), true)
 
+/* Whether a descriptor of a process (pidfd_open()) is that of this process. */
+static bool is_own(int descriptor) {
+    char path[32], line[64];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", descriptor);
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    int process = 0;
+    while (!process && fgets(line, sizeof line, file))
+        if (sscanf(line, "Pid: %d", &process) != 1) process = 0;
+    fclose(file);
+    return process == getpid();
+}
+
+int pidfd_send_signal(int descriptor, int number, siginfo_t *facts, unsigned flags) {
+    if (is_own(descriptor)) cpluginwatch_signal_sent(number, __builtin_return_address(0));
+    CALL_NEXT(pidfd_send_signal, (descriptor, number, facts, flags));
+}
+
 /* Looks at a timer that is made: it may send signals for which there can be no handler. */
 static void look_at_timer(const struct sigevent *event, const void *caller) {
     if (!event || event->sigev_notify == SIGEV_NONE || event->sigev_notify == SIGEV_THREAD) return;
@@ -160,6 +179,15 @@ long syscall(long call, ...) {
     case SYS_tkill: cpluginwatch_signal_sent((int)list[1], caller); break;
     case SYS_tgkill:
         if ((pid_t)list[0] == getpid()) cpluginwatch_signal_sent((int)list[2], caller);
+        break;
+    case SYS_rt_sigqueueinfo:
+        if (is_this((pid_t)list[0])) cpluginwatch_signal_sent((int)list[1], caller);
+        break;
+    case SYS_rt_tgsigqueueinfo:
+        if ((pid_t)list[0] == getpid()) cpluginwatch_signal_sent((int)list[2], caller);
+        break;
+    case SYS_pidfd_send_signal:
+        if (is_own((int)list[0])) cpluginwatch_signal_sent((int)list[1], caller);
         break;
     case SYS_timer_create: look_at_timer((const struct sigevent *)list[1], caller); break;
 #ifdef SYS_fork

@@ -208,6 +208,12 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "SIGRTMIN") == 0) return sigqueue(getpid(), SIGRTMIN, (union sigval){0});
     if (strcmp(how, "SIGSTOP") == 0) return raise(SIGSTOP);
     if (strcmp(how, "SIGUSR2") == 0) return (int)syscall(SYS_kill, getpid(), SIGUSR2);
+    if (strcmp(how, "pidfd") == 0)
+        return (int)syscall(SYS_pidfd_send_signal, syscall(SYS_pidfd_open, getpid(), 0), SIGKILL, NULL, 0);
+    if (strcmp(how, "sigqueueinfo") == 0) {
+        siginfo_t facts = {.si_code = SI_QUEUE};
+        return (int)syscall(SYS_rt_sigqueueinfo, getpid(), SIGKILL, &facts);
+    }
     if (strcmp(how, "execv") == 0) return execv("/bin/true", (char *[]){"true", NULL});
     if (strcmp(how, "execlp") == 0) return execlp("true", "true", (char *)NULL);
     if (strcmp(how, "exit_group") == 0) return (int)syscall(SYS_exit_group, 0);

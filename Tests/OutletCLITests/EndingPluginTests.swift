@@ -131,7 +131,8 @@ import Testing
 
     @Test(arguments: [
         ("SIGKILL", "SIGKILL"), ("SIGTERM", "SIGTERM"), ("SIGHUP", "SIGHUP"),
-        ("SIGUSR2", "SIGUSR2"), ("SIGRTMIN", "a real-time signal"),
+        ("SIGUSR2", "SIGUSR2"), ("SIGRTMIN", "a real-time signal"), ("pidfd", "SIGKILL"),
+        ("sigqueueinfo", "SIGKILL"),
     ])
     func `a plugin that sends the program a signal is named, and the program exits with 7`(
         how: String, name: String

@@ -192,7 +192,9 @@ import Testing
         let made = try await new("--lang=c", "stamp")
         #expect(made.exitCode == 1)
         #expect(
-            made.errorOutput == "outlet: stamp: not made: there is something of that name\n")
+            made.errorOutput
+                == "outlet: stamp: not made: it exists already, and the project's folder must be a new one\n"
+        )
         #expect(try folder.read("stamp/stamp.c") == Array("mine".utf8))
     }
 
@@ -203,7 +205,10 @@ import Testing
             #expect(try !folder.read("\(directory)/stamp.c").isEmpty)
         }
         let again = try await new("--lang=c", "--directory", "a/b/", "stamp")
-        #expect(again.errorOutput == "outlet: a/b/: not made: there is something of that name\n")
+        #expect(
+            again.errorOutput
+                == "outlet: a/b/: not made: it exists already, and the project's folder must be a new one\n"
+        )
         _ = try folder.write("", to: "file")
         let refused = try await new("--lang=c", "--directory", "file/a/b", "stamp")
         #expect(refused.exitCode == 1)

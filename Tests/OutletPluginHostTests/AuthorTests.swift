@@ -59,7 +59,7 @@ import Testing
                     "com.example.stamp": #"{"header": "\#(String(repeating: "x", count: 64))"}"#
                 ])
         }
-        #expect(refused?.description.hasSuffix("\"header\" is longer than 63 bytes") == true)
+        #expect(refused?.description.contains("/header: ") == true, "\(refused, default: "loaded")")
     }
 
     @Test func `a plugin built with the installed SDK exports only its entry symbol`() async throws

@@ -126,6 +126,7 @@ enum PluginTemplate {
         #
         #   OUTLET_SDK=DIR  the folder PluginsSDK of Outlet; by default pkg-config finds the installed one
         #   OUTLET=FILE     the program `outlet`
+        #   CHECK=OPTIONS   options of `outlet plugins check`, such as --plugin-config={id}=@FILE
 
         OUTLET ?= outlet
         CFLAGS ?= -O2 -g -Wall -Wextra
@@ -155,7 +156,7 @@ enum PluginTemplate {
 
         test: {name}.so {source}_test
         	./{source}_test
-        	$(OUTLET) plugins check ./{name}.so
+        	$(OUTLET) plugins check ./{name}.so$(if $(CHECK), $(CHECK))
 
         {source}_test: {source}_test.c {source}.c Makefile | sdk
         	$(CC) $(CFLAGS) $(HEADERS) -I'$(TESTING)' $< '$(TESTING)/outlet_fake_host.c' -o $@
@@ -243,6 +244,7 @@ enum PluginTemplate {
         #
         #   OUTLET_SDK=DIR  the folder PluginsSDK of Outlet; by default ../outlet/PluginsSDK
         #   OUTLET=FILE     the program `outlet`
+        #   CHECK=OPTIONS   options of `outlet plugins check`, such as --plugin-config={id}=@FILE
 
         OUTLET ?= outlet
         OUTLET_SDK ?= ../outlet/PluginsSDK
@@ -257,7 +259,7 @@ enum PluginTemplate {
         	@chmod go-w $(BUILT)
 
         test: all
-        	$(OUTLET) plugins check $(BUILT)
+        	$(OUTLET) plugins check $(BUILT)$(if $(CHECK), $(CHECK))
 
         clean:
         	rm -rf .build
@@ -270,7 +272,8 @@ enum PluginTemplate {
         readme + #"""
             `OUTLET_SDK` is the path of Outlet's folder PluginsSDK, set in the environment or by
             `make OUTLET_SDK=DIR`; without it, pkg-config finds an installed SDK (`outlet-plugin`). `OUTLET=FILE`
-            is the path of the program `outlet` if it is not in `PATH`.
+            is the path of the program `outlet` if it is not in `PATH`. The unit test includes `{source}.c` and calls
+            its hook `prepare` by name: rename the hook in both.
 
             """# + use + #"""
             ```sh
@@ -325,6 +328,9 @@ enum PluginTemplate {
         ```json
         {"plugins": {"{id}": {"config": {"header": "X-Seen"}}}}
         ```
+
+        A configuration that the plugin cannot do without has to be passed to the checker as well:
+        `make test CHECK='--plugin-config={id}=@FILE'`.
 
         ## Debug it
 

@@ -11,8 +11,9 @@ struct AttemptHistory: ~Copyable, Sendable {
     private var laterRequests = InlineFirst<HTTPRequest>()
     /// The requests that were sent, in order.
     private(set) var performedRequests = InlineFirst<HTTPRequest>()
-    /// Whether layers may have changed the last of ``performedRequests`` before it was sent.
-    private var awaitsWireRequest = false
+    /// Whether layers may change the last of ``performedRequests`` before it is sent; some decide
+    /// about it later than the transfer begins.
+    private var layersMayChange = false
     /// The transfers of all attempts, in order; of several hops, the last one only.
     private(set) var tasks = InlineFirst<any TransferTask>()
     /// Whether the last of ``tasks`` is a placeholder for a transfer that has not been started.
@@ -37,7 +38,7 @@ struct AttemptHistory: ~Copyable, Sendable {
     /// - Parameter mayChange: Whether layers may change it.
     mutating func addPerformed(_ request: HTTPRequest, mayChange: Bool) {
         performedRequests.append(request)
-        awaitsWireRequest = mayChange
+        layersMayChange = mayChange
     }
 
     /// A transfer is about to start.
@@ -91,8 +92,7 @@ struct AttemptHistory: ~Copyable, Sendable {
 
     /// Replaces the last of ``performedRequests`` with the request that the layers have sent.
     private mutating func noteWireRequest(of task: any TransferTask) {
-        guard awaitsWireRequest else { return }
-        awaitsWireRequest = false
+        guard layersMayChange else { return }
         if let request = task.currentRequest { performedRequests.replaceLast(request) }
     }
 }

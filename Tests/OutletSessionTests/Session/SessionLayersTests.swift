@@ -35,6 +35,26 @@ import Testing
         }
     }
 
+    private final class Waiting: TransportLayer {
+        let next: any Transport
+
+        init(around next: any Transport) { self.next = next }
+
+        func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+            start(job, handler: handler) { await Task.yield() }
+        }
+    }
+
+    @Test func `performedRequests has what layers have changed after they waited`() async {
+        let marks = Marks()
+        let session = Session(
+            transport: StubTransport { _ in .status(200) },
+            layers: [{ Waiting(around: Marking(around: $0, "a", marks)) }])
+        let request = session.request("http://a.test/")
+        _ = await request.serializingData(emptyResponseCodes: [200]).response
+        #expect(request.performedRequests.map { $0.headers["X-Mark"] } == ["a"])
+    }
+
     @Test func `layers get each hop that is sent, in order, but no cached response`()
         async
     {
