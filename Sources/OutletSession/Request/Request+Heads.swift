@@ -5,7 +5,6 @@ public import OutletHTTP
 public protocol EarlyResponseRequest: Request {}
 
 extension DataRequest: EarlyResponseRequest {}
-extension DataStreamRequest: EarlyResponseRequest {}
 
 extension EarlyResponseRequest {
     /// Lets a closure decide, from the head of a response, whether to read the body.

@@ -1,5 +1,4 @@
 import OutletTransport
-import Synchronization
 
 /// The requests of a session that are in progress, and the error for requests that start too late.
 struct RequestRegistry: Sendable {
@@ -94,21 +93,6 @@ struct RequestRegistry: Sendable {
             last.place.value = index
         }
         return isDrained
-    }
-}
-
-/// The index of a request in its session's registry; `nil` while it is not there.
-///
-/// Used under the registry's lock only; atomic because the compiler cannot know that.
-struct RegistryPlace: ~Copyable, Sendable {
-    private let index = Atomic(-1)
-
-    var value: Int? {
-        get {
-            let index = index.load(ordering: .relaxed)
-            return index < 0 ? nil : index
-        }
-        nonmutating set { index.store(newValue ?? -1, ordering: .relaxed) }
     }
 }
 

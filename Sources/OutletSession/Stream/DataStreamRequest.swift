@@ -247,3 +247,5 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// Whether no further piece is delivered.
     var isEnded: Bool { hasEnded.load(ordering: .acquiring) || isCancelled }
 }
+
+extension DataStreamRequest: EarlyResponseRequest {}
