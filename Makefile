@@ -88,6 +88,7 @@ lint: setup ## Check format, imports and warnings
 	@$(STEP) "folders" .ci/check-folders
 	@$(STEP) "exclusivity" .ci/check-exclusivity
 	@$(STEP) "text as bytes" .ci/check-text
+	@$(STEP) "optimisations" Benchmarks/tricks --check
 	@$(STEP) "no warnings" swift build --build-tests $(LINT_FLAGS)
 
 format: ## Format the Swift sources in place
