@@ -4,7 +4,8 @@
         // because it is changed only while a single `Boxed` refers to it.
 
         // Release builds do not check exclusive access to the value: a mutation has exclusive
-        // access to the `Boxed` that owns it. `EventLoop` states what the checks cost.
+        // access to the `Boxed` that owns it. With those of `PlayedTransfer`, the checks cost 10 %
+        // of the instructions of a stored response (Benchmarks/count stored).
         #if !DEBUG
             @exclusivity(unchecked)
         #endif

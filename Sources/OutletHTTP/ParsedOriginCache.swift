@@ -3,9 +3,10 @@ import Synchronization
 
 /// A cache of the origins parsed last; the key is the URL up to the end of the authority.
 ///
-/// All layers of a request parse the same few URLs. Without the cache that took a fifth of the
-/// instructions of a request with a cookie (`Benchmarks/count cookie`). URLs with a user name or a
-/// password are not cached, and no path or query is stored, so that the cache has no secrets.
+/// All layers of a request parse the same few URLs. Without the cache, a request takes 14 % more
+/// instructions if `RecentCookies` and `SentCookies` do not know its cookies, otherwise no more
+/// (`Benchmarks/tricks parsed-origins`). URLs with a user name or a password are not cached, and no
+/// path or query is stored, so that the cache has no secrets.
 ///
 /// Thread: any.
 final class ParsedOriginCache: Sendable {

@@ -104,8 +104,8 @@ void ccurl_prepare_thread(const char *_Nonnull name);
 /// what was used, and 344 KiB for the allocator's headers, occupy physical memory.
 ///
 /// libcurl allocates a buffer of 16 KiB for each transfer. Without the reserve, glibc gives the
-/// memory of buffers at the arena's top back to the system as soon as 128 KiB are free, and each
-/// request then has a page fault: 5 to 10 % of its CPU time at 64 in flight (`Benchmarks/run --only
+/// memory of buffers at the arena's top back to the system as soon as 128 KiB are free, which takes
+/// page faults: 1 % of a request's CPU time at 64 in flight (`Benchmarks/run --only
 /// session-callback-inline`).
 ///
 /// Returns memory to free when the thread needs the reserve no more; NULL if there is none.

@@ -7,7 +7,7 @@ import OutletTransport
 ///
 /// The handlers of a session's own queue, and tasks that awaited a response, run on the thread that
 /// drives the loop. To wake a thread for them costs more than most of them take, and the two would
-/// contend for memory: 3 µs a request for handlers and 8 µs for tasks, at 64 in flight
+/// contend for memory: 2.5 µs a request for handlers and 2 µs for tasks, at 64 in flight
 /// (`Benchmarks/run --only session-callback-queue,session-async`). Both may block, so
 /// a second thread stands by: after ``HandlerTime/limit`` it drives the loop, and the first one
 /// stands by when it returns (the leader/followers pattern).

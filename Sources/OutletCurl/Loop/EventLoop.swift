@@ -254,7 +254,7 @@ final class EventLoop: @unchecked Sendable {
     private func wait() {
         assertOnLoop()
         // What handlers have posted comes before the sockets, so that all requests of a turn are
-        // sent together: 3 % of a request at 64 in flight (`Benchmarks/run --only
+        // sent together: 1.6 % of a request at 64 in flight (`Benchmarks/run --only
         // session-callback-queue`). The sockets are polled at least every second time.
         if handlers.haveRun, !isPollDue {
             isPollDue = true

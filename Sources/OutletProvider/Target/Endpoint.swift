@@ -16,8 +16,8 @@ open class Endpoint: @unchecked Sendable {
 
     /// The URL.
     public let url: String
-    /// The parsed ``url`` if it is known to have a scheme and a host: parsing takes a tenth of a
-    /// request's time.
+    /// The parsed ``url`` if it is known to have a scheme and a host: parsing takes 6 % of a
+    /// request's instructions (`Benchmarks/count provider`).
     private let address: TargetAddress?
     /// Returns the sample response of a stub.
     public let sampleResponseClosure: SampleResponseClosure
@@ -105,8 +105,8 @@ public enum EndpointSampleResponse: Sendable {
 }
 
 extension Endpoint {
-    /// Whether a URL has a scheme and a host (RFC 3986 §3); faster than `URL.scheme` and
-    /// `URL.host()`, which take a tenth of a request's time (`Benchmarks/count provider`).
+    /// Whether a URL has a scheme and a host (RFC 3986 §3), in 260 instructions less than from
+    /// `URL.scheme` and `URL.host()` (`Benchmarks/tricks names-host`).
     static func namesHost(_ url: String) -> Bool {
         var url = url
         return url.withUTF8 { bytes in

@@ -6,7 +6,8 @@ import OutletTransport
 /// The last request made of an endpoint, without what its task adds, because most endpoints of a
 /// program have equal fields, and many the same URL.
 ///
-/// Sorting and checking five fields takes 4 % of a request's time (`Benchmarks/count provider`).
+/// Sorting and checking five fields takes 5 % of a request's instructions (`Benchmarks/count
+/// provider`).
 /// The session's own copy of the last fields is found faster, too, when their storage is the same.
 final class RecentRequest: Sendable {
     /// Shared by all endpoints: the request depends on the arguments only.

@@ -2,7 +2,11 @@ package import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// A cache of parsed URLs: parsing one costs as much as the rest of making a request.
+/// A cache of parsed URLs.
+///
+/// Parsing one costs 6 % of a request's instructions (`Benchmarks/count session-callback-inline`). A
+/// stored response costs nearly twice as many without the cache, because its request is not
+/// recognised as a copy of one before.
 package final class ParsedURLCache: Sendable {
     /// Shared by all sessions: the result of parsing depends on the text only.
     package static let shared = ParsedURLCache()

@@ -3,7 +3,7 @@ public import OutletTransport
 /// A buffer of values for one loop.
 ///
 /// What a loop calls is inlinable, so that it is specialised for the type of the values: without
-/// that, an awaited message takes twice as many instructions (`Benchmarks/count socket-awaited`).
+/// that, an awaited message takes two thirds more instructions (`Benchmarks/count socket-awaited`).
 @usableFromInline final class StreamBuffer<Element: Sendable>: Sendable {
     @usableFromInline struct Entry: Sendable {
         @usableFromInline let element: Element

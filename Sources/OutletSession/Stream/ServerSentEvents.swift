@@ -192,7 +192,7 @@ private struct LineEnds {
 extension UnsafeRawBufferPointer {
     /// The bytes from one position to another, both inside of the bounds.
     ///
-    /// A rebased slice would check each bound several times, for each line
+    /// A rebased slice would check each bound again, in two instructions of an event
     /// (`Benchmarks/count events`).
     @inline(__always)
     fileprivate func part(from start: Int, to end: Int) -> UnsafeRawBufferPointer {

@@ -28,7 +28,8 @@ package protocol TransferScript: AnyObject, Sendable {
 /// handler that may pause, cancel or change the delivery of the body.
 package class PlayedTransfer: TransferTask, @unchecked Sendable {
     // because all mutable properties are used on `queue` only, and by `begin` before that. Release
-    // builds do not check exclusive access to those that every transfer changes.
+    // builds do not check exclusive access to those that every transfer changes; `Boxed` states
+    // what the checks cost.
 
     package final let identifier = TransferIdentifier.next()
     private final let queue: DispatchQueue

@@ -5,8 +5,8 @@ import OutletHTTP
 /// memory also frees it.
 ///
 /// Other threads that freed it would contend with this one for the lock of the allocator's arena:
-/// two system calls for each response, and a tenth of its CPU time (`Benchmarks/run --only
-/// session-async`).
+/// 1.5 % of a response's CPU time at 64 in flight, if other threads run the handlers
+/// (`Benchmarks/tricks recent-results`).
 struct RecentResults {
     private struct Entry {
         let response: HTTPResponse?

@@ -61,7 +61,7 @@ public final class TransportTurn {
             queue.sync {
                 first.take()?()
                 // Each item is released when it has run, so that the next one can use its memory
-                // again: 3 % of a request at 64 in flight (`Benchmarks/run --only
+                // again: 2 % of a request at 64 in flight (`Benchmarks/run --only
                 // session-callback-queue`).
                 others.reverse()
                 while let item = others.popLast() { item() }
