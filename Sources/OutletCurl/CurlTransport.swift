@@ -210,7 +210,6 @@ private final class Waiter: TransferHandler {
     private let result = Lock<TransferResult?>(nil)
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
-        turn.handOver(result)
         self.result.withLock { $0 = result }
         end.signal()
     }

@@ -86,7 +86,6 @@ extension EventLoop {
     func handOver() {
         assertOnLoop()
         let isIdle = pool.inUse == 0 && held.isEmpty && !executor.hasJobs
-        if isIdle { turn.releaseResults() }
         if !isIdle || !mailbox.release() { startThread() }
     }
 
@@ -108,7 +107,6 @@ extension EventLoop {
             messages = []
             while let transfer = pool.anyTransfer { end(transfer, error) }
             executor.runJobsElsewhere()
-            turn.releaseResults()
             // Afterwards another thread may drive the loop.
             turn.end()
         } while !(isDraining ? mailbox.close() : mailbox.release())

@@ -201,7 +201,6 @@ final class EventLoop: @unchecked Sendable {
     /// Releases what the driver uses, and reports the end of the loop.
     private func end(for before: UnsafeRawPointer?) {
         assertOnLoop()
-        turn.releaseResults()
         // First the easy handles: the multi handle closes the connections that they used.
         pool.drain()
         addresses.removeAll()
@@ -246,9 +245,7 @@ final class EventLoop: @unchecked Sendable {
         for _ in 0..<Self.movesInTurn where !move() { break }
         expire()
         turn.end()
-        guard hasNothingToDo else { return false }
-        turn.releaseResults()
-        return true
+        return hasNothingToDo
     }
 
     private func wait() {
@@ -271,7 +268,6 @@ final class EventLoop: @unchecked Sendable {
         // If messages have arrived, `park` and `poll` refuse.
         if maySleep, ready == 0 {
             if hasNothingToDo {
-                turn.releaseResults()
                 if mailbox.park() {
                     ccurl_poller_park(poller)
                     ready = ccurl_poller_wait(poller, 0)

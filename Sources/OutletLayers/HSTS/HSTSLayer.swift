@@ -9,13 +9,6 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     private let storage: HSTSStorage
     private let verifiesCertificates: Bool
     private static let field: FieldNames = ["Strict-Transport-Security"]
-    /// The URL of the last request: most requests have a copy of it.
-    private let last = Lock(Last())
-
-    private struct Last {
-        var url: URL?
-        var isEncrypted = false
-    }
 
     /// Makes the layer.
     ///
@@ -46,29 +39,16 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     }
 
     /// Whether the scheme of a request's URL is `https` or `wss`.
-    ///
-    /// Reading `scheme` instead would cost 1 % of a request's instructions (`Benchmarks/count
-    /// session-defaults`).
-    private func isEncrypted(_ request: HTTPRequest) -> Bool {
-        let known = last.withLock { last in
-            request.hasCopy(of: last.url) ? last.isEncrypted : nil
-        }
-        if let known { return known }
-        guard let url = request.url else { return false }
-        var text = url.absoluteString
-        let isEncrypted = text.withUTF8 {
+    private static func isEncrypted(_ request: HTTPRequest) -> Bool {
+        guard var text = request.url?.absoluteString else { return false }
+        return text.withUTF8 {
             $0.startsIgnoringCase(with: "https:") || $0.startsIgnoringCase(with: "wss:")
         }
-        // A URL that may contain a password is not kept.
-        if !text.utf8.contains(UInt8(ascii: "@")) {
-            last.withLock { $0 = Last(url: url, isEncrypted: isEncrypted) }
-        }
-        return isEncrypted
     }
 
     private func send(_ job: TransferJob, _ handler: any TransferHandler) -> any TransferTask {
         // Policies in responses over http are ignored (RFC 6797 §8.1).
-        guard isEncrypted(job.request) else { return next.start(job, handler: handler) }
+        guard Self.isEncrypted(job.request) else { return next.start(job, handler: handler) }
         return next.start(
             job, handler: HeadTap(self, job.request, startedAt: job.firstURL, handler: handler))
     }

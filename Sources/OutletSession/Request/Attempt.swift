@@ -83,7 +83,7 @@ struct Attempt: ~Copyable, Sendable {
     ///
     /// Made when it is first used, and again after validators or retriers have changed the error.
     /// Not made by ``conclude(_:_:redirects:)``: its memory would be allocated by the transport's
-    /// thread and freed by the one that uses it (`RecentResults` has the cost).
+    /// thread and freed by the one that uses it, and the two would contend for the allocator's lock.
     ///
     /// - Parameter request: The last request, as adapted.
     mutating func outcome(of request: HTTPRequest?) -> AttemptOutcome {

@@ -96,12 +96,8 @@ extension Request: TransferHandler {
         guard let turn else {
             return onFinishingQueue { self.evaluate(task, evaluation, at: $0) }
         }
-        guard let queue else {
-            if !core.deliversInline { turn.handOver(result) }
-            return evaluate(task, evaluation, at: .transport(turn))
-        }
+        guard let queue else { return evaluate(task, evaluation, at: .transport(turn)) }
         let isOwn = core.ownsCallbackQueue && queue === core.callbackQueue
-        if !isOwn { turn.handOver(result) }
         turn.perform(on: queue, isOwn: isOwn) { [self] in
             evaluate(task, evaluation, at: .queue(queue))
         }

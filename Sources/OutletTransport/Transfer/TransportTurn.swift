@@ -19,11 +19,6 @@ public final class TransportTurn {
         @exclusivity(unchecked)
     #endif
     private var resumptions: [() -> Void] = []
-    /// The results that other threads use.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    private var recentResults = RecentResults()
 
     /// Work for one queue.
     fileprivate struct QueueWork {
@@ -162,7 +157,6 @@ public final class TransportTurn {
         let turn = idle.withLock { Idle(turn: $0.turn.take()) }.turn ?? TransportTurn()
         body(turn)
         turn.end()
-        turn.releaseResults()
         let ended = Idle(turn: turn)
         idle.withLock { $0 = ended }
     }
@@ -209,12 +203,6 @@ public final class TransportTurn {
         swap(&own, &work)
         return true
     }
-
-    /// Lets the transport's thread free the memory of a result that another thread uses.
-    package func handOver(_ result: borrowing TransferResult) { recentResults.add(result) }
-
-    /// Releases the results of ``handOver(_:)``.
-    package func releaseResults() { recentResults.removeAll() }
 
     /// Resumes tasks when all transfers that have finished now are processed.
     ///

@@ -73,7 +73,6 @@ final class Probe: TransferHandler {
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         events.record(.end(result))
-        turn.handOver(result)
         end.set(result)
     }
 }
