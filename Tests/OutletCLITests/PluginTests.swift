@@ -166,11 +166,12 @@ import Testing
             "--plugins", directory.path, "--timeout=0.3", "\(server.baseURL)/unstable/1",
             "--plugin-config", #"\#(try await identifier(of: pacer))={"baseDelayMs":9000}"#)
         #expect(result.exitCode == 2)
+        let id = try await identifier(of: pacer)
         #expect(
             result.errorOutput
-                == "outlet: GET \(server.baseURL)/unstable/1: no answer within 0.3 s, plugin "
-                + "\(try await identifier(of: pacer)) asks for the next attempt after 9.0 s "
-                + "(--timeout allows more)\n")
+                == "outlet: plugin \(id): the next attempt follows after 9.0 s\n"
+                + "outlet: GET \(server.baseURL)/unstable/1: no answer within 0.3 s, plugin "
+                + "\(id) asks for the next attempt after 9.0 s (--timeout allows more)\n")
     }
 
     @Test func `an error status keeps its exit code and body with plugins`() async throws {

@@ -8,6 +8,8 @@ final class PluginWatcher: PluginObserver {
     private let reported = Mutex<Set<String>>([])
     private let console: Console
     private let lowestLevel: PluginLogLine.Level
+    /// The longest wait for another attempt that is not reported, in seconds.
+    private static let shortDelay = 1.0
 
     /// Makes a watcher.
     ///
@@ -35,6 +37,9 @@ final class PluginWatcher: PluginObserver {
             retryDelay: activity.retryDelay,
             microseconds: Int64(activity.duration / 1000))
         actions.withLock { $0.append(action) }
+        guard let delay = activity.retryDelay, delay > Self.shortDelay else { return }
+        console.report(
+            "outlet: plugin \(activity.plugin): the next attempt follows after \(delay) s")
     }
 
     func pluginDidLog(_ line: PluginLogLine) {
