@@ -138,11 +138,12 @@ extension CheckResult {
             }
         }
         // The child reports a call that does not return itself.
-        let isHangReported =
-            outcome.end == .killed
-            && findings.contains { $0.rule == .callReturns || $0.rule == .loadQuick }
-        if isHangReported, let index = findings.indices.last {
-            if !step.isEmpty { findings[index].message += " during: \(step)" }
+        let hang = findings.lastIndex {
+            ($0.rule == .callReturns || $0.rule == .loadQuick)
+                && $0.message.containsBytes(of: PluginCheckChild.hangFact)
+        }
+        if outcome.end == .killed, let hang {
+            if !step.isEmpty { findings[hang].message += " during: \(step)" }
         } else if let (rule, fact) = Self.breach(outcome, hasEnded: hasEnded, limit: limit) {
             let place = step.isEmpty ? "" : " during: \(step)"
             let last = outcome.errors.lastLine.map { "; it wrote: \($0)" } ?? ""

@@ -61,6 +61,9 @@ public enum PluginCheckChild {
         exit(job.exitCode)
     }
 
+    /// Part of the finding about a call that does not return.
+    static let hangFact = "it has not returned from"
+
     /// Reports a call into a plugin that does not return, shortly before the checker ends the test.
     private static func reportHangs(to report: CheckReport, before limit: Duration) {
         let most = UInt64(max(0, limit / .nanoseconds(1)) * 0.9)
@@ -72,7 +75,7 @@ public enum PluginCheckChild {
                 let seconds = (Double(call.duration) / 1e9 * 10).rounded() / 10
                 return report.find(
                     call.hook == .load ? .loadQuick : .callReturns,
-                    "\(call.plugin): it has not returned from \(call.hook.rawValue) for \(seconds) s"
+                    "\(call.plugin): \(hangFact) \(call.hook.rawValue) for \(seconds) s"
                 )
             }
         }

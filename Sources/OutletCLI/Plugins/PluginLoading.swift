@@ -9,6 +9,8 @@ struct PluginLoading: Sendable {
     private let configuration: PluginConfiguration
     /// Whether to continue without plugins that cannot be used (`--plugins-optional`).
     let isOptional: Bool
+    /// Whether the user has chosen how long everything may take, also without a limit.
+    private let hasTimeLimit: Bool
 
     /// Reads the places of `--plugins`, or else those of `OUTLET_PLUGIN_PATH`.
     ///
@@ -31,6 +33,7 @@ struct PluginLoading: Sendable {
         self.places = places
         configuration = try PluginConfiguration(arguments.values(.pluginConfig))
         isOptional = arguments.isOn(.pluginsOptional)
+        hasTimeLimit = arguments.value(.timeout) != nil
     }
 
     /// The configurations of `--plugin-config`: JSON objects by plugin id.
@@ -100,7 +103,9 @@ struct PluginLoading: Sendable {
     func loadForWork(
         observer: any PluginObserver, isVerbose: Bool = false, console: Console
     ) throws(CommandError) -> PluginHost {
-        ProcessEnd.endIfPluginHangs(console, after: PluginHost.Options().answerDeadline)
+        if !hasTimeLimit {
+            ProcessEnd.endIfPluginHangs(console, after: PluginHost.Options().answerDeadline)
+        }
         let host = try load(observer: observer)
         report(host.warnings, console)
         for error in host.skipped { console.report(CommandError(unusable: error)) }

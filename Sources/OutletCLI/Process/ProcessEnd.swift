@@ -16,6 +16,8 @@ enum ProcessEnd {
     /// How long a hook that has not returned may exceed its time limit: the host reports it first,
     /// if it can.
     private static let hangGrace = Duration.seconds(1)
+    /// The time between two checks for hooks that do not return.
+    private static let hangCheck = Duration.seconds(1)
     /// How long the write of the error message may take before the process exits without it, in
     /// seconds.
     private static let reportLimit = 0.2
@@ -79,24 +81,43 @@ enum ProcessEnd {
     /// host cannot go on without it.
     ///
     /// Only for hooks for which the host waits (``PluginCall/mustReturn``). Functions that the
-    /// command line calls may take any time, and shutting down has a time limit of its own.
+    /// command line calls may take any time, and shutting down has a time limit of its own. Time in
+    /// which the process was stopped, as by a debugger, or output was not read does not count.
     ///
     /// - Parameters:
     ///   - console: Where to report the error.
     ///   - deadline: The time limit of hooks whose plugin has none in its settings.
     static func endIfPluginHangs(_ console: Console, after deadline: Duration) {
-        let now = PluginHost.activeCalls.filter {
+        endIfPluginHangs(console, after: deadline, since: .now, lastCheck: .now)
+    }
+
+    /// Ends the process if a plugin does not return, as ``endIfPluginHangs(_:after:)``; else checks
+    /// again within a second.
+    ///
+    /// - Parameters:
+    ///   - console: Where to report the error.
+    ///   - deadline: The time limit of hooks whose plugin has none in its settings.
+    ///   - start: When the time began that counts; before, the process was stopped.
+    ///   - lastCheck: When this was called last.
+    private static func endIfPluginHangs(
+        _ console: Console, after deadline: Duration, since start: ContinuousClock.Instant,
+        lastCheck: ContinuousClock.Instant
+    ) {
+        let now = ContinuousClock.now
+        let wasStopped = lastCheck.duration(to: now) > hangCheck * 2
+        let isUnread = ActiveWrites.longest.map { $0.duration >= callLimit } ?? false
+        let start = wasStopped || isUnread ? now : start
+        let rests = PluginHost.activeCalls.filter {
             $0.mustReturn && !$0.hasOwnTime && $0.hook != .call
-        }
-        let rests = now.map { call in
+        }.map { call in
             let limit = call.limit.map { Duration.nanoseconds(Int64(clamping: $0)) } ?? deadline
-            return min(limit, deadline) + hangGrace
-                - .nanoseconds(Int64(clamping: call.duration))
+            let taken = Duration.nanoseconds(Int64(clamping: call.duration))
+            return min(limit, deadline) + hangGrace - min(taken, start.duration(to: now))
         }
         guard let next = rests.min(), next <= .zero else {
-            // No call that begins meanwhile is overlooked for longer than a second.
-            return SleepingThread.run(after: min(1, (rests.min() ?? .seconds(1)) / .seconds(1))) {
-                endIfPluginHangs(console, after: deadline)
+            let rest = min(hangCheck, rests.min() ?? hangCheck)
+            return SleepingThread.run(after: rest / .seconds(1)) {
+                endIfPluginHangs(console, after: deadline, since: start, lastCheck: now)
             }
         }
         let error = CommandError(

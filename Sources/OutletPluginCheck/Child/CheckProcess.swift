@@ -76,7 +76,8 @@ struct CheckProcess {
         writeAll(Array(job.line.utf8), to: input.writer)
         var collected = read(
             report: report.reader, output: output.reader, errors: errors.reader, within: job.limit)
-        let deadline = ContinuousClock.now + job.limit
+        // After its report, the child may take the time of another step to end.
+        let deadline = collected.isWhole ? ContinuousClock.now + job.limit : .now
         let isOver = waitForEnd(of: child, until: deadline)
         // Kills the whole process group, including programs that the child started.
         kill(-child, SIGKILL)
@@ -136,11 +137,13 @@ struct CheckProcess {
     /// How many times the time limit a test may take, if it reports steps until then.
     static let longestTest = 6
 
-    /// Reads the three streams until the report ends, or the time limit has passed since its last
-    /// line.
+    /// Reads the three streams until the report ends, or the time limit has passed since the test
+    /// has begun its last step.
+    ///
+    /// - Returns: The bytes read, and whether the report has ended.
     private static func read(
         report: Int32, output: Int32, errors: Int32, within limit: Duration
-    ) -> (report: [UInt8], output: [UInt8], errors: [UInt8]) {
+    ) -> (report: [UInt8], output: [UInt8], errors: [UInt8], isWhole: Bool) {
         let start = ContinuousClock.now
         var deadline = start + limit
         var descriptors = [report, output, errors]
@@ -153,14 +156,15 @@ struct CheckProcess {
                 break
             }
             for index in 0..<3 where polled[index].revents != 0 {
+                let known = contents[index].count
                 if readPiece(of: descriptors[index], to: &contents[index]) <= 0 {
                     descriptors[index] = -1
-                } else if index == 0 {
+                } else if index == 0, CheckLine.hasStep(contents[0][known...]) {
                     deadline = min(.now + limit, start + limit * longestTest)
                 }
             }
         }
-        return (contents[0], contents[1], contents[2])
+        return (contents[0], contents[1], contents[2], descriptors[0] < 0)
     }
 
     private static func readPiece(of descriptor: Int32, to content: inout [UInt8]) -> Int {

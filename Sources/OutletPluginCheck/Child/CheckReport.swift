@@ -30,6 +30,11 @@ enum CheckLine: Sendable, Equatable {
         return "\(mark) \(value.text(.compact))"
     }
 
+    /// Whether lines contain one of a step.
+    static func hasStep(_ lines: ArraySlice<UInt8>) -> Bool {
+        String(decoding: lines, as: UTF8.self).containsBytes(of: #" {"step":"#)
+    }
+
     /// Parses a line; `nil` when it is not a line of the report.
     init?(_ line: Substring, mark: String) {
         guard line.startsWithBytes(of: "\(mark) "),

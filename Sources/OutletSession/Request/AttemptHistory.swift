@@ -14,6 +14,9 @@ struct AttemptHistory: ~Copyable, Sendable {
     /// Whether layers may change the last of ``performedRequests`` before it is sent; some decide
     /// about it later than the transfer begins.
     private var layersMayChange = false
+    /// The identifier of the transfer before the current one, which may be noted again late; `nil`
+    /// without one.
+    private var formerTask: UInt64?
     /// The transfers of all attempts, in order; of several hops, the last one only.
     private(set) var tasks = InlineFirst<any TransferTask>()
     /// Whether the last of ``tasks`` is a placeholder for a transfer that has not been started.
@@ -48,6 +51,7 @@ struct AttemptHistory: ~Copyable, Sendable {
     ///   - mayChange: Whether layers may change the request.
     mutating func beginTransfer(of request: HTTPRequest, isHop: Bool, mayChange: Bool) {
         self.isHop = isHop
+        if !isTaskAhead { formerTask = tasks.last?.identifier }
         addPerformed(request, mayChange: mayChange)
     }
 
@@ -92,7 +96,7 @@ struct AttemptHistory: ~Copyable, Sendable {
 
     /// Replaces the last of ``performedRequests`` with the request that the layers have sent.
     private mutating func noteWireRequest(of task: any TransferTask) {
-        guard layersMayChange else { return }
+        guard layersMayChange, formerTask.map({ task.identifier > $0 }) ?? true else { return }
         if let request = task.currentRequest { performedRequests.replaceLast(request) }
     }
 }

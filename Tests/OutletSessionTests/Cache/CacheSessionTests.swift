@@ -379,6 +379,25 @@ import Testing
         #expect(transport.requests.count == sent)
     }
 
+    @Test func `performedRequests has each request of redirects from the cache`() async {
+        let transport = StubTransport { job in
+            var answer =
+                job.request.url?.path == "/x" ? StubAnswer.redirect(301, to: "/y") : .text("there")
+            answer.headers["Cache-Control"] = "max-age=60"
+            return answer
+        }
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache()
+        let session = Session(
+            transport: transport, configuration: configuration, layers: [{ $0 }])
+        for _ in 0..<2 {
+            let request = session.request(address)
+            _ = await request.serializingData().response
+            #expect(request.performedRequests.map { $0.url?.path() } == ["/x", "/y"])
+        }
+        #expect(transport.requests.count == 2)
+    }
+
     @Test func `redirects are stored and followed from the cache`() async {
         let (session, transport) = session { job in
             var answer =
