@@ -56,7 +56,10 @@ struct PluginProject {
         try makeParents(of: directory)
         // Only the owner may write: the host rejects plugins that other users can change.
         guard mkdir(directory, 0o755) == 0 else {
-            let reason = errno == EEXIST ? "it exists already, and the project's folder must be a new one" : systemReason(errno)
+            let reason =
+                errno == EEXIST
+                ? "it exists already, and the project's folder must be a new one"
+                : systemReason(errno)
             throw CommandError(.failure, "\(directory): not made: \(reason)")
         }
         for (file, text) in files {
