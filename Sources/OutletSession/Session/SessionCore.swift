@@ -222,31 +222,37 @@ final class SessionCore: Sendable {
     func shutDown(deadline: Duration) async -> ShutdownReport {
         let refusal = TransferError(
             code: .transportClosed, reason: "the session is shut down: it takes no more requests")
-        let timer = deadlines.add(after: deadline / .seconds(1)) { [weak self] in
-            self?.close(
-                .sessionInvalidated(
-                    error: TransferError(
-                        code: .transportClosed,
-                        reason: "the session was shut down, and the request had not ended within "
-                            + "\(deadline)")))
-        }
-        var end: Deadlines.Token?
+        var timers: [Deadlines.Token] = []
         let report = await withCheckedContinuation { continuation in
             let waiter = ShutdownWaiter(continuation)
-            // A completion handler may block the callback queue for ever.
-            end = deadlines.add(after: deadline / .seconds(1) + 1) { waiter.resume() }
             let (isWaiting, isDrained) = registry.withLock { registry in
                 (
                     registry.beginDraining(.sessionInvalidated(error: refusal), waiter),
                     registry.isDrained
                 )
             }
-            if !isWaiting { waiter.resume() }
+            guard isWaiting else { return waiter.resume() }
+            // After the registry knows the waiter, which gets the report of what the timer ends.
+            let seconds = deadline / .seconds(1)
+            timers = [
+                deadlines.add(after: seconds) { [weak self] in self?.cutOff(after: deadline) },
+                // A completion handler may block the callback queue for ever.
+                deadlines.add(after: seconds + 1) { waiter.resume() },
+            ]
             if isDrained { endDraining() }
         }
-        deadlines.remove(timer)
-        if let end { deadlines.remove(end) }
+        for timer in timers { deadlines.remove(timer) }
         return report
+    }
+
+    /// Ends the requests that are left at the deadline of a shutdown.
+    private func cutOff(after deadline: Duration) {
+        close(
+            .sessionInvalidated(
+                error: TransferError(
+                    code: .transportClosed,
+                    reason: "the session was shut down, and the request had not ended within "
+                        + "\(deadline)")))
     }
 
     /// Ends a shutdown whose last request has ended.

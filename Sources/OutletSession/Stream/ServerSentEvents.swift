@@ -191,12 +191,9 @@ private struct LineEnds {
 
 extension UnsafeRawBufferPointer {
     /// The bytes from one position to another, both inside of the bounds.
-    ///
-    /// A rebased slice would check each bound again, in two instructions of an event
-    /// (`Benchmarks/count events`).
     @inline(__always)
     fileprivate func part(from start: Int, to end: Int) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: baseAddress.map { $0 + start }, count: end - start)
+        UnsafeRawBufferPointer(rebasing: self[start..<end])
     }
 
     /// The value of a line if it is the field with this name; `nil` otherwise.
