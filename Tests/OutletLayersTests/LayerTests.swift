@@ -141,6 +141,29 @@ import Testing
         #expect(cookies.cookies.isEmpty && hosts.policies.isEmpty)
     }
 
+    @Test func `nothing is learnt from a challenge that a plugin sends and a credential answers`()
+        async
+    {
+        let network = PluginTransport(next: StubTransport { _ in .status(200) })
+        let hosts = HSTSStorage.memory
+        let layer = HSTSLayer(
+            around: AuthenticationLayer(around: network, storage: nil), storage: hosts)
+        var request = request("https://a.test/")
+        request.givenAnswer = GivenAnswer(
+            status: 401,
+            headers: [
+                "WWW-Authenticate": "Basic realm=\"a\"", "Strict-Transport-Security": "max-age=60",
+            ], body: Data())
+        var job = TransferJob(request: request)
+        job.credential = Credential(user: "ada", password: "1")
+        job.credentialUse = .onChallenge
+        let recorder = Recorder()
+        _ = layer.start(job, handler: recorder)
+        _ = await recorder.result
+        #expect(recorder.used.map(\.statusCode).first == 401)
+        #expect(hosts.policies.isEmpty)
+    }
+
     @Test func `a request as changed by inner layers is known at the end of its transfer`()
         async
     {

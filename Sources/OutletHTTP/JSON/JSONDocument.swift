@@ -200,7 +200,7 @@ final class JSONDocument {
     }
 
     /// Returns a value whose type was compared with `Value`; `as?` would look up metadata, in 900
-    /// instructions, and `as!` costs no more than this (`Benchmarks/tricks json-known-types`).
+    /// instructions (`Benchmarks/count decodable`).
     @inline(__always)
     private func same<Known, Value>(_ value: Known) -> Value {
         unsafeBitCast(value, to: Value.self)

@@ -48,7 +48,8 @@ final class HeadTap<Observer: HeadObserver>: ForwardingTransferHandler, WebSocke
     }
 
     private func show(_ head: HTTPResponse, _ task: any TransferTask) {
-        guard head.isFinal else { return }
+        // Stored responses do not update cookies and policies again; answers of plugins never do.
+        guard head.isFinal, task.source == .network else { return }
         observer.learn(from: head, to: request, startedAt: firstURL, by: task)
     }
 
@@ -60,8 +61,7 @@ final class HeadTap<Observer: HeadObserver>: ForwardingTransferHandler, WebSocke
     func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
-        // Stored responses do not update cookies and policies again.
-        if task.source == .network { show(head, task) }
+        show(head, task)
         return handler.transfer(task, didReceive: head, turn: turn)
     }
 
