@@ -291,6 +291,8 @@ import Testing
             cache.storeCachedResponse(response(10, fields), for: request("a", ["Accept": "b"]))
             #expect(cache.cachedResponse(for: request("a", ["Accept": "a"])) == nil)
         }
+        // The directory is removed afterwards.
+        cache.flush()
     }
 
     @Test func `after all responses were removed none is found that was read meanwhile`()
