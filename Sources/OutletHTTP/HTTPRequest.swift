@@ -297,17 +297,20 @@ package func isFieldValue(_ text: String) -> Bool {
 ///
 /// - Parameter bytes: The text; the bytes need not be UTF-8.
 package func isFieldValue(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-    // Tests eight bytes at a time. A word that may contain a control character, which is rare,
-    // ends the loop; the rest is tested byte by byte.
-    var index = 0
-    while index &+ 8 <= bytes.count {
+    // Tests eight bytes at a time; the last eight may overlap the ones before. A word that may
+    // contain a control character, which is rare, ends the loop; the rest is tested byte by byte.
+    func mayHaveControl(at index: Int) -> Bool {
         let word = UnsafeRawBufferPointer(bytes).loadUnaligned(
             fromByteOffset: index, as: UInt64.self)
         let isLow = (word &- 0x2020_2020_2020_2020) & ~word
         let deletes = word ^ 0x7F7F_7F7F_7F7F_7F7F
         let isDelete = (deletes &- 0x0101_0101_0101_0101) & ~deletes
-        if (isLow | isDelete) & 0x8080_8080_8080_8080 != 0 { break }
-        index &+= 8
+        return (isLow | isDelete) & 0x8080_8080_8080_8080 != 0
+    }
+    var index = 0
+    while index &+ 8 < bytes.count, !mayHaveControl(at: index) { index &+= 8 }
+    if bytes.count >= 8, index &+ 8 >= bytes.count, !mayHaveControl(at: bytes.count &- 8) {
+        return true
     }
     return bytes[index...].allSatisfy { !$0.isControl || $0 == 0x09 }
 }

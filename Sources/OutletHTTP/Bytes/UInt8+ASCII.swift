@@ -36,7 +36,7 @@ extension UInt8 {
 }
 
 /// Whether two texts are equal, with `A` to `Z` equal to `a` to `z`.
-package func asciiEqualsIgnoringCase(
+@usableFromInline package func asciiEqualsIgnoringCase(
     _ a: UnsafeBufferPointer<UInt8>, _ b: UnsafeBufferPointer<UInt8>
 ) -> Bool {
     guard a.count == b.count else { return false }
@@ -56,9 +56,10 @@ func asciiEqualsIgnoringCase(_ a: String, _ b: String) -> Bool {
 
 extension UnsafeBufferPointer<UInt8> {
     /// Whether the text equals another one, with `A` to `Z` equal to `a` to `z`.
-    package func equalsIgnoringCase(_ text: StaticString) -> Bool {
-        asciiEqualsIgnoringCase(
-            self, UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    @inlinable package func equalsIgnoringCase(_ text: StaticString) -> Bool {
+        count == text.utf8CodeUnitCount
+            && asciiEqualsIgnoringCase(
+                self, UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     /// Whether the text begins with another one, with `A` to `Z` equal to `a` to `z`.

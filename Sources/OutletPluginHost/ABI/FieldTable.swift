@@ -27,16 +27,6 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
         var value: UnsafeMutableBufferPointer<UInt8> {
             .init(start: memory.baseAddress, count: length)
         }
-
-        /// Whether the field has a name whose mark is the field's.
-        func isNamed(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
-            guard self.name.count == name.count, let own = self.name.baseAddress,
-                let other = name.baseAddress
-            else { return false }
-            // Usually even the case of the letters is the same.
-            return memcmp(own, other, name.count) == 0
-                || asciiEqualsIgnoringCase(.init(self.name), name)
-        }
     }
 
     /// The place of the first field with a name.
@@ -54,15 +44,15 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     private(set) var count = 0
     private var arena = ByteArena()
     private var list: CopiedFields?
-    private var isLoaded = false
+    /// Whether the table has been made.
+    private(set) var isLoaded = false
     /// Whether the fields differ from the list that the table was made from.
     private(set) var isChanged = false
     /// Whether a field has been removed, so that origins and positions may differ.
     private var lacksFields = false
 
-    /// Copies a list of fields; only the first call has an effect.
+    /// Copies a list of fields; called once.
     mutating func load(_ headers: HTTPHeaders) {
-        guard !isLoaded else { return }
         isLoaded = true
         let isWellFormed = headers.isWellFormed
         // One more than there are, because a plugin that reads fields often adds one.
@@ -112,15 +102,23 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     ///   - name: The name; the bytes need not be UTF-8.
     ///   - nth: The index among the fields with this name, from 0.
     /// - Returns: `nil` if there is no such field.
+    // Inlined, as the search.
+    @inline(__always)
     mutating func value(of name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> CopiedBytes? {
-        var start = 0
-        for _ in 0..<nth {
-            guard let skipped = position(of: name, from: start) else { return nil }
-            start = skipped + 1
+        let mark = Self.mark(name)
+        var others = nth
+        var index = 0
+        while index < count {
+            if fields[index].mark == mark, Self.areSame(fields[index].name, name) {
+                guard others > 0 else {
+                    fields[index].isRead = true
+                    return CopiedBytes(block: UnsafeRawBufferPointer(fields[index].value))
+                }
+                others &-= 1
+            }
+            index &+= 1
         }
-        guard let found = position(of: name, from: start) else { return nil }
-        fields[found].isRead = true
-        return CopiedBytes(block: UnsafeRawBufferPointer(fields[found].value))
+        return nil
     }
 
     /// Returns all fields; the list and its bytes stay the same as long as the table exists.
@@ -138,6 +136,8 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     }
 
     /// Returns the place of the first field with a name; `nil` if there is none.
+    // Inlined, as the search.
+    @inline(__always)
     func first(named name: UnsafeBufferPointer<UInt8>) -> Place? {
         position(of: name).map { Place(position: $0, isOrdinary: fields[$0].isOrdinary) }
     }
@@ -185,7 +185,7 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
         let mark = Self.mark(name)
         var kept = first
         for index in first..<count {
-            if fields[index].mark == mark, fields[index].isNamed(name) { continue }
+            if fields[index].mark == mark, Self.areSame(fields[index].name, name) { continue }
             fields[kept] = fields[index]
             kept += 1
         }
@@ -250,19 +250,55 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
         let mark = Self.mark(name)
         var index = start
         while index < count {
-            if fields[index].mark == mark, fields[index].isNamed(name) { return index }
+            if fields[index].mark == mark, Self.areSame(fields[index].name, name) { return index }
             index &+= 1
         }
         return nil
     }
 
     /// Returns the last eight bytes of a name, with `A` to `Z` as `a` to `z`.
+    @inline(__always)
     private static func mark(_ name: UnsafeBufferPointer<UInt8>) -> UInt64 {
-        guard name.count < 8 else {
-            let last = UnsafeRawBufferPointer(name).loadUnaligned(
-                fromByteOffset: name.count - 8, as: UInt64.self)
-            return last | 0x2020_2020_2020_2020
+        guard name.count >= 8 else { return markOfShort(name) }
+        let last = UnsafeRawBufferPointer(name).loadUnaligned(
+            fromByteOffset: name.count &- 8, as: UInt64.self)
+        return last | 0x2020_2020_2020_2020
+    }
+
+    @inline(never)
+    private static func markOfShort(_ name: UnsafeBufferPointer<UInt8>) -> UInt64 {
+        name.reduce(0) { $0 << 8 | UInt64($1 | 0x20) }
+    }
+
+    /// Whether two names, whose marks are equal, are the same.
+    // By name: a field would be copied.
+    @inline(__always)
+    private static func areSame(
+        _ own: UnsafeMutableBufferPointer<UInt8>, _ name: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        guard own.count == name.count, let a = UnsafeRawPointer(own.baseAddress),
+            let b = UnsafeRawPointer(name.baseAddress)
+        else { return false }
+        // Usually even the case of the letters is the same. Names of usual lengths are compared
+        // without a call: the first eight bytes and the last eight, which may overlap.
+        if 8...16 ~= name.count {
+            let last = name.count &- 8
+            if a.loadUnaligned(as: UInt64.self) == b.loadUnaligned(as: UInt64.self),
+                (a + last).loadUnaligned(as: UInt64.self)
+                    == (b + last).loadUnaligned(as: UInt64.self)
+            {
+                return true
+            }
+        } else if memcmp(a, b, name.count) == 0 {
+            return true
         }
-        return name.reduce(0) { $0 << 8 | UInt64($1 | 0x20) }
+        return areSameIgnoringCase(own, name)
+    }
+
+    @inline(never)
+    private static func areSameIgnoringCase(
+        _ own: UnsafeMutableBufferPointer<UInt8>, _ name: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        asciiEqualsIgnoringCase(.init(own), name)
     }
 }

@@ -15,6 +15,7 @@ extension outlet_view {
     /// - Parameter limit: The maximum length.
     /// - Returns: `nil` if the view is longer than the limit, or its pointer is null although its
     ///   length is not 0.
+    @inline(__always)
     func foreign(_ limit: Limit) -> UnsafeBufferPointer<UInt8>? {
         guard len > 0 else { return UnsafeBufferPointer(start: nil, count: 0) }
         guard let ptr, len <= UInt64(limit.rawValue) else { return nil }

@@ -13,13 +13,20 @@ struct CurrentCall {
     private let owner: Unmanaged<PluginOwner>
     /// The completion; `nil` before its first use.
     private var completion: Unmanaged<Completion>?
-    private var request: Unmanaged<RequestHandle>?
     /// The handle of ``completion``.
     private let id: UInt64
-    /// The handle of ``request``.
-    private var requestID: UInt64 = 0
-    /// The host table of the plugin, known to be the plugin's own.
-    private var host: UnsafePointer<outlet_host>?
+    /// The request; `nil` before its first use.
+    private var request: KnownRequest?
+
+    /// A request that the plugin has used.
+    private struct KnownRequest {
+        /// The request's handle.
+        let id: UInt64
+        /// The address of the plugin's host table, known to be the plugin's own.
+        let host: UInt
+        let completion: Unmanaged<Completion>
+        let handle: Unmanaged<RequestHandle>
+    }
 
     private init(_ call: ActiveCall.Place, of owner: PluginOwner) {
         self.call = call
@@ -65,22 +72,27 @@ struct CurrentCall {
     /// The request of a handle that was used before in the hook that this thread is running.
     ///
     /// - Returns: `nil` for others, and after the answer.
+    // Inlined, because plugins read many fields.
+    @inline(__always)
     static func request(
         of id: UInt64, in host: UnsafePointer<outlet_host>
     ) -> Unmanaged<RequestHandle>? {
-        guard let current, current.pointee.requestID == id, current.pointee.host == host,
-            current.pointee.completion?._withUnsafeGuaranteedRef({ $0.isCancelled }) == false
+        guard let known = current?.pointee.request, known.id == id,
+            known.host == UInt(bitPattern: host),
+            !known.completion._withUnsafeGuaranteedRef({ $0.isCancelled })
         else { return nil }
-        return current.pointee.request
+        return known.handle
     }
 
     /// Remembers the request of a handle if it belongs to the hook that this thread is running.
     static func remember(
         _ request: RequestHandle, _ id: UInt64, in host: UnsafePointer<outlet_host>
     ) {
-        guard let current, current.pointee.id == id & ~HandleTable.partMask else { return }
-        current.pointee.request = .passUnretained(request)
-        current.pointee.requestID = id
-        current.pointee.host = host
+        guard let current, current.pointee.id == id & ~HandleTable.partMask,
+            let completion = current.pointee.completion
+        else { return }
+        current.pointee.request = KnownRequest(
+            id: id, host: UInt(bitPattern: host), completion: completion,
+            handle: .passUnretained(request))
     }
 }
