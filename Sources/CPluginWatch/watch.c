@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "CPluginWatch.h"
+#include "guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,6 +56,11 @@ static atomic_int kept_count;
 static atomic_bool is_close_reported;
 /* How many copies of the process were reported. */
 static atomic_int copies;
+/* The plugins that were called, each once, with ", " between; the last ones are missing where there is no room. */
+static char plugins[200];
+static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Whether cpluginwatch_guard() was called. */
+static atomic_bool is_guarding;
 /* How often exit() was called since cpluginwatch_expect_exit(). */
 static atomic_int exits;
 static pthread_key_t stacks;
@@ -157,6 +163,8 @@ static void report(const char *what, const char *name) {
         append(line, " while the program ends: in an exit handler, a destructor or a thread of a plugin's");
     } else {
         append(line, " outside of every hook: in a thread of a plugin's, or in the program");
+        append(line, plugins[0] ? "; the plugins are " : "");
+        append(line, plugins);
     }
     write_line(line);
 }
@@ -202,8 +210,12 @@ static bool call_handler(size_t index, siginfo_t *info, void *context) {
     return number != SIGABRT;
 }
 
+static void end_asked(int exit_code);
+
 static void on_signal(int number, siginfo_t *info, void *context) {
     size_t index = index_of(number);
+    int exit_code;
+    if (guard_has_raised(info, context, &exit_code)) end_asked(exit_code);
     if (index == signal_count || call_handler(index, info, context)) return;
     // Signals of other processes are none of a plugin's doing.
     bool is_sent = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
@@ -219,7 +231,7 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 }
 
 /* Calls exit_group directly, so that no exit handlers run. */
-static void end_process(int exit_code) { syscall(SYS_exit_group, exit_code); }
+static void end_process(int exit_code) { guard_end(exit_code); }
 
 /* Whether reports are on and this process is not a child. */
 static bool is_watched(void) { return cpluginwatch_is_on() && getpid() == atomic_load(&process); }
@@ -227,6 +239,13 @@ static bool is_watched(void) { return cpluginwatch_is_on() && getpid() == atomic
 static void end_because(const char *call) {
     report("has called ", call);
     end_process(atomic_load(&code));
+}
+
+/* Ends the process, as code of the C library or of a plugin asks for by a system call: the library for exit(), whose
+ * handlers have run. */
+static void end_asked(int exit_code) {
+    if (is_watched() && !atomic_load(&is_exit_expected)) end_because("exit_group()");
+    end_process(exit_code);
 }
 
 static void on_exit_call(void) {
@@ -526,6 +545,18 @@ void cpluginwatch_report(int exit_code, int descriptor, int reader) {
     }
 }
 
+void cpluginwatch_guard(void) {
+    if (!is_watched()) return;
+    size_t index = index_of(SIGSYS);
+    if (index == signal_count || !actions[index].is_reported) return;
+    atomic_store(&is_guarding, true);
+    guard_libraries(is_of_program);
+}
+
+void cpluginwatch_loaded(void) {
+    if (atomic_load(&is_guarding)) guard_libraries(is_of_program);
+}
+
 void cpluginwatch_expect_exit(void) { atomic_store(&is_exit_expected, true); }
 
 /* What the thread of cpluginwatch_end_after() does. */
@@ -572,7 +603,37 @@ static void copy(char *target, size_t size, const char *text) {
     target[length] = 0;
 }
 
+/* Whether the calling thread has called the plugin last. */
+static bool is_noted(const char *plugin) {
+    static _Thread_local char last[sizeof inside.calls->plugin];
+    if (strncmp(last, plugin, sizeof last - 1) == 0) return true;
+    copy(last, sizeof last, plugin);
+    return false;
+}
+
+/* Adds a plugin to `plugins`. */
+static void note_plugin(const char *plugin) {
+    if (is_noted(plugin)) return;
+    pthread_mutex_lock(&plugins_lock);
+    size_t length = strlen(plugin), end = strlen(plugins);
+    bool is_there = false;
+    for (const char *place = plugins; (place = strstr(place, plugin)); place += length) {
+        bool begins = place == plugins || place[-1] == ' ';
+        if (begins && (place[length] == ',' || !place[length])) is_there = true;
+    }
+    if (!is_there && length > 0 && end + length + 3 < sizeof plugins) {
+        if (end > 0) {
+            plugins[end++] = ',';
+            plugins[end++] = ' ';
+        }
+        copy(plugins + end, sizeof plugins - end, plugin);
+    }
+    pthread_mutex_unlock(&plugins_lock);
+}
+
 void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject) {
+    /* While it is loaded, a plugin has no id yet, but the path of its file. */
+    if (!strchr(plugin, '/')) note_plugin(plugin);
     if (!inside.is_ready) make_ready();
     unblock();
     // A plugin that cancels its own thread would end one of the program's.

@@ -27,6 +27,20 @@
  */
 void cpluginwatch_report(int exit_code, int descriptor, int reader);
 
+/*
+ * Also reports plugins that end the process with functions of the C library that they have looked up, or with system
+ * calls of their own; call it after cpluginwatch_report(). Uses a seccomp filter, which processes that this one
+ * starts inherit, and without CAP_SYS_ADMIN sets PR_SET_NO_NEW_PRIVS. Has no effect where that is not possible, and
+ * where addresses are not random.
+ *
+ * The program itself must end by cpluginwatch_end(), or by exit() after cpluginwatch_expect_exit(). Thread: that of
+ * cpluginwatch_report().
+ */
+void cpluginwatch_guard(void);
+
+/* To be called after a library was loaded: does for it what cpluginwatch_guard() does. Thread: any. */
+void cpluginwatch_loaded(void);
+
 /* Whether reports are on. Thread: any. */
 bool cpluginwatch_is_on(void);
 

@@ -56,6 +56,7 @@ enum PluginOutput {
         PluginWatch.begin(
             exitCode: ExitCode.plugin.rawValue,
             reportingTo: OutputFile.standardError.descriptor, after: descriptor ?? -1)
+        PluginWatch.guardExits()
         PluginWatch.keep(OutputFile.standardOutput.descriptor)
     }
 

@@ -16,7 +16,7 @@ public enum PluginWatch {
     /// Programs that link `CProcessExit` also report other ways to copy the process, exec functions
     /// and signals that a plugin sends to end the process, and crashes after a plugin has changed
     /// the handlers of signals or blocked them. System calls that a plugin makes without the C
-    /// library are not detected, except that such copies end, too.
+    /// library are detected by ``guardExits()`` only, except that such copies end, too.
     ///
     /// - Parameters:
     ///   - exitCode: The exit code of the process after a plugin has called `exit()`.
@@ -30,6 +30,23 @@ public enum PluginWatch {
     ) {
         cpluginwatch_report(exitCode, descriptor, reader)
     }
+
+    /// Also reports plugins that end the process with functions of the C library that they have
+    /// looked up, or with system calls of their own.
+    ///
+    /// Uses a seccomp filter, which processes that this one starts inherit, and without
+    /// `CAP_SYS_ADMIN` sets `PR_SET_NO_NEW_PRIVS`: programs that plugins start then gain no
+    /// privileges. Has no effect where that is not possible, and where addresses are not random
+    /// (`ADDR_NO_RANDOMIZE`). The program itself must end by ``endProcess(_:)``, or by `exit()`
+    /// after ``expectExit()``.
+    ///
+    /// Thread: that of ``begin(exitCode:reportingTo:after:)``.
+    public static func guardExits() { cpluginwatch_guard() }
+
+    /// Does for a library that was just loaded what ``guardExits()`` does.
+    ///
+    /// Thread: any.
+    static func noteLoading() { cpluginwatch_loaded() }
 
     /// Keeps plugins from closing a descriptor, in programs that link `CProcessExit`.
     ///

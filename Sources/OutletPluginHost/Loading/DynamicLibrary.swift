@@ -43,6 +43,7 @@ struct DynamicLibrary: @unchecked Sendable {
             let text = dlerror().map { String(cString: $0) } ?? "no reason given"
             throw Refusal(reason: DynamicLibrary.explain(text, path))
         }
+        PluginWatch.noteLoading()
         self.handle = handle
         self.plugin = plugin
     }

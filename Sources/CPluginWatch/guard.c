@@ -1,0 +1,132 @@
+#define _GNU_SOURCE
+#include "guard.h"
+
+#include <errno.h>
+#include <link.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#define FIRST_ARGUMENT(context) ((context)->uc_mcontext.gregs[REG_RDI])
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#define FIRST_ARGUMENT(context) ((context)->uc_mcontext.regs[0])
+#endif
+
+/* What <signal.h> of some versions of the C library lacks. */
+#ifndef SYS_SECCOMP
+#define SYS_SECCOMP 1
+#endif
+
+/* The second argument of the program's own exit_group, which the kernel ignores; 0 before the first filter. */
+static uint64_t pass;
+
+void guard_end(int exit_code) { syscall(SYS_exit_group, exit_code, pass); }
+
+#ifdef ARCHITECTURE
+
+enum { range_limit = 64 };
+
+/* The executable segments with a filter. */
+static struct range {
+    uintptr_t start, end;
+} ranges[range_limit];
+static int range_count;
+
+/* A word of the data that a filter sees: the low or the high half of a member, on a little-endian machine. */
+#define LOW(member) (uint32_t)offsetof(struct seccomp_data, member)
+#define HIGH(member) (uint32_t)(offsetof(struct seccomp_data, member) + 4)
+#define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
+#define IF(test, value, yes, no) BPF_JUMP(BPF_JMP | test | BPF_K, (uint32_t)(value), yes, no)
+#define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
+
+/*
+ * Adds a filter for a segment, which must not cross a multiple of 4 GiB.
+ *
+ * Processes that this one starts inherit the filter. They have their libraries at other addresses, so that it does
+ * not match there.
+ */
+static bool add_filter(const struct range *range) {
+    if (range->start >> 32 != range->end >> 32) return false;
+    struct sock_filter code[] = {
+        LOAD(LOW(arch)), IF(BPF_JEQ, ARCHITECTURE, 0, 10),
+        LOAD(LOW(nr)), IF(BPF_JEQ, SYS_exit_group, 0, 8),
+        LOAD(HIGH(instruction_pointer)), IF(BPF_JEQ, range->start >> 32, 0, 6),
+        LOAD(LOW(instruction_pointer)), IF(BPF_JGE, range->start, 0, 4), IF(BPF_JGT, range->end, 3, 0),
+        LOAD(LOW(args[1])), IF(BPF_JEQ, pass, 1, 0),
+        RETURN(SECCOMP_RET_TRAP),
+        RETURN(SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    unsigned mode = SECCOMP_SET_MODE_FILTER, flags = SECCOMP_FILTER_FLAG_TSYNC;
+    if (syscall(SYS_seccomp, mode, flags, &program) == 0) return true;
+    /* Without a privilege, filters need a process that gains none by exec. */
+    return errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_seccomp, mode, flags, &program) == 0;
+}
+
+static bool has_filter(uintptr_t start) {
+    for (int i = 0; i < range_count; i++) {
+        if (ranges[i].start == start) return true;
+    }
+    return false;
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *data) {
+    (void)size;
+    bool (*is_known)(const void *) = *(bool (**)(const void *))data;
+    bool is_c_library = strstr(info->dlpi_name, "/libc.so.") != NULL;
+    for (int i = 0; i < info->dlpi_phnum && range_count < range_limit; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || has_filter(start)) continue;
+        if (!is_c_library && is_known((const void *)start)) continue;
+        struct range range = {start, start + part->p_memsz};
+        if (add_filter(&range)) ranges[range_count++] = range;
+    }
+    return 0;
+}
+
+void guard_libraries(bool (*is_known)(const void *address)) {
+    /* Without random addresses, filters would match in the processes that this one starts. */
+    int state = personality(0xffffffff);
+    if (state == -1 || state & ADDR_NO_RANDOMIZE) return;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (pass == 0 && getrandom(&pass, sizeof pass, GRND_NONBLOCK) != sizeof pass) pass = 0;
+    if ((uint32_t)pass == 0) {
+        pthread_mutex_unlock(&lock);
+        return;
+    }
+    dl_iterate_phdr(look, &is_known);
+    pthread_mutex_unlock(&lock);
+}
+
+bool guard_has_raised(const siginfo_t *info, const void *context, int *exit_code) {
+    if (info->si_signo != SIGSYS || info->si_code != SYS_SECCOMP || info->si_syscall != SYS_exit_group) return false;
+    *exit_code = (int)FIRST_ARGUMENT((const ucontext_t *)context);
+    return range_count > 0;
+}
+
+#else
+
+void guard_libraries(bool (*is_known)(const void *address)) { (void)is_known; }
+
+bool guard_has_raised(const siginfo_t *info, const void *context, int *exit_code) {
+    (void)info, (void)context, (void)exit_code;
+    return false;
+}
+
+#endif
