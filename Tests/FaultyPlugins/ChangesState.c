@@ -1,4 +1,4 @@
-/* Its will_send changes state of the process or of the thread; its configuration says which
+/* Its will_send, and its export "change", changes state of the process or of the thread; its configuration says which
  * ("what"). The checker must report the hook and the change. */
 #include "faulty.h"
 
@@ -25,9 +25,8 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     return OUTLET_OK;
 }
 
-static void will_send(outlet_instance *self, outlet_call call, outlet_request request) {
+static void change(outlet_instance *self) {
     const char *what = ((struct changing *)self)->what;
-    (void)call, (void)request;
     if (strcmp(what, "umask") == 0) umask(umask(0) ^ 020);
     if (strcmp(what, "directory") == 0 && chdir("/proc") != 0) abort();
     if (strcmp(what, "locale") == 0) setlocale(LC_ALL, "C.UTF-8");
@@ -55,6 +54,16 @@ static void will_send(outlet_instance *self, outlet_call call, outlet_request re
     if (strcmp(what, "stream") == 0 && dup2(STDERR_FILENO, STDIN_FILENO) < 0) abort();
 }
 
+static void will_send(outlet_instance *self, outlet_call call, outlet_request request) {
+    (void)call, (void)request;
+    change(self);
+}
+
+static const outlet_export change_export = {
+    .struct_size = sizeof(outlet_export), .name = OUTLET_TEXT("change"),
+    .signature = OUTLET_TEXT("v()"), .function = (outlet_function)change};
+static const outlet_export *const exports[] = {&change_export};
+
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .will_send = will_send};
 
 static const outlet_hooks *hooks(outlet_instance *self) {
@@ -64,5 +73,6 @@ static const outlet_hooks *hooks(outlet_instance *self) {
 
 static const outlet_descriptor descriptor = {
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.changes-state"),
-    .version = OUTLET_TEXT("1.0.0"), .create = create, .hooks = hooks, .destroy = unmake};
+    .version = OUTLET_TEXT("1.0.0"), .create = create, .hooks = hooks, .destroy = unmake,
+    .exports = exports, .export_count = 1};
 OUTLET_MODULE(descriptor)

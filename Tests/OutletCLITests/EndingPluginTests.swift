@@ -175,6 +175,8 @@ import Testing
         #expect(
             result.errorOutput.contains("has ended the process by \(name) "),
             "\(result.errorOutput)")
+        // On any thread of the program's: in the hook, or outside of it.
+        #expect(result.errorOutput.contains("faulty.hangs"), "\(result.errorOutput)")
     }
 
     @Test func `a signal of another process is not reported as a plugin's`() async throws {
@@ -216,6 +218,25 @@ import Testing
         }
     }
 
+    @Test(arguments: ["next", "handle", "machine"])
+    func `a plugin that ends the process without the program's functions exits with 7 and is named`(
+        how: String
+    ) async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--plugins", try directory.copy("libFaultyRawExit.so"),
+                "--plugin-config", #"faulty.raw-exit={"how":"\#(how)"}"#,
+            ])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 7)
+        #expect(result.output.isEmpty)
+        #expect(
+            result.errorOutput
+                == "outlet: plugin faulty.raw-exit: has called exit_group() in prepare of GET "
+                + "\(server.baseURL)/get\n")
+    }
+
     /// Runs the program with a plugin that changes the process in a hook.
     private func page(_ hook: String, _ how: String) async throws -> Program.Result {
         let program = try RunningProgram(
@@ -255,6 +276,23 @@ import Testing
             result.errorOutput
                 == "outlet: plugin faulty.hangs: breaks the contract: state-process: it changed the "
                 + "current directory\n")
+    }
+
+    @Test func `a change of the process state by a function of a plugin is reported`() async throws
+    {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                "plugins", "call", "faulty.changes-state.change", "--plugins",
+                try directory.copy("libFaultyChangesState.so"), "--plugin-config",
+                #"faulty.changes-state={"what":"directory"}"#,
+            ])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 0)
+        #expect(
+            result.errorOutput
+                == "outlet: plugin faulty.changes-state: breaks the contract: state-process: it "
+                + "changed the current directory\n")
     }
 
     @Test func `a plugin that closes the standard streams does not lose output`() async throws {

@@ -40,10 +40,14 @@ struct PluginsCallCommand {
                 try console.print("\(value)\n")
             }
         } catch let error as PluginCallError {
+            console.report(host.processChanges, by: host)
             throw CommandError(Self.exitCode(of: error), "\(error)")
         }
+        let changes = host.processChanges
+        console.report(changes, by: host)
         let abandoned = host.shutDownAndWait()
         console.report(abandoned: abandoned)
+        console.report(host.processChanges.filter { !changes.contains($0) }, by: host)
         return abandoned.isEmpty ? .ok : .plugin
     }
 

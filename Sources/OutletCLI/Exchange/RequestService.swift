@@ -42,21 +42,12 @@ struct RequestService: Sendable {
         guard let host else { return true }
         let faults = faults
         let changes = host.processChanges
-        report(changes, console)
+        console.report(changes, by: host)
         let limit = min(Self.usualEnd, max(rest ?? Self.usualEnd, Self.shortestEnd))
         let abandoned = await host.shutDown(deadline: .seconds(limit))
         console.report(abandoned: abandoned)
-        report(host.processChanges.filter { !changes.contains($0) }, console)
+        console.report(host.processChanges.filter { !changes.contains($0) }, by: host)
         return abandoned.isEmpty && self.faults == faults
-    }
-
-    /// Reports what the plugins have changed in the process.
-    private func report(_ changes: [String], _ console: Console) {
-        for change in changes {
-            console.report(
-                "outlet: plugin \(pluginStatus.map(\.id).joined(separator: " or ")): breaks the "
-                    + "contract: \(PluginRule.stateProcess.rawValue): it changed \(change)")
-        }
     }
 
     /// The time limit for shutting plugins down, in seconds.

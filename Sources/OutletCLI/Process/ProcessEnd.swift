@@ -192,4 +192,14 @@ extension Console {
                     + ", and was abandoned")
         }
     }
+
+    /// Reports what the plugins of a host have changed in the process.
+    func report(_ changes: [String], by host: PluginHost) {
+        let plugins = host.status.map(\.id).joined(separator: " or ")
+        for change in changes {
+            report(
+                "outlet: plugin \(plugins): breaks the contract: "
+                    + "\(PluginRule.stateProcess.rawValue): it changed \(change)")
+        }
+    }
 }
