@@ -27,7 +27,7 @@ extension HTTPHeaders {
     /// `Content-Length`.
     ///
     /// - Throws: ``HTTPRequestError`` for the first such field.
-    func checkFraming() throws(HTTPRequestError) {
+    package func checkFraming() throws(HTTPRequestError) {
         var seen: [String] = []
         for header in self where header.isFraming {
             let name = header.name.lowercasedASCII

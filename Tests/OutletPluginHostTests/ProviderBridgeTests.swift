@@ -132,13 +132,12 @@ import Testing
         _ = try await provider.request(.page)
         _ = try await provider.request(.page)
         #expect(stub.requests.allSatisfy { $0.headers["A"] == nil })
-        // In both requests: the handle of the call, used as a request's. In the second also: the
-        // handle of the first request.
-        #expect(host.plugins.first?.misbehaviour[.staleHandle] == 3)
-        #expect(recorder.misbehaviours.values.last { $0.kind == .staleHandle }?.count == 3)
-        // In both requests: the handle 0, a handle that was never issued, another instance's, and
-        // a copy of the host table, and none.
-        #expect(host.plugins.first?.misbehaviour[.foreignHandle] == 10)
+        // In the second request: the handle of the first one.
+        #expect(host.plugins.first?.misbehaviour[.staleHandle] == 1)
+        #expect(recorder.misbehaviours.values.last { $0.kind == .staleHandle }?.count == 1)
+        // In both requests: the handle 0, a handle that was never issued, another instance's, that of
+        // the call, used as a request's, and a copy of the host table, and none.
+        #expect(host.plugins.first?.misbehaviour[.foreignHandle] == 12)
         #expect(host.plugins.first?.misbehaviour[.unaskedQuiesced] == 2)
     }
 

@@ -1,21 +1,31 @@
-/// Why the host refuses a text of a plugin.
+/// Why the host refuses a text, or another argument, of a plugin.
 enum RefusedText: Error, Equatable {
     /// The text `name` has more bytes than `limit`.
     case tooLong(name: String, count: UInt64, limit: Int)
+    /// The list `name` has more elements than `limit`.
+    case tooMany(name: String, count: UInt64, limit: Int)
     /// The text `name` is null, but has a length.
     case null(name: String)
     /// The text `name` is not UTF-8.
     case notUTF8(name: String)
     /// The code of a failure has other characters than it may.
     case invalidCode
+    /// The number `name` is none of those that it may be.
+    case unknown(name: String, value: UInt64)
+    /// The function `name`, which is needed, is null.
+    case noFunction(name: String)
 
     /// What is wrong, beginning with "its".
     var fact: String {
         switch self {
         case .tooLong(let name, let count, let limit):
             "its \(name) has \(count) bytes, at most \(limit) are allowed"
+        case .tooMany(let name, let count, let limit):
+            "its \(name) has \(count) elements, at most \(limit) are allowed"
         case .null(let name): "its \(name) is null, but has a length"
         case .notUTF8(let name): "its \(name) is not UTF-8"
+        case .unknown(let name, let value): "its \(name) is \(value), which is none that it may be"
+        case .noFunction(let name): "its \(name) is null"
         case .invalidCode: "its code is not made of lower-case letters, digits and '-'"
         }
     }

@@ -207,6 +207,7 @@ private struct OutcomeHooks: Sendable {
         switch replacement {
         case nil: return .nothing
         case .failure(var reason):
+            reason = reason.or("response_replace_error, without a reason")
             // The failure is deliberate, so it fails the request even if the failures of this
             // plugin are skipped.
             reason.isRefusal = true

@@ -61,7 +61,7 @@ enum HTTPService {
             })
         let closed = ResponseHandle.Outcome.failure(
             "sessionClosed", "the plugin is being shut down")
-        guard let id = exchange.begin(limit: Int(OUTLET_MAX_EXCHANGES), closed: closed) else {
+        guard let id = exchange.begin(limit: Int(OUTLET_MAX_EXCHANGES), closed: { closed }) else {
             return OUTLET_E_STATE
         }
         out.pointee = outlet_exchange(id: id)

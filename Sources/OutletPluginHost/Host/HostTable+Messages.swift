@@ -59,10 +59,6 @@ extension HostTable {
         }
     }
 
-    private static func owner(_ host: Table) -> PluginOwner? {
-        HandleTable.shared.owner(numbered: HostTables.number(of: host))
-    }
-
     /// Logs that a text which a plugin passed is too long or null, and returns the status.
     private static func refuseText(
         _ host: Table, _ change: RequestChange, _ request: outlet_request
@@ -354,14 +350,22 @@ extension HostTable {
         _ host: Table, _ response: outlet_response, _ code: outlet_view, _ message: outlet_view
     ) -> outlet_status {
         let reason: PluginReason
+        var refused: RefusedText?
         do {
             reason = try PluginReason(code: code, message: message)
         } catch {
-            owner(host)?.reportRefusal(error, of: "response_replace_error", response.id)
-            return OUTLET_E_ARGUMENT
+            // The response fails nevertheless: otherwise the program would get what the plugin
+            // withholds.
+            refused = error
+            reason = PluginReason(message: "the plugin's reason cannot be read: \(error.fact)")
+            owner(host)?.reportRefusal(error, of: RequestChange.replaceError.rawValue, response.id)
         }
-        return with(host, response.id, ResponseHandle.self) { response in
-            response.replace(.failure(reason))
+        return with(host, response.id, ResponseHandle.self) { handle in
+            let status = handle.replace(.failure(reason))
+            if status == OUTLET_E_STATE {
+                owner(host)?.reportRefusal(status, of: .replaceError, response.id)
+            }
+            return status == OUTLET_OK && refused != nil ? OUTLET_E_ARGUMENT : status
         }
     }
 }

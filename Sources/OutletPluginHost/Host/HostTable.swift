@@ -92,14 +92,15 @@ enum HostTable {
         guard id >> 48 == caller, caller > 0 else { return refuse(id, of: caller) }
         guard let call = CurrentCall.completion(of: id) ?? HandleTable.shared.completion(of: id)
         else {
-            guard let found = HandleTable.shared.object(of: id) as? Object else {
+            guard let object = HandleTable.shared.object(of: id) else {
                 return refuse(id, of: caller)
             }
-            return body(found)
+            return (object as? Object).map(body) ?? refuseType(caller)
         }
-        guard let found = call.object(HandleTable.part(of: id)) as? Object else {
+        guard let object = call.object(HandleTable.part(of: id)) else {
             return refuse(id, of: caller)
         }
+        guard let found = object as? Object else { return refuseType(caller) }
         return call.allowsCurrentThread ? body(found) : refuseThread(caller)
     }
 
@@ -116,6 +117,12 @@ enum HostTable {
         }
     }
 
+    private static func refuseType(_ caller: UInt16) -> outlet_status {
+        HandleTable.shared.owner(numbered: caller)?.note(
+            .foreignHandle, "a handle was used that is of something else")
+        return OUTLET_E_STALE
+    }
+
     private static func refuseThread(_ caller: UInt16) -> outlet_status {
         HandleTable.shared.owner(numbered: caller)?.note(
             .wrongThread, "what a hook was passed was used on another thread while it ran")
@@ -124,17 +131,28 @@ enum HostTable {
 
     /// Records the use of an id that is not valid.
     static func refuse(_ id: UInt64, of caller: UInt16) -> outlet_status {
-        guard let owner = HandleTable.shared.owner(numbered: caller) else {
-            CurrentCall.caller?.note(
-                .foreignHandle, "a host table was used that is not its own, such as a copy of it")
-            return OUTLET_E_STALE
-        }
+        guard let owner = owner(numbered: caller) else { return OUTLET_E_STALE }
         if id >> 48 != caller {
             owner.note(.foreignHandle, "a handle was used that was never passed to it")
         } else if owner.instance?.mayNotKnow(isStale: id) != true {
-            owner.note(.staleHandle, "a handle was used after its end, or for something else")
+            owner.note(.staleHandle, "a handle was used after its end")
         }
         return OUTLET_E_STALE
+    }
+
+    /// The plugin that a table belongs to.
+    ///
+    /// - Returns: `nil` for a pointer that is not a plugin's table, which is recorded as a violation
+    ///   of the plugin whose hook this thread is running.
+    static func owner(_ host: Table) -> PluginOwner? {
+        owner(numbered: HostTables.number(of: host))
+    }
+
+    private static func owner(numbered number: UInt16) -> PluginOwner? {
+        if let owner = HandleTable.shared.owner(numbered: number) { return owner }
+        CurrentCall.caller?.note(
+            .foreignHandle, "a host table was used that is not its own, such as a copy of it")
+        return nil
     }
 
     /// Returns the object of an id; `nil` for an id that is not valid, which is recorded as a
@@ -165,7 +183,7 @@ enum HostTable {
 
     /// The instance that the table belongs to; `nil` before its `create` has returned.
     static func instance(_ host: Table) -> PluginInstance? {
-        HandleTable.shared.owner(numbered: HostTables.number(of: host))?.instance
+        owner(host)?.instance
     }
 
     // MARK: Calls
@@ -174,9 +192,7 @@ enum HostTable {
         _ host: Table, _ id: outlet_view, _ out: UnsafeMutablePointer<UnsafeRawPointer?>
     ) -> outlet_status {
         guard let id = id.text(.name) else { return OUTLET_E_ARGUMENT }
-        guard let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host)) else {
-            return OUTLET_E_STALE
-        }
+        guard let owner = owner(host) else { return OUTLET_E_STALE }
         guard owner.grants.allowsService(id) else { return OUTLET_E_DENIED }
         guard let table = table(ofService: id) else { return OUTLET_E_UNSUPPORTED }
         if id != TimerService.name { owner.usesCallServices = true }
@@ -200,17 +216,19 @@ enum HostTable {
         _ host: Table, _ call: outlet_call, _ level: UInt32, _ message: outlet_view,
         _ fields: UnsafePointer<outlet_field>?, _ count: UInt64
     ) -> outlet_status {
-        guard let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host)) else {
-            return OUTLET_E_STALE
+        guard let owner = owner(host) else { return OUTLET_E_STALE }
+        guard let known = PluginLogLine.Level(rawValue: level) else {
+            owner.reportRefusal(
+                .unknown(name: "level", value: UInt64(level)), of: "log", call.id)
+            return OUTLET_E_ARGUMENT
         }
-        guard let level = PluginLogLine.Level(rawValue: level) else { return OUTLET_E_ARGUMENT }
         let line: PluginLogLine
         do {
             line = PluginLogLine(
-                plugin: owner.id, level: level, message: try message.text(.message, "message"),
+                plugin: owner.id, level: known, message: try message.text(.message, "message"),
                 facts: try PluginLogLine.facts(fields, count))
         } catch {
-            owner.reportRefusal(error, of: "log")
+            owner.reportRefusal(error, of: "log", call.id)
             return OUTLET_E_ARGUMENT
         }
         if call.id != 0, find(host, call.id, CallContext.self) == nil { return OUTLET_E_STALE }
@@ -253,7 +271,12 @@ enum HostTable {
     private static func sinkWrite(
         _ host: Table, _ sink: outlet_sink, _ bytes: outlet_view
     ) -> outlet_status {
-        with(host, sink.id, SinkHandle.self) { $0.write(bytes) }
+        with(host, sink.id, SinkHandle.self) { found in
+            let status = found.write(bytes)
+            // Closed by the answer of its hook.
+            return status == OUTLET_E_STALE
+                ? refuse(sink.id, of: HostTables.number(of: host)) : status
+        }
     }
 
     // MARK: Completions
@@ -337,7 +360,7 @@ enum HostTable {
         guard id.id >> 48 == caller,
             let completion = HandleTable.shared.find(id.id, as: Completion.self)
         else {
-            let owner = HandleTable.shared.owner(numbered: caller)
+            let owner = owner(host)
             if id.id >> 48 == caller, HandleTable.shared.isLive(id.id) {
                 owner?.note(.foreignHandle, "a handle was settled that is not a completion")
             } else if id.id >> 48 == caller {
@@ -367,8 +390,7 @@ enum HostTable {
     }
 
     private static func quiesced(_ host: Table) -> outlet_status {
-        let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host))
-        return owner?.instance?.quiesced() ?? OUTLET_E_STALE
+        owner(host)?.instance?.quiesced() ?? OUTLET_E_STALE
     }
 }
 
@@ -382,7 +404,7 @@ extension PluginLogLine {
         guard count > 0 else { return [] }
         let limit = Int(OUTLET_MAX_LOG_FIELDS)
         guard count <= UInt64(limit) else {
-            throw .tooLong(name: "list of facts", count: count, limit: limit)
+            throw .tooMany(name: "list of facts", count: count, limit: limit)
         }
         guard let fields else { throw .null(name: "list of facts") }
         var facts: [Fact] = []

@@ -6,14 +6,13 @@ import COutletPlugin
 /// trace. It is not recorded as a violation, which could suspend the plugin: the text may come from
 /// a server.
 extension PluginOwner {
-    /// Logs that a text is not UTF-8; does nothing for other texts.
+    /// Logs that an argument of a function of the host was refused.
     ///
     /// - Parameters:
-    ///   - refused: What is wrong with the text.
+    ///   - refused: What is wrong with the argument.
     ///   - function: What the plugin called.
     ///   - handle: The handle that was passed to it; 0 for none.
     func reportRefusal(_ refused: RefusedText, of function: String, _ handle: UInt64 = 0) {
-        guard case .notUTF8 = refused else { return }
         report(function, refused.fact, handle)
     }
 

@@ -44,9 +44,15 @@ final class PluginStream: ServiceSubject {
         let ending = ServiceCall<outlet_status>(of: instance, .streamEnd, name: name) {
             pointer, call, status, _ in end(pointer, call, status)
         }
-        let id = ending.begin(limit: Int(OUTLET_MAX_STREAMS), closed: OUTLET_E_CANCELLED)
-        guard id != nil else { return nil }
-        return PluginStream(of: instance, name: name, ending: ending)
+        let stream = PluginStream(of: instance, name: name, ending: ending)
+        let id = ending.begin(
+            limit: Int(OUTLET_MAX_STREAMS),
+            closed: { [weak stream] in stream?.outcome ?? OUTLET_E_CANCELLED })
+        guard id != nil else {
+            stream.state.withLock { $0.isOver = true }
+            return nil
+        }
+        return stream
     }
 
     /// Calls the plugin to receive or make a piece.
@@ -99,9 +105,12 @@ final class PluginStream: ServiceSubject {
         if isIdle { notifyEnd() }
     }
 
-    private func notifyEnd() {
-        ending.end(state.withLock { $0.isWhole } ? OUTLET_OK : OUTLET_E_CANCELLED)
+    /// What the plugin's end function receives if the stream ends now.
+    private var outcome: outlet_status {
+        state.withLock { $0.isWhole } ? OUTLET_OK : OUTLET_E_CANCELLED
     }
+
+    private func notifyEnd() { ending.end(outcome) }
 
     func enter() -> Bool {
         state.withLock { state in

@@ -10,6 +10,7 @@ enum RequestChange: String {
     case body = "request_set_body"
     case answer = "request_answer"
     case replace = "response_replace"
+    case replaceError = "response_replace_error"
 
     /// What can be wrong with the arguments (`OUTLET_E_ARGUMENT`).
     var mistakes: String {
@@ -17,12 +18,15 @@ enum RequestChange: String {
         case .method: "the method is CONNECT, or no token"
         case .url: "the URL is neither http nor https, or has no valid host"
         case .setHeader, .addHeader:
-            "the name or the value is not valid in HTTP or too long, or there are too many fields"
+            "the name or the value is not valid in HTTP or too long, the transport sets this field, "
+                + "or there are too many fields"
         case .removeHeader: "the name is too long"
         case .attribute: "the key or the value is too long"
         case .body: "the body is too long"
+        case .replaceError: "the reason cannot be read"
         case .answer, .replace:
-            "the status is not 200 to 599, or one without a body, or a field is not valid"
+            "the status is not 200 to 599, or one without a body, a field is not valid or one of "
+                + "the transport, or Content-Length is not the length of the body"
         }
     }
 }

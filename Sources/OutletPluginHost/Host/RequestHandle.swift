@@ -47,7 +47,13 @@ final class RequestHandle: SettledSubject {
         var copies = MessageCopies()
 
         /// Makes the table of fields, with those of the transport, before it is used.
+        @inline(__always)
         mutating func loadFields() {
+            if !fields.isLoaded { makeFields() }
+        }
+
+        @inline(never)
+        private mutating func makeFields() {
             wire?.show(in: &request)
             fields.load(request.headers)
         }
@@ -441,15 +447,19 @@ extension RequestHandle.Answer {
     ///   - fields: The header fields; may be `nil` if there are none.
     ///   - count: The number of fields.
     ///   - body: The body; it must be empty for 204 and 304.
-    /// - Returns: `nil` if a part is not valid in HTTP, or too large.
+    /// - Returns: `nil` if a part is not valid in HTTP or too large, or a field frames the body
+    ///   otherwise than it is.
     init?(
         status: Int32, fields: UnsafePointer<outlet_field>?, count: UInt64, body: outlet_view
     ) {
         guard 200...599 ~= status, let bytes = body.foreign(.body),
             // 204 and 304 have no body (RFC 9110 §15.3.5, §15.4.5).
             bytes.isEmpty || status != 204 && status != 304,
-            let headers = HTTPHeaders(fields, count)
+            let headers = HTTPHeaders(fields, count), (try? headers.checkFraming()) != nil
         else { return nil }
+        let length = headers["Content-Length"]?.decimal(Int.self)
+        // The answer to HEAD has the length of the body that it lacks.
+        guard length == nil || length == bytes.count || bytes.isEmpty else { return nil }
         self.init(status: Int(status), headers: headers, body: Array(bytes))
     }
 }

@@ -49,14 +49,16 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
     ///
     /// - Parameters:
     ///   - limit: The maximum number of active requests of this kind for the instance.
-    ///   - closed: The outcome if the instance shuts down first.
+    ///   - closed: Returns the outcome if the instance shuts down first.
     /// - Returns: The handle id for the plugin; `nil` if the limit is reached or the instance is
     ///   shutting down.
-    func begin(limit: Int, closed: Outcome) -> UInt64? {
+    func begin(
+        limit: Int, closed: @escaping @Sendable () -> Outcome
+    ) -> UInt64? {
         let id = HandleTable.shared.insert(self, owner: instance.owner.number)
         identifier.withLock { $0 = id }
         let isAdmitted = instance.admit(ObjectIdentifier(self), as: hook, limit: limit) {
-            self.end(closed)
+            self.end(closed())
         }
         if !isAdmitted { HandleTable.shared.remove(id) }
         return isAdmitted ? id : nil

@@ -18,7 +18,7 @@ enum StreamService {
         _ end: outlet_stream_end?, _ data: UnsafeMutableRawPointer?
     ) -> outlet_status {
         guard !isNull(piece) else {
-            return OUTLET_E_ARGUMENT
+            return refuse(.noFunction(name: "piece"), of: "watch_response", host, request)
         }
         let data = UInt(bitPattern: data)
         return open(host, request, replacesBody: false, end, data) { request, stream, limit in
@@ -34,9 +34,13 @@ enum StreamService {
         _ host: HostTable.Table, _ request: outlet_request, _ length: UInt64,
         _ make: outlet_stream_make, _ end: outlet_stream_end?, _ data: UnsafeMutableRawPointer?
     ) -> outlet_status {
-        guard !isNull(make),
-            length == .max || length <= UInt64(Int64.max)
-        else { return OUTLET_E_ARGUMENT }
+        guard !isNull(make) else {
+            return refuse(.noFunction(name: "make"), of: "send_body", host, request)
+        }
+        guard length == .max || length <= UInt64(Int64.max) else {
+            return refuse(
+                .unknown(name: "length", value: length), of: "send_body", host, request)
+        }
         let data = UInt(bitPattern: data)
         return open(host, request, replacesBody: true, end, data) { request, stream, limit in
             let length = length == .max ? nil : Int64(length)
@@ -45,6 +49,15 @@ enum StreamService {
             }
             request.body = .stream(body)
         }
+    }
+
+    /// Logs that an argument was refused, and returns the status.
+    private static func refuse(
+        _ refused: RefusedText, of function: String, _ host: HostTable.Table,
+        _ request: outlet_request
+    ) -> outlet_status {
+        HostTable.owner(host)?.reportRefusal(refused, of: function, request.id)
+        return OUTLET_E_ARGUMENT
     }
 
     /// Opens a stream and attaches it to a request.

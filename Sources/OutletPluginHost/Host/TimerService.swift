@@ -25,7 +25,8 @@ enum TimerService {
         let call = Call(of: instance, .timerDone, name: "a timer") { pointer, call, status, _ in
             done(pointer, call, status, UnsafeMutableRawPointer(bitPattern: data))
         }
-        guard let id = call.begin(limit: Int(OUTLET_MAX_TIMERS), closed: OUTLET_E_CANCELLED) else {
+        guard let id = call.begin(limit: Int(OUTLET_MAX_TIMERS), closed: { OUTLET_E_CANCELLED })
+        else {
             return OUTLET_E_STATE
         }
         out.pointee = outlet_timer(id: id)

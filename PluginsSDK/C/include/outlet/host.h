@@ -218,11 +218,13 @@ struct outlet_host {
     /* Returns the body in memory; empty if there is none. */
     outlet_status (*response_body)(const outlet_host *host, outlet_response response,
                                    outlet_view *out);
-    /* Replaces this outcome by another response, also if the request failed. */
+    /* Replaces this outcome by another response, also if the request failed. Content-Length must be
+     * the length of the body, unless that is empty; other fields of the transport are refused. */
     outlet_status (*response_replace)(const outlet_host *host, outlet_response response,
                                       int32_t status, const outlet_field *OUTLET_OPTIONAL fields,
                                       uint64_t count, outlet_view body);
-    /* Replaces this outcome by a failure of this plugin; code and message as for `fail`. */
+    /* Replaces this outcome by a failure of this plugin; code and message as for `fail`. If one of
+     * them is not valid, returns OUTLET_E_ARGUMENT, and the request fails without them. */
     outlet_status (*response_replace_error)(const outlet_host *host, outlet_response response,
                                             outlet_view code, outlet_view message);
 

@@ -1,0 +1,93 @@
+/* Makes one call of the host that is refused, and goes on as if nothing were wrong. The host must
+ * log it, and the checker must report it.
+ *
+ * "call" says which: "url", "method" (null with a length), "attribute" (too long), "watch" (without a
+ * function), "body" (longer than possible), "level", "facts" (too many), "error" (a code of other
+ * characters), "answer", "replace" (with a Content-Length other than the body's), "replace-te" (with
+ * Transfer-Encoding). "whole" breaks no rule: it asks for a service in a hook, and logs how the
+ * watched body has ended. */
+#include "faulty.h"
+
+static char chosen[16];
+
+static int is(const char *call) { return strcmp(chosen, call) == 0; }
+
+static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
+                            outlet_call call, const outlet_config *config, outlet_instance **out) {
+    setting(host, call, "call", chosen, sizeof chosen);
+    return make(descriptor, host, call, config, out);
+}
+
+static outlet_status see(outlet_instance *self, outlet_call call, outlet_response response,
+                         uint64_t offset, outlet_view bytes, outlet_completion completion,
+                         void *data) {
+    (void)self, (void)call, (void)response, (void)offset, (void)bytes, (void)completion, (void)data;
+    return OUTLET_OK;
+}
+
+static outlet_status produce(outlet_instance *self, outlet_call call, uint64_t offset,
+                             outlet_sink sink, outlet_completion completion, void *data) {
+    (void)self, (void)call, (void)offset, (void)sink, (void)completion, (void)data;
+    return OUTLET_OK;
+}
+
+static void end(outlet_instance *self, outlet_call call, outlet_status status, void *data) {
+    (void)data;
+    self->host->log(self->host, call, OUTLET_LOG_INFO,
+                    status == OUTLET_OK ? outlet_text("whole") : outlet_text("cancelled"), NULL, 0);
+}
+
+static void stream(const outlet_host *host, outlet_request request) {
+    const void *table;
+    if (host->extension(host, outlet_text(OUTLET_STREAM_1), &table) != OUTLET_OK) return;
+    const outlet_streams *streams = table;
+    if (is("whole")) streams->watch_response(host, request, see, end, NULL);
+    if (is("watch")) streams->watch_response(host, request, NULL, end, NULL);
+    if (is("body")) streams->send_body(host, request, UINT64_MAX - 1, produce, end, NULL);
+}
+
+PREPARE {
+    static const char long_text[70000] = {'x'};
+    static const outlet_field fact = {OUTLET_TEXT("a"), OUTLET_TEXT("b")};
+    static const outlet_field length = {OUTLET_TEXT("Content-Length"), OUTLET_TEXT("999")};
+    const outlet_host *host = self->host;
+    const outlet_view null = {NULL, 5}, large = {(const uint8_t *)long_text, 70000};
+    outlet_field facts[OUTLET_MAX_LOG_FIELDS + 1];
+    (void)completion;
+    for (int i = 0; i <= OUTLET_MAX_LOG_FIELDS; i++) facts[i] = fact;
+    if (is("url")) host->request_set_url(host, request, null);
+    if (is("method")) host->request_set_method(host, request, null);
+    if (is("attribute")) host->request_set_attr(host, request, outlet_text("key"), large);
+    if (is("level")) host->log(host, call, 77, outlet_text("x"), NULL, 0);
+    if (is("facts"))
+        host->log(host, call, OUTLET_LOG_INFO, outlet_text("x"), facts, OUTLET_MAX_LOG_FIELDS + 1);
+    if (is("answer")) host->request_answer(host, request, 200, &length, 1, outlet_text("abc"));
+    if (is("whole") || is("watch") || is("body")) stream(host, request);
+    return OUTLET_OK;
+}
+
+static outlet_status process(outlet_instance *self, outlet_call call, outlet_request request,
+                             outlet_response response, outlet_completion completion) {
+    static const outlet_field length = {OUTLET_TEXT("Content-Length"), OUTLET_TEXT("999")};
+    static const outlet_field coding = {OUTLET_TEXT("Transfer-Encoding"), OUTLET_TEXT("chunked")};
+    const outlet_host *host = self->host;
+    (void)call, (void)request, (void)completion;
+    if (is("error"))
+        host->response_replace_error(host, response, outlet_text("Not A Code"), outlet_text("why"));
+    if (is("replace")) host->response_replace(host, response, 200, &length, 1, outlet_text("abc"));
+    if (is("replace-te")) host->response_replace(host, response, 200, &coding, 1, outlet_text("abc"));
+    return OUTLET_OK;
+}
+
+static const outlet_hooks table = {
+    .struct_size = sizeof(outlet_hooks), .prepare = prepare, .process = process};
+
+static const outlet_hooks *hooks(outlet_instance *self) {
+    (void)self;
+    return &table;
+}
+
+static const outlet_descriptor descriptor = {
+    .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.refused-calls"),
+    .version = OUTLET_TEXT("1.0.0"), .create = create, .destroy = unmake, .hooks = hooks};
+OUTLET_MODULE(descriptor)

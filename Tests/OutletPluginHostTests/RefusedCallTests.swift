@@ -1,0 +1,87 @@
+import OutletCurl
+import OutletHTTP
+import OutletPluginHost
+import OutletProvider
+import OutletSession
+import OutletTestServer
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+/// Calls of the host that it refuses are logged in the plugin's name.
+@Suite(.timeLimit(.minutes(patience))) struct RefusedCallTests {
+    private static func host(_ call: String, _ recorder: ActivityRecorder) throws -> PluginHost {
+        try PluginFolder(faulty: "RefusedCalls").load(
+            configuration: ["faulty.refused-calls": #"{"call": "\#(call)"}"#], observer: recorder)
+    }
+
+    private static let fields =
+        "the status is not 200 to 599, or one without a body, a field is not valid or one of the "
+        + "transport, or Content-Length is not the length of the body"
+
+    @Test(
+        arguments: [
+            ("url", "request_set_url", "its url is null, but has a length", "prepare"),
+            ("method", "request_set_method", "its method is null, but has a length", "prepare"),
+            (
+                "attribute", "request_set_attr",
+                "its value has 70000 bytes, at most 65536 are allowed", "prepare"
+            ), ("watch", "watch_response", "its piece is null", "prepare"),
+            (
+                "body", "send_body",
+                "its length is 18446744073709551614, which is none that it may be", "prepare"
+            ), ("level", "log", "its level is 77, which is none that it may be", "prepare"),
+            (
+                "facts", "log", "its list of facts has 33 elements, at most 32 are allowed",
+                "prepare"
+            ), ("answer", "request_answer", fields, "prepare"),
+            ("replace", "response_replace", fields, "process"),
+            ("replace-te", "response_replace", fields, "process"),
+        ] as [(String, String, String, String)])
+    func `a refused call is logged with what is wrong, and the request goes on`(
+        call: String, function: String, reason: String, hook: String
+    ) async throws {
+        let recorder = ActivityRecorder()
+        let host = try Self.host(call, recorder)
+        let provider = host.provider(
+            over: StubTransport(answers: [.status(201, headers: ["X-From": "server"])]))
+        let response = try await provider.request(.page)
+        #expect(response.statusCode == 201)
+        #expect(response.response?.headers["X-From"] == "server")
+        let lines = recorder.lines.values
+        #expect(lines.map(\.level) == [.warning])
+        #expect(
+            lines.first?.message.hasPrefix("\(function) was refused: \(reason), in \(hook) of GET ")
+                == true, "\(lines)")
+    }
+
+    @Test func `a response that a plugin fails with a reason that is refused fails nevertheless`()
+        async throws
+    {
+        let recorder = ActivityRecorder()
+        let provider = try Self.host("error", recorder).provider(
+            over: StubTransport(answers: [.status(200)]))
+        let error = await pluginError { try await provider.request(.page) }
+        let fact = "its code is not made of lower-case letters, digits and '-'"
+        #expect(
+            error?.description == "plugin faulty.refused-calls: process failed: "
+                + "the plugin's reason cannot be read: \(fact)")
+        #expect(
+            recorder.lines.values.first?.message.hasPrefix(
+                "response_replace_error was refused: \(fact), in process of GET ") == true)
+    }
+
+    @Test func `a shutdown after a body tells its watcher that the body was whole`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try Self.host("whole", recorder)
+        let server = try LoopbackServer.start()
+        let session = Session(transport: CurlTransport(), plugins: host)
+        let request = session.request("\(server.baseURL)/bytes/1000")
+        #expect(await request.serializingData().response.value?.count == 1000)
+        // The request still holds the stream.
+        let abandoned = await host.shutDown()
+        withExtendedLifetime(request) {}
+        #expect(abandoned.isEmpty)
+        #expect(recorder.lines.values.map(\.message) == ["whole"])
+    }
+}
