@@ -160,6 +160,25 @@ import Testing
             } == true)
     }
 
+    @Test func `the report lists violations with the rule, the hook and the request`() async throws
+    {
+        let server = try LoopbackServer.start()
+        let folder = try TemporaryDirectory()
+        let result = try await outlet(
+            "--json", "--plugins", try folder.copy("libFaultyCopiesTable.so"),
+            "\(server.baseURL)/get?token=s3cret")
+        #expect(result.exitCode == 0)
+        let value = try JSONValue(parsing: result.standardOutput)
+        let violation = try #require(value["violations"]?.arrayValue?.first)
+        #expect(violation["plugin"] == "faulty.copies-table")
+        #expect(violation["rule"] == "handle-own")
+        #expect(violation["hook"] == "prepare")
+        #expect(violation["fact"]?.stringValue?.isEmpty == false)
+        let request = violation["request"]?.stringValue
+        #expect(request?.hasPrefix("GET \(server.baseURL)/get?token=") == true)
+        #expect(request?.contains("s3cret") == false)
+    }
+
     @Test func `the timeout includes the delays between attempts`() async throws {
         let server = try LoopbackServer.start()
         let result = try await outlet(

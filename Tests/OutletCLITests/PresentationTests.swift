@@ -34,6 +34,7 @@ import Testing
             value.objectValue?.map(\.name)
                 == [
                     "schema", "request", "response", "metrics", "plugins", "plugin_status",
+                    "violations",
                     "error", "exit_code",
                 ])
         #expect(value["schema"] == "outlet.exchange/1")

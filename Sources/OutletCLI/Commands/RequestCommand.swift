@@ -65,6 +65,7 @@ struct RequestCommand: Sendable {
                 of: configuration.transport)
         }
         exchange.pluginStatus = service.pluginStatus
+        exchange.violations = service.violations
         let exitCode = printer.finish(exchange)
         let isRight = await service.shutDown(console, within: countdown?.rest)
         return exitCode == .ok && !isRight ? .plugin : exitCode

@@ -4,6 +4,7 @@ import Outlet
 struct RequestService: Sendable {
     let sender: RequestSender
     private let host: PluginHost?
+    private let watcher: PluginWatcher
 
     /// Makes the session.
     ///
@@ -18,6 +19,7 @@ struct RequestService: Sendable {
         watcher: PluginWatcher, progress: ProgressReporter? = nil
     ) {
         self.host = host
+        self.watcher = watcher
         let printed = PrintedGuard()
         let session = Session(
             configuration: configuration, interceptor: host == nil ? nil : printed,
@@ -30,6 +32,9 @@ struct RequestService: Sendable {
 
     /// The statistics of the plugins so far.
     var pluginStatus: [PluginStatus] { host?.status ?? [] }
+
+    /// The violations by the plugins so far.
+    var violations: [PluginMisbehaviour] { watcher.violations }
 
     /// Shuts the plugins down, and reports those that did not end.
     ///

@@ -37,6 +37,7 @@ struct ExchangeReport {
             "metrics": metrics(exchange),
             "plugins": .array(exchange.actions.map(ExchangeReport.action)),
             "plugin_status": .array(exchange.pluginStatus.map(PluginReport.status)),
+            "violations": .array(exchange.violations.map(ExchangeReport.violation)),
             "error": exchange.failure.map(ExchangeReport.failure) ?? nil,
             "exit_code": .int(Int64(exitCode.rawValue)),
         ]
@@ -149,6 +150,15 @@ struct ExchangeReport {
             "effects": .array(action.effects.map { .string(singleLine($0)) }),
             "failure": action.failure.map { .string(singleLine($0)) } ?? nil,
             "duration_us": .int(action.microseconds),
+        ]
+    }
+
+    private static func violation(_ violation: PluginMisbehaviour) -> JSONValue {
+        [
+            "plugin": .string(violation.plugin), "rule": .string(violation.kind.rule.rawValue),
+            "hook": violation.hook.map { .string($0.rawValue) } ?? nil,
+            "request": violation.request.map { .string(singleLine($0)) } ?? nil,
+            "fact": .string(singleLine(violation.fact)),
         ]
     }
 

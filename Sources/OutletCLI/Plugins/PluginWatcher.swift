@@ -4,8 +4,7 @@ import Synchronization
 /// Records the actions of plugins, and prints their log lines and faults to stderr.
 final class PluginWatcher: PluginObserver {
     private let actions = Mutex<[PluginAction]>([])
-    /// The kinds of violations that were printed.
-    private let reported = Mutex<Set<String>>([])
+    private let reported = Mutex<[PluginMisbehaviour]>([])
     private let console: Console
     private let lowestLevel: PluginLogLine.Level
     /// The longest wait for another attempt that is not reported, in seconds.
@@ -20,6 +19,10 @@ final class PluginWatcher: PluginObserver {
         self.console = console
         lowestLevel = isVerbose ? .debug : .warning
     }
+
+    /// The violations that were printed: for each plugin and hook, the first of each kind; the status
+    /// counts all of them.
+    var violations: [PluginMisbehaviour] { reported.withLock { $0 } }
 
     /// Returns the actions since the last call, in order.
     func take() -> [PluginAction] {
@@ -49,10 +52,15 @@ final class PluginWatcher: PluginObserver {
     }
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {
-        // Prints each kind of fault once per plugin and hook; the status counts all of them.
-        let kind =
-            "\(misbehaviour.plugin) \(misbehaviour.kind) \(misbehaviour.hook?.rawValue ?? "")"
-        guard reported.withLock({ $0.insert(kind).inserted }) else { return }
+        let isFirst = reported.withLock { reported in
+            let isKnown = reported.contains {
+                $0.plugin == misbehaviour.plugin && $0.kind == misbehaviour.kind
+                    && $0.hook == misbehaviour.hook
+            }
+            if !isKnown { reported.append(misbehaviour) }
+            return !isKnown
+        }
+        guard isFirst else { return }
         console.report(
             "outlet: plugin \(misbehaviour.plugin): breaks the contract: "
                 + "\(misbehaviour.kind.rule.rawValue): \(misbehaviour)")
