@@ -164,6 +164,17 @@ import Testing
         #expect(isRefused(machine.settle(1), breach: true))
     }
 
+    @Test
+    func `a hook that is cancelled after it has settled gets no cancel, and no answer follows`() {
+        var machine = begun()
+        _ = machine.settle(1)
+        #expect(givenUp(machine.cancel(3), notifiesPlugin: false) == 3)
+        #expect(delivered(machine.hookReturned(nil)) == nil)
+        #expect(machine.isOver)
+        #expect(!machine.isGivenUp)
+        #expect(isRefused(machine.settle(2), breach: true))
+    }
+
     @Test func `a status after a cancel is refused and not a breach`() {
         var machine = begun()
         #expect(givenUp(machine.cancel(3)) == 3)

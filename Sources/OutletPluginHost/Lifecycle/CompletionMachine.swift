@@ -121,9 +121,13 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case .queued:
             state = .withdrawn
             return .giveUp(answer, notifiesPlugin: false)
-        case .inHook, .answeredInHook, .waiting:
+        case .inHook, .waiting:
             state = .cancelled
             return .giveUp(answer, notifiesPlugin: true)
+        case .answeredInHook:
+            // No late answer follows.
+            state = .settled
+            return .giveUp(answer, notifiesPlugin: false)
         case .settled, .cancelled, .withdrawn:
             return .nothing
         }
