@@ -1,9 +1,15 @@
 #define _GNU_SOURCE
 #include "CPluginCheck.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -16,9 +22,75 @@
 #include <fenv.h>
 #endif
 
-uint64_t cplugincheck_allocated(void) {
+int cplugincheck_open_meter(cplugincheck_meter *meter) {
+    meter->descriptors = opendir("/proc/self/fd");
+    int result = meter->descriptors == NULL ? errno : 0;
+    meter->threads = opendir("/proc/self/task");
+    if (meter->threads == NULL) result = errno;
+    meter->mappings = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (meter->mappings < 0) result = errno;
+    return result;
+}
+
+void cplugincheck_close_meter(cplugincheck_meter *meter) {
+    if (meter->descriptors != NULL) closedir(meter->descriptors);
+    if (meter->threads != NULL) closedir(meter->threads);
+    if (meter->mappings >= 0) close(meter->mappings);
+}
+
+static uint64_t count_entries(void *directory) {
+    uint64_t count = 0;
+    struct dirent *entry;
+    if (directory == NULL) return 0;
+    rewinddir(directory);
+    while ((entry = readdir(directory)) != NULL) {
+        if (entry->d_name[0] != '.') count += 1;
+    }
+    return count;
+}
+
+/* The alignment of the heaps of malloc() other than the first: HEAP_MAX_SIZE in glibc. */
+#define HEAP_ALIGNMENT (UINT64_C(64) << 20)
+
+/* The size of a mapping from its line, such as "7f0000-7f1000 r--p ..."; 0 if it has no permission, and
+ * for heaps of malloc(), which keep freed memory mapped. */
+static uint64_t mapping_size(const char *line) {
+    uint64_t start = 0, end = 0;
+    char permissions[5] = "---";
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, permissions) != 3) return 0;
+    if (strncmp(permissions, "---", 3) == 0 || end < start) return 0;
+    return start % HEAP_ALIGNMENT == 0 || strstr(line, "[heap]") != NULL ? 0 : end - start;
+}
+
+static uint64_t mapped_bytes(int file) {
+    uint64_t bytes = 0;
+    /* Only the beginning of each line is kept. */
+    char piece[8192], line[128];
+    size_t length = 0;
+    ssize_t count;
+    if (lseek(file, 0, SEEK_SET) != 0) return 0;
+    while ((count = read(file, piece, sizeof piece)) > 0) {
+        for (ssize_t i = 0; i < count; i++) {
+            if (piece[i] != '\n') {
+                if (length < sizeof line - 1) line[length++] = piece[i];
+                continue;
+            }
+            line[length] = 0;
+            bytes += mapping_size(line);
+            length = 0;
+        }
+    }
+    return bytes;
+}
+
+cplugincheck_holdings cplugincheck_measure(const cplugincheck_meter *meter) {
     struct mallinfo2 info = mallinfo2();
-    return (uint64_t)info.uordblks + (uint64_t)info.hblkhd;
+    uint64_t large = (uint64_t)info.hblkhd; /* of chunks with a mapping of their own */
+    uint64_t mapped = mapped_bytes(meter->mappings);
+    return (cplugincheck_holdings){.descriptors = count_entries(meter->descriptors),
+                                   .threads = count_entries(meter->threads),
+                                   .allocated = (uint64_t)info.uordblks + large,
+                                   .mapped = mapped > large ? mapped - large : 0};
 }
 
 cplugincheck_usage cplugincheck_thread_usage(void) {
@@ -33,8 +105,15 @@ cplugincheck_usage cplugincheck_thread_usage(void) {
 }
 
 cplugincheck_thread cplugincheck_thread_state(void) {
-    cplugincheck_thread state = {0, 0};
+    cplugincheck_thread state = {.locale = (uintptr_t)uselocale((locale_t)0)};
     sigset_t blocked;
+    /* Both can be read only by setting them. */
+    if (pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state.cancel_state) == 0) {
+        if (pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &state.cancel_type) == 0) {
+            pthread_setcanceltype(state.cancel_type, NULL);
+        }
+        pthread_setcancelstate(state.cancel_state, NULL);
+    }
     sigemptyset(&blocked);
     if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0) {
         memcpy(&state.blocked_signals, &blocked, sizeof state.blocked_signals);
@@ -53,6 +132,9 @@ void cplugincheck_restore_thread(cplugincheck_thread state) {
     sigemptyset(&blocked);
     memcpy(&blocked, &state.blocked_signals, sizeof state.blocked_signals);
     pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    pthread_setcanceltype(state.cancel_type, NULL);
+    pthread_setcancelstate(state.cancel_state, NULL);
+    uselocale((locale_t)state.locale);
 #if defined(__x86_64__)
     _mm_setcsr(state.floating_point);
 #else

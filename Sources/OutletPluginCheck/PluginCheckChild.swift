@@ -34,6 +34,7 @@ public enum PluginCheckChild {
         _ = setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
         cplugincheck_end_copies()
         PluginWatch.begin(exitCode: exitCode)
+        PluginWatch.guardExits()
         let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
         reportHangs(to: report, before: job.limit)
         let done = DispatchSemaphore(value: 0)

@@ -4,9 +4,11 @@
 
 #include <fenv.h>
 #include <locale.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 struct changing {
@@ -32,6 +34,19 @@ static void change(outlet_instance *self) {
     if (strcmp(what, "locale") == 0) setlocale(LC_ALL, "C.UTF-8");
     if (strcmp(what, "environment") == 0) setenv("FAULTY", "1", 1);
     if (strcmp(what, "signal") == 0) signal(SIGUSR1, SIG_IGN);
+    if (strcmp(what, "alarm") == 0) alarm(600);
+    if (strcmp(what, "timer") == 0) {
+        struct itimerval later = {.it_value.tv_sec = 600};
+        setitimer(ITIMER_PROF, &later, NULL);
+    }
+    if (strcmp(what, "thread locale") == 0) uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    if (strcmp(what, "cancel type") == 0) pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    if (strcmp(what, "cancel state") == 0) {
+        int state;
+        /* It may be disabled on threads of the host. */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+        if (state == PTHREAD_CANCEL_DISABLE) pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    }
     if (strcmp(what, "rounding") == 0) fesetround(FE_UPWARD);
     if (strcmp(what, "mask") == 0) {
         sigset_t set;

@@ -1,5 +1,6 @@
 /* Its hook "hook" (prepare, will_send or process) makes a change that the host refuses, and goes on
- * as if it were made. The checker must report it. */
+ * as if it were made. The checker must report it. With "replacing" as the hook, prepare makes another
+ * change instead, which is allowed. */
 #include "faulty.h"
 
 #include <stdbool.h>
@@ -18,6 +19,11 @@ PREPARE {
     (void)call, (void)completion;
     if (is("prepare"))
         self->host->request_set_header(self->host, request, outlet_text("X"), outlet_text("a\r\nb"));
+    if (is("replacing")
+        && self->host->request_set_header(self->host, request, outlet_text("Content-Length"),
+                                          outlet_text("5"))
+               != OUTLET_OK)
+        self->host->request_set_header(self->host, request, outlet_text("X"), outlet_text("5"));
     return OUTLET_OK;
 }
 

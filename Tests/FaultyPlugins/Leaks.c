@@ -1,14 +1,21 @@
-/* Leaks a descriptor, memory or a thread ("what") in each create or each prepare ("at"). The
- * checker must report it. */
+/* Leaks something ("what") in a function or hook ("at"): "at" is create, prepare, redirect, cancel,
+ * reconfigure or function, which is an exported one. Leaks in each call, or in one of "every" calls. The
+ * checker must report it.
+ *
+ * "what" is descriptor, thread, memory, which has "size" bytes, mapping, or descriptors, of which the
+ * first call leaks 200. With "cache" it keeps the memory of the last 64 calls, which is allowed. */
 #include "faulty.h"
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 struct leaking {
     outlet_instance base;
-    char at[16], what[16];
+    char at[16], what[24], every[8], size[8];
+    unsigned calls;
+    void *cache[64];
 };
 
 static void *wait_for_ever(void *context) {
@@ -17,20 +24,34 @@ static void *wait_for_ever(void *context) {
     return NULL;
 }
 
+static void leak_thread(void) {
+    pthread_t thread;
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    if (pthread_create(&thread, &small, wait_for_ever, NULL) != 0) abort();
+    pthread_attr_destroy(&small);
+}
+
 static void leak(struct leaking *self, const char *at) {
+    const char *what = self->what;
     if (strcmp(self->at, at) != 0) return;
-    if (strcmp(self->what, "descriptor") == 0 && open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort();
-    if (strcmp(self->what, "memory") == 0) {
-        char *volatile lost = malloc(100000);
+    unsigned number = __atomic_fetch_add(&self->calls, 1, __ATOMIC_RELAXED);
+    if (self->every[0] != 0 && number % (unsigned)atoi(self->every) != 0) return;
+    if (strcmp(what, "descriptor") == 0 && open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort();
+    for (int i = 0; i < 200 && number == 0 && strcmp(what, "descriptors") == 0; i++)
+        if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort();
+    if (strcmp(what, "thread") == 0) leak_thread();
+    if (strcmp(what, "mapping") == 0
+        && mmap(NULL, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+        abort();
+    if (strcmp(what, "memory") == 0) {
+        char *volatile lost = malloc(self->size[0] != 0 ? (size_t)atoi(self->size) : 100000);
         if (lost == NULL) abort();
     }
-    if (strcmp(self->what, "thread") == 0) {
-        pthread_t thread;
-        pthread_attr_t small;
-        pthread_attr_init(&small);
-        pthread_attr_setstacksize(&small, 65536);
-        if (pthread_create(&thread, &small, wait_for_ever, NULL) != 0) abort();
-        pthread_attr_destroy(&small);
+    if (strcmp(what, "cache") == 0) {
+        void *volatile kept = malloc(8192);
+        free(__atomic_exchange_n(&self->cache[number % 64], kept, __ATOMIC_ACQ_REL));
     }
 }
 
@@ -42,9 +63,17 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     self->base.host = host;
     setting(host, call, "at", self->at, sizeof self->at);
     setting(host, call, "what", self->what, sizeof self->what);
+    setting(host, call, "every", self->every, sizeof self->every);
+    setting(host, call, "size", self->size, sizeof self->size);
     leak(self, "create");
     *out = &self->base;
     return OUTLET_OK;
+}
+
+static void destroy(outlet_instance *instance) {
+    struct leaking *self = (struct leaking *)instance;
+    for (int i = 0; i < 64; i++) free(self->cache[i]);
+    free(self);
 }
 
 PREPARE {
@@ -53,14 +82,47 @@ PREPARE {
     return OUTLET_OK;
 }
 
-static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .prepare = prepare};
+static outlet_status redirect(outlet_instance *self, outlet_call call, outlet_request request,
+                              outlet_response response, outlet_request next,
+                              outlet_completion completion) {
+    (void)call, (void)request, (void)response, (void)next, (void)completion;
+    leak((struct leaking *)self, "redirect");
+    return OUTLET_OK;
+}
+
+static void cancel(outlet_instance *self, outlet_completion completion) {
+    (void)completion;
+    leak((struct leaking *)self, "cancel");
+}
+
+static outlet_status reconfigure(outlet_instance *self, outlet_call call,
+                                 const outlet_config *config) {
+    (void)call, (void)config;
+    leak((struct leaking *)self, "reconfigure");
+    return OUTLET_OK;
+}
+
+static outlet_status function(outlet_instance *self, outlet_sink sink) {
+    leak((struct leaking *)self, "function");
+    return self->host->sink_write(self->host, sink, outlet_text("x"));
+}
+
+static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .prepare = prepare,
+                                   .redirect = redirect, .cancel = cancel};
 
 static const outlet_hooks *hooks(outlet_instance *self) {
     (void)self;
     return &table;
 }
 
+static const outlet_export leaking_function = {.struct_size = sizeof(outlet_export),
+                                               .name = OUTLET_TEXT("leak"),
+                                               .signature = OUTLET_TEXT("e(o)"),
+                                               .function = (outlet_function)function};
+static const outlet_export *const exports[] = {&leaking_function};
+
 static const outlet_descriptor descriptor = {
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.leaks"),
-    .version = OUTLET_TEXT("1.0.0"), .create = create, .hooks = hooks, .destroy = unmake};
+    .version = OUTLET_TEXT("1.0.0"), .exports = exports, .export_count = 1, .create = create,
+    .hooks = hooks, .reconfigure = reconfigure, .destroy = destroy};
 OUTLET_MODULE(descriptor)

@@ -98,6 +98,20 @@ import Testing
         Row("EndsAtExit", "ends-at-exit", #"{"at": "destructor", "how": "exit"}"#, .exit, .noExit),
     ]
 
+    /// Leaks in calls; those in create are above.
+    static let leaks = [
+        #"{"at": "prepare", "what": "descriptor"}"#, #"{"at": "prepare", "what": "memory"}"#,
+        #"{"at": "prepare", "what": "thread"}"#, #"{"at": "prepare", "what": "mapping"}"#,
+        #"{"at": "prepare", "what": "descriptors"}"#,
+        #"{"at": "prepare", "what": "descriptor", "every": "10"}"#,
+        #"{"at": "prepare", "what": "memory", "size": "4000"}"#,
+        #"{"at": "redirect", "what": "descriptor"}"#, #"{"at": "redirect", "what": "memory"}"#,
+        #"{"at": "cancel", "what": "descriptor"}"#, #"{"at": "cancel", "what": "memory"}"#,
+        #"{"at": "reconfigure", "what": "descriptor"}"#,
+        #"{"at": "reconfigure", "what": "memory"}"#,
+        #"{"at": "function", "what": "descriptor"}"#, #"{"at": "function", "what": "memory"}"#,
+    ].map { Row("Leaks", "leaks", $0, .callAgain, .callFrees) }
+
     static let hooks: [Row] = [
         Row("Answers", "answers", #"{"hook": "serialize", "how": "_exit"}"#, .hooks, .noExit),
         Row("Answers", "answers", #"{"hook": "serialize", "how": "fail"}"#, .hooks, .callReason),
@@ -113,6 +127,9 @@ import Testing
         Row("IgnoresRefusals", "ignores-refusals", #"{"hook": "prepare"}"#, .hooks, .valueKnown),
         Row("IgnoresRefusals", "ignores-refusals", #"{"hook": "process"}"#, .hooks, .valueKnown),
         Row("IgnoresRefusals", "ignores-refusals", #"{"hook": "will_send"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "level"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "replace"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "watch"}"#, .hooks, .valueKnown),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "_Fork"}"#, .hooks, .noFork),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "clone"}"#, .hooks, .noFork),
         Row(
@@ -142,17 +159,14 @@ import Testing
         Row("ThrowsException", .hooks, .noCrash),
         Row("ThrowsInThread", .hooks, .noCrash),
         Row("TornDown", .hooks, .settleOnce),
-        Row("WrongHandles", .hooks, .handleLate),
         Row("WrongHandles", .hooks, .handleOwn),
         Row("WrongHandles", .hooks, .endAsked),
         Row("WrongThread", .hooks, .handleThread),
+        Row("BlocksInCancel", .cancel, .callNonblocking),
         Row("BlocksNonblocking", .nonblocking, .callNonblocking),
         Row("HangsInCancel", .shutdown, .endInTime, limit: 3),
         Row("LyingSignature", .functions, .noCrash),
         Row("OddValues", .functions, .callReason),
-        Row("Leaks", "leaks", #"{"at": "prepare", "what": "descriptor"}"#, .callAgain, .callFrees),
-        Row("Leaks", "leaks", #"{"at": "prepare", "what": "memory"}"#, .callAgain, .callFrees),
-        Row("Leaks", "leaks", #"{"at": "prepare", "what": "thread"}"#, .callAgain, .callFrees),
     ]
 
     /// Where a fixture passes texts that are not UTF-8.
@@ -167,10 +181,11 @@ import Testing
 
     static let changes = [
         "umask", "directory", "locale", "environment", "signal", "limit", "signal limit",
-        "stream", "rounding", "mask",
+        "stream", "alarm", "timer", "rounding", "mask", "thread locale", "cancel type",
+        "cancel state",
     ]
 
-    @Test(arguments: files + instances + hooks + badTexts + values)
+    @Test(arguments: files + instances + hooks + leaks + badTexts + values)
     func `a faulty plugin fails its test, and the finding names the rule`(row: Row) async throws {
         let result = try await checked(
             "libFaulty\(row.plugin).so", row.configuration, [row.test], limit: row.limit)[0]
@@ -188,7 +203,9 @@ import Testing
         let result = try await checked(
             "libFaultyChangesState.so",
             ["faulty.changes-state": #"{"what": "\#(change)"}"#], [.state])[0]
-        let isOfThread = ["rounding", "mask"].contains(change)
+        let isOfThread = [
+            "rounding", "mask", "thread locale", "cancel type", "cancel state",
+        ].contains(change)
         let finding = try #require(result.findings.first)
         #expect(finding.rule == (isOfThread ? .stateThread : .stateProcess))
         #expect(finding.message.contains("faulty.changes-state: will_send changes "))
@@ -200,5 +217,29 @@ import Testing
         for result in try await checked("libFaulty\(plugin).so", [:], tests) {
             #expect(result.verdict != .failed, "\(result.test): \(result.findings)")
         }
+    }
+
+    @Test func `a cache that fills up is no leak`() async throws {
+        let result = try await checked(
+            "libFaultyLeaks.so", ["faulty.leaks": #"{"at": "prepare", "what": "cache"}"#],
+            [.callAgain])[0]
+        #expect(result.verdict == .passed, "\(result.findings)")
+    }
+
+    @Test func `slow hooks that return in time pass the tests that repeat them`() async throws {
+        for result in try await checked(
+            "libFaultySlowHooks.so", [:], [.hooks, .callAgain], limit: 5)
+        {
+            #expect(result.verdict == .passed, "\(result.test): \(result.findings)")
+        }
+    }
+
+    @Test func `a refused change that another change replaces is a warning`() async throws {
+        let result = try await checked(
+            "libFaultyIgnoresRefusals.so", ["faulty.ignores-refusals": #"{"hook": "replacing"}"#],
+            [.hooks])[0]
+        #expect(result.verdict == .passed)
+        #expect(result.findings.map(\.rule) == [.valueKnown])
+        #expect(result.findings.first?.message.contains("Content-Length") == true)
     }
 }

@@ -9,8 +9,32 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Returns the number of bytes that were allocated with malloc() and not freed. Thread: any. */
-uint64_t cplugincheck_allocated(void);
+/*
+ * Measures what the process holds. Its descriptors stay open, so that it works also after a plugin has
+ * opened all that are allowed.
+ */
+typedef struct cplugincheck_meter {
+    void *descriptors; /* the directory /proc/self/fd */
+    void *threads;     /* the directory /proc/self/task */
+    int mappings;      /* the file /proc/self/maps */
+} cplugincheck_meter;
+
+/* What the process holds. */
+typedef struct cplugincheck_holdings {
+    uint64_t descriptors; /* open file descriptors, those of the meter included */
+    uint64_t threads;
+    uint64_t allocated; /* bytes allocated with malloc() and not freed */
+    uint64_t mapped;    /* bytes of mappings that can be accessed, without those of malloc() */
+} cplugincheck_holdings;
+
+/* Opens a meter. Returns 0 or an errno value; close it also after a failure. */
+int cplugincheck_open_meter(cplugincheck_meter *meter);
+
+/* Closes what a meter has open. */
+void cplugincheck_close_meter(cplugincheck_meter *meter);
+
+/* Measures the process. Thread: one at a time for each meter. */
+cplugincheck_holdings cplugincheck_measure(const cplugincheck_meter *meter);
 
 /* What the calling thread has used since it started. */
 typedef struct cplugincheck_usage {
@@ -20,11 +44,13 @@ typedef struct cplugincheck_usage {
 
 cplugincheck_usage cplugincheck_thread_usage(void);
 
-/* Thread state that a plugin must not change: the blocked signals, and the floating-point rounding and
- * exception modes. */
+/* Thread state that a plugin must not change. */
 typedef struct cplugincheck_thread {
     uint64_t blocked_signals;
-    uint32_t floating_point;
+    uint32_t floating_point; /* the rounding and exception modes */
+    int cancel_type;         /* of pthread_setcanceltype() */
+    int cancel_state;        /* of pthread_setcancelstate() */
+    uintptr_t locale;        /* the locale_t of uselocale() */
 } cplugincheck_thread;
 
 cplugincheck_thread cplugincheck_thread_state(void);

@@ -24,7 +24,7 @@ public enum CheckTest: String, Sendable, CaseIterable {
     case overlap
     /// Measures whether hooks of plugins with `OUTLET_F_NONBLOCKING` wait.
     case nonblocking
-    /// Cancels requests before and after each hook.
+    /// Cancels requests before and after each hook; measures whether `cancel` blocks.
     case cancel
     /// Runs hooks with a deadline of 1 ms.
     case deadlines
@@ -34,7 +34,7 @@ public enum CheckTest: String, Sendable, CaseIterable {
     case shutdown
     /// Compares the state of the process and of the thread before and after each call.
     case state
-    /// Sends many requests, to find leaks.
+    /// Sends and cancels many requests, reconfigures and calls functions, to find leaks.
     case callAgain = "call-again"
     /// Ends the process with `exit()` after the plugin has been shut down.
     case exit
@@ -66,7 +66,9 @@ public enum CheckTest: String, Sendable, CaseIterable {
                 .handleThread,
             ]
         case .nonblocking: [.callNonblocking]
-        case .cancel, .deadlines: [.settleOnce, .handleLate, .handleOwn, .valueKnown]
+        case .cancel:
+            [.callNonblocking, .settleOnce, .handleLate, .handleOwn, .valueKnown]
+        case .deadlines: [.settleOnce, .handleLate, .handleOwn, .valueKnown]
         case .functions: [.callReason, .valueKnown, .exportSignature]
         case .shutdown: [.endInTime, .endAsked, .handleLate]
         case .state: [.stateProcess, .stateThread]

@@ -27,7 +27,8 @@ extension PluginRule {
         case .destroyFrees: "free, close and join in quiesce and destroy"
         case .callReason: "call host->fail, or pass a message to done"
         case .callFrees: "free what a call made when it ends"
-        case .callNonblocking: "leave OUTLET_F_NONBLOCKING out"
+        case .callNonblocking:
+            "leave OUTLET_F_NONBLOCKING out; in cancel, only tell the thread that does the work"
         case .callReturns:
             "wait for nothing that may never come; answer OUTLET_PENDING and settle later"
         case .settleOnce: "settle on one path only; after OUTLET_PENDING from one place only"

@@ -1,3 +1,4 @@
+import CPluginCheck
 import Glibc
 import OutletHTTP
 
@@ -36,6 +37,15 @@ struct ProcessSnapshot: Equatable {
             let isOpen = fstat(descriptor, &status) == 0
             facts["standard \(name)"] = isOpen ? "\(status.st_dev) \(status.st_ino)" : "closed"
         }
+        for (name, timer) in Self.timers {
+            var value = itimerval()
+            guard getitimer(timer, &value) == 0 else { continue }
+            // The remaining time changes by itself.
+            let isSet = value.it_value.tv_sec != 0 || value.it_value.tv_usec != 0
+            let interval = value.it_interval
+            facts["the timer \(name)"] =
+                isSet ? "every \(interval.tv_sec) s \(interval.tv_usec) us" : "off"
+        }
     }
 
     /// The names of the items that differ from an earlier state, sorted.
@@ -54,6 +64,11 @@ struct ProcessSnapshot: Equatable {
         ("RLIMIT_RTTIME", __RLIMIT_RTTIME),
     ].map { ($0, __rlimit_resource_t($1.rawValue)) }
 
+    private static let timers = [
+        ("ITIMER_REAL", ITIMER_REAL), ("ITIMER_VIRTUAL", ITIMER_VIRTUAL),
+        ("ITIMER_PROF", ITIMER_PROF),
+    ].map { ($0, __itimer_which_t($1.rawValue)) }
+
     private static func status(of name: String) -> String? {
         guard let file = fopen("/proc/self/status", "re") else { return nil }
         defer { fclose(file) }
@@ -68,21 +83,18 @@ struct ProcessSnapshot: Equatable {
     }
 }
 
-/// The numbers of open file descriptors and threads of this process.
-struct ProcessHoldings {
-    let descriptors: Int
-    let threads: Int
-
-    init() {
-        descriptors = Self.count("/proc/self/fd")
-        threads = Self.count("/proc/self/task")
-    }
-
-    private static func count(_ path: String) -> Int {
-        guard let directory = opendir(path) else { return 0 }
-        defer { closedir(directory) }
-        var count = 0
-        while readdir(directory) != nil { count += 1 }
-        return count
+extension cplugincheck_thread {
+    /// The names of the items that differ from an earlier state.
+    func changes(since before: cplugincheck_thread) -> [String] {
+        var names: [String] = []
+        if blocked_signals != before.blocked_signals { names.append("the blocked signals") }
+        if floating_point != before.floating_point {
+            names.append("how its thread rounds or traps")
+        }
+        if locale != before.locale { names.append("the locale of its thread") }
+        if cancel_type != before.cancel_type || cancel_state != before.cancel_state {
+            names.append("how its thread can be cancelled")
+        }
+        return names
     }
 }

@@ -8,6 +8,7 @@ import OutletTransport
 /// Thread: any.
 final class MadeRequests: Sendable {
     private let random: Lock<SeededRandom>
+    private let answers = Lock(0)
 
     /// How a request is sent.
     enum Kind: CaseIterable, Sendable { case data, download, stream, webSocket }
@@ -22,9 +23,13 @@ final class MadeRequests: Sendable {
         random.withLock { $0.pick(.data, .data, .data, .download, .stream, .webSocket) }
     }
 
+    /// The number of responses so far: one for each attempt and each redirect of a request.
+    var answerCount: Int { answers.withLock { $0 } }
+
     /// Generates the next response; requests with the WebSocket path may get a WebSocket.
     func answer(to job: TransferJob) -> StubAnswer {
-        random.withLock { random in
+        answers.withLock { $0 += 1 }
+        return random.withLock { random in
             job.request.url?.path() == Self.socketPath && random.pick(true, true, false)
                 ? .webSocket([
                     .send(.string("made up")), .send(.data(Data([0, 255]))), .close(.normalClosure),

@@ -66,3 +66,38 @@ final class CallMeter<State: Sendable>: PluginCallProbe {
         compare(plugin, hook, state, after)
     }
 }
+
+/// Cancels each request when a hook has returned, before its answer has been processed.
+final class HookCanceller: PluginCallProbe {
+    private let state = Lock<(hook: PluginHook, cancel: @Sendable () -> Void)?>(nil)
+
+    /// Sets the closure that cancels the next request, and the hook behind which to call it.
+    func set(_ cancel: @escaping @Sendable () -> Void, in hook: PluginHook) {
+        state.withLock { $0 = (hook, cancel) }
+    }
+
+    func willCall(_ plugin: String, _ hook: PluginHook) {}
+
+    func didCall(_ plugin: String, _ hook: PluginHook) {
+        let cancel = state.withLock { state in
+            guard state?.hook == hook else { return (@Sendable () -> Void)?.none }
+            return state.take()?.cancel
+        }
+        cancel?()
+    }
+}
+
+/// Passes calls to several probes.
+final class CallProbes: PluginCallProbe {
+    private let probes: [any PluginCallProbe]
+
+    init(_ probes: any PluginCallProbe...) { self.probes = probes }
+
+    func willCall(_ plugin: String, _ hook: PluginHook) {
+        for probe in probes { probe.willCall(plugin, hook) }
+    }
+
+    func didCall(_ plugin: String, _ hook: PluginHook) {
+        for probe in probes.reversed() { probe.didCall(plugin, hook) }
+    }
+}

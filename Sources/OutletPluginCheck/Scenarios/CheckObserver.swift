@@ -34,10 +34,14 @@ final class CheckObserver: PluginObserver {
     func pluginDidAct(_ activity: PluginActivity) {
         // A hook that fails with a reason has seen that its change was refused.
         if activity.failure == nil, let first = activity.refusals.first {
+            // Another change may replace the refused one. It may also be unrelated.
+            let effects = activity.effects.joined(separator: ", ")
             report.find(
                 .valueKnown,
                 "\(activity.plugin): \(activity.hook.rawValue): \(first): the host refused it, and "
-                    + "the hook did not fail")
+                    + "the hook did not fail"
+                    + (effects.isEmpty ? "" : "; it made another change: \(effects)"),
+                isWarning: !effects.isEmpty)
         }
         if let failure = activity.failure {
             if failure.endsWithBytes(of: "without a reason") {

@@ -14,8 +14,15 @@ extension CheckSubject {
         await end(host)
     }
 
-    /// Calls each function of the plugins `count` times, at most 3 times if it has no parameters.
-    func callFunctions(of host: PluginHost, count: Int) {
+    /// Calls each function of the plugins.
+    ///
+    /// - Parameters:
+    ///   - host: The plugins.
+    ///   - count: The number of calls of each function. One without parameters is called at most 3
+    ///     times, unless `isRepetition` is `true`: all calls are the same.
+    ///   - isRepetition: Whether all arguments are short, and functions without parameters are
+    ///     called as often as others.
+    func callFunctions(of host: PluginHost, count: Int, isRepetition: Bool = false) {
         var random = SeededRandom(seed: job.seed)
         for plugin in host.plugins {
             for function in plugin.functions {
@@ -24,9 +31,9 @@ extension CheckSubject {
                     report.step("\(name): no values for \(function.signature)")
                     continue
                 }
-                // Without arguments, all calls are the same.
-                for _ in 0..<(kinds.isEmpty ? min(count, 3) : count) {
-                    let values = kinds.map { Self.value($0, &random) }
+                let times = kinds.isEmpty && !isRepetition ? min(count, 3) : count
+                for _ in 0..<times {
+                    let values = kinds.map { Self.value($0, onlyShort: isRepetition, &random) }
                     let shown = values.map { String("\($0)".prefix(40)) }.joined(separator: ", ")
                     report.step("call \(name)(\(shown))")
                     // A function may fail; the observer reports a failure without a reason.
@@ -68,11 +75,17 @@ extension CheckSubject {
         return kinds
     }
 
-    private static func value(_ kind: Kind, _ random: inout SeededRandom) -> PluginValue {
+    private static func value(
+        _ kind: Kind, onlyShort: Bool, _ random: inout SeededRandom
+    ) -> PluginValue {
+        func value(of letter: Unicode.Scalar) -> PluginValue {
+            let values = edges[letter]?.filter { !onlyShort || $0.isShort }
+            return values?.randomElement(using: &random) ?? .nothing
+        }
         switch kind {
-        case .letter(let letter): return edges[letter]?.randomElement(using: &random) ?? .nothing
+        case .letter(let letter): return value(of: letter)
         case .function(let letter):
-            let answer = edges[letter]?.randomElement(using: &random) ?? .nothing
+            let answer = value(of: letter)
             return .function(PluginCallback { _ in answer })
         }
     }
@@ -103,4 +116,15 @@ extension CheckSubject {
                     headers: ["X-Check": "1"], body: .data(Data([0xFF])))),
         ],
     ]
+}
+
+extension PluginValue {
+    /// Whether it is no text and no bytes of over 1000 bytes.
+    fileprivate var isShort: Bool {
+        switch self {
+        case .text(let text): text.utf8.count <= 1000
+        case .bytes(let bytes): bytes.count <= 1000
+        default: true
+        }
+    }
 }

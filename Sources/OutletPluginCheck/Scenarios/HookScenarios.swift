@@ -49,21 +49,6 @@ extension CheckSubject {
 
     // MARK: At each hook
 
-    /// Cancels a request before and after each hook.
-    func checkCancelling() async throws {
-        try await atEachHook { place, observer in
-            let cancel = Lock<(@Sendable () -> Void)?>(nil)
-            let trap = HookTrap(place) { cancel.withLock { $0 }?() }
-            PluginCallProbes.current = trap
-            let host = try load(observer)
-            await call(through: host, watchedBy: observer) { end in
-                cancel.withLock { $0 = end }
-            }
-            await end(host)
-            return trap
-        }
-    }
-
     /// Shuts the plugin down before and after each hook, while a request is active.
     func checkShutdown() async throws {
         try await atEachHook { place, observer in
@@ -86,7 +71,7 @@ extension CheckSubject {
     ///
     /// - Parameter body: Loads the plugins with the observer, sends one request and shuts them
     ///   down; returns the trap it set.
-    private func atEachHook(
+    func atEachHook(
         _ body: (HookTrap.Place, CheckObserver) async throws -> HookTrap
     ) async throws {
         let first = try load()
@@ -112,7 +97,7 @@ extension CheckSubject {
     }
 
     /// Sends one request that is redirected, fails and succeeds.
-    private func call(
+    func call(
         through host: PluginHost, watchedBy observer: CheckObserver,
         begun: (@escaping @Sendable () -> Void) -> Void = { _ in }
     ) async {
@@ -192,10 +177,9 @@ extension CheckSubject {
             if !changes.isEmpty {
                 report.find(.stateProcess, "\(place) \(changes.joined(separator: ", "))")
             }
-            if after.thread.blocked_signals != before.thread.blocked_signals {
-                report.find(.stateThread, "\(place) the blocked signals")
-            } else if after.thread.floating_point != before.thread.floating_point {
-                report.find(.stateThread, "\(place) how its thread rounds or traps")
+            let threadChanges = after.thread.changes(since: before.thread)
+            if !threadChanges.isEmpty {
+                report.find(.stateThread, "\(place) \(threadChanges.joined(separator: ", "))")
             }
             cplugincheck_restore_thread(before.thread)
         }
@@ -211,24 +195,6 @@ extension CheckSubject {
         if !changes.isEmpty {
             report.find(.stateProcess, "it has changed \(changes.joined(separator: ", "))")
         }
-    }
-
-    /// Compares memory, descriptors and threads before and after 80 requests.
-    func checkCallingAgain() async throws {
-        let observer = CheckObserver(report)
-        let host = try load(observer)
-        let requests = requests
-        for _ in 0..<2 {
-            await send(20, through: host, watchedBy: observer, requests: requests)
-            ask(host)
-        }
-        let before = (ProcessHoldings(), cplugincheck_allocated())
-        for _ in 0..<4 {
-            await send(20, through: host, watchedBy: observer, requests: requests)
-            ask(host)
-        }
-        await reportLeak(.callFrees, before, "requests", 80)
-        await end(host)
     }
 
     /// Sends requests and shuts down; ``PluginCheckChild/run()`` then ends the process normally.

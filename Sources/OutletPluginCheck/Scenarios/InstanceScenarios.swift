@@ -1,4 +1,3 @@
-import CPluginCheck
 import OutletHTTP
 import OutletPluginHost
 
@@ -72,7 +71,7 @@ extension CheckSubject {
     /// Reconfigures a plugin.
     ///
     /// A refusal by the schema, or by the plugin with a reason, is no violation.
-    private func reconfigure(_ plugin: LoadedPlugin, with configuration: String) {
+    func reconfigure(_ plugin: LoadedPlugin, with configuration: String) {
         let shown = String(decoding: configuration.utf8.prefix(120), as: UTF8.self)
         report.step("reconfigure \(plugin.id) with \(shown)")
         do {
@@ -84,61 +83,6 @@ extension CheckSubject {
         } catch {
             // The schema refused the configuration, and the plugin was not called.
         }
-    }
-
-    /// Compares memory, descriptors and threads before and after many instances.
-    func checkCreatingAgain() async throws {
-        for _ in 0..<5 { try await makeAndUnmake() }
-        let before = (ProcessHoldings(), cplugincheck_allocated())
-        var rounds = 0
-        while rounds < 10 || rounds < 40 && hasTime {
-            try await makeAndUnmake()
-            rounds += 1
-        }
-        await reportLeak(.destroyFrees, before, "instances", rounds)
-    }
-
-    private func makeAndUnmake() async throws {
-        let host = try load()
-        await end(host)
-    }
-
-    /// Reports a leak if repetitions have left descriptors, threads or memory behind.
-    ///
-    /// The number of the host's own threads varies, and the host keeps some memory. A leak is
-    /// therefore at least one descriptor or thread for every second repetition, or 32 KiB for each.
-    ///
-    /// Waits up to two seconds, because resources of a request or an instance may be freed on other
-    /// threads shortly after its end.
-    ///
-    /// - Parameters:
-    ///   - rule: The rule that a leak violates.
-    ///   - before: The resources before the repetitions.
-    ///   - what: A plural noun for the repetitions.
-    ///   - count: The number of repetitions.
-    func reportLeak(
-        _ rule: PluginRule, _ before: (holdings: ProcessHoldings, bytes: UInt64), _ what: String,
-        _ count: Int
-    ) async {
-        for _ in 0..<100 where remainder(before, count) != nil {
-            try? await Task.sleep(for: .milliseconds(20))
-        }
-        if let fact = remainder(before, count) {
-            report.find(rule, "\(count) \(what) left \(fact)")
-        }
-    }
-
-    /// The additional resources of the process as text; `nil` when below the limits of a leak.
-    private func remainder(
-        _ before: (holdings: ProcessHoldings, bytes: UInt64), _ count: Int
-    ) -> String? {
-        let after = ProcessHoldings()
-        let bytes = Int64(clamping: cplugincheck_allocated()) - Int64(clamping: before.bytes)
-        let descriptors = after.descriptors - before.holdings.descriptors
-        let threads = after.threads - before.holdings.threads
-        if descriptors >= count / 2 { return "\(descriptors) file descriptors open" }
-        if threads >= count / 2 { return "\(threads) threads" }
-        return bytes >= Int64(count) * 32_768 ? "\(bytes / 1024) KiB of memory" : nil
     }
 
     /// Runs two instances, and sends further requests through one after the other has ended.

@@ -1,0 +1,142 @@
+import OutletHTTP
+import OutletPluginHost
+
+/// Repeats an operation in rounds, and reports what grows in every round.
+///
+/// All rounds do the same. So a cache that fills up, a pool that grows once, and memory that an
+/// allocator keeps are no leaks: they stop growing.
+struct LeakCheck {
+    /// From how much memory for each call on growth is a leak.
+    enum MemoryBound: Int {
+        /// 1 KiB: the host itself keeps some hundred bytes for each attempt of a request.
+        case fine = 1024
+        /// 32 KiB: for operations of which host or plugin may keep something.
+        case coarse = 32_768
+    }
+
+    private let subject: CheckSubject
+    private let meter = HoldingsMeter()
+
+    /// The number of rounds that are compared.
+    private static let rounds = 6
+    /// The repetitions of a round that also slow operations should have.
+    private static let enoughCount = 20
+    /// The most repetitions of a round.
+    private static let mostCount = 64
+    /// The repetitions, those of the warm-up included, from which on caches count as full.
+    private static let fullCaches = 250
+    /// How long what has ended may take to be freed, in units of 10 ms.
+    private static let longestFreeing = 500
+
+    /// Creates a check that reports to the report of a test.
+    init(_ subject: CheckSubject) { self.subject = subject }
+
+    /// What the process holds once that has not changed for 10 ms; after 100 ms in any case.
+    ///
+    /// Resources of a request or an instance may be freed on other threads shortly after its end.
+    func holdings() async -> ProcessHoldings {
+        var last = meter.measure()
+        var unchanged = 0
+        for _ in 0..<50 where unchanged < 5 {
+            try? await Task.sleep(for: .milliseconds(2))
+            let next = meter.measure()
+            unchanged = next == last ? unchanged + 1 : 0
+            last = next
+        }
+        return last
+    }
+
+    /// Repeats an operation, and reports the resources that it leaks.
+    ///
+    /// The number of repetitions depends on the time that the first ones take. Ends without a
+    /// finding as soon as nothing grows any more, or when the time of the test is used up.
+    ///
+    /// - Parameters:
+    ///   - what: A plural noun for the repetitions.
+    ///   - rule: The rule that a leak violates.
+    ///   - bound: The bound for memory.
+    ///   - time: The time for a quick operation; a slow one may take half of the test's time limit.
+    ///   - operation: Repeats the operation as often as its argument says. Returns the number of
+    ///     attempts of requests, or of other calls, to which the bound applies.
+    func run(
+        _ what: String, _ rule: PluginRule, bound: MemoryBound, within time: Duration,
+        _ operation: (_ count: Int) async throws -> Int
+    ) async rethrows {
+        guard mayGoOn else { return }
+        let (warmUp, each) = try await warmUp(for: time / 4, operation)
+        let count = Self.count(each: each, within: time, orAtMost: subject.job.limit / 2)
+        let total = count * Self.rounds
+        let bound = warmUp + total < Self.fullCaches ? .coarse : bound
+        let first = await holdings()
+        var last = first
+        var allCalls = 0
+        var growing = ProcessHoldings.Resource.allCases
+        for _ in 0..<Self.rounds {
+            guard mayGoOn else { return }
+            let calls = try await operation(count)
+            allCalls += calls
+            let next = await holdings()
+            growing = growing.filter { next[$0] - last[$0] >= $0.leak(in: calls, bound: bound) }
+            guard !growing.isEmpty else { return }
+            last = next
+        }
+        guard !subject.report.hasFailed else { return }
+        // On a busy machine, other threads may free what has ended much later.
+        for _ in 0..<Self.longestFreeing where !growing.isEmpty {
+            try? await Task.sleep(for: .milliseconds(10))
+            last = meter.measure()
+            growing = growing.filter { last[$0] - first[$0] >= $0.leak(in: allCalls, bound: bound) }
+        }
+        guard !growing.isEmpty else { return }
+        let leaks = growing.map { $0.text(last[$0] - first[$0]) }
+        subject.report.find(rule, "\(total) \(what) left \(leaks.joined(separator: ", "))")
+    }
+
+    /// Whether nothing was found yet and there is time.
+    private var mayGoOn: Bool { !subject.report.hasFailed && !subject.isLate }
+
+    /// Repeats an operation more and more often, until that has taken a time.
+    ///
+    /// - Returns: The number of repetitions, and the time that each of the last ones took.
+    private func warmUp(
+        for time: Duration, _ operation: (Int) async throws -> Int
+    ) async rethrows -> (count: Int, each: Duration) {
+        let start = ContinuousClock.now
+        var (done, count) = (0, 1)
+        while true {
+            let begin = ContinuousClock.now
+            _ = try await operation(count)
+            done += count
+            let now = ContinuousClock.now
+            if count >= Self.mostCount || now - start >= time || !mayGoOn {
+                return (done, (now - begin) / count)
+            }
+            count *= 2
+        }
+    }
+
+    /// The number of repetitions of a round; at least 2.
+    private static func count(
+        each: Duration, within time: Duration, orAtMost most: Duration
+    ) -> Int {
+        func count(_ time: Duration, _ limit: Int) -> Int {
+            Int(min(time / max(each, .nanoseconds(1)) / Double(rounds), Double(limit)))
+        }
+        return max(2, count(time, mostCount), count(most, enoughCount))
+    }
+}
+
+extension ProcessHoldings.Resource {
+    /// The growth in a round from which on there may be a leak.
+    ///
+    /// - Parameters:
+    ///   - count: The calls of the round.
+    ///   - bound: The bound for memory of each.
+    fileprivate func leak(in count: Int, bound: LeakCheck.MemoryBound) -> Int {
+        switch self {
+        case .descriptors, .threads: 1
+        case .memory: count * bound.rawValue
+        case .mappings: count * max(bound.rawValue, 2048)
+        }
+    }
+}
