@@ -2,11 +2,13 @@
 #include "guard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,12 +19,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+/* Other machines have addresses that are less random by default. */
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
 #define FIRST_ARGUMENT(context) ((context)->uc_mcontext.gregs[REG_RDI])
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#define FIRST_ARGUMENT(context) ((context)->uc_mcontext.regs[0])
 #endif
 
 /* What <signal.h> of some versions of the C library lacks. */
@@ -31,9 +31,9 @@
 #endif
 
 /* The second argument of the program's own exit_group, which the kernel ignores; 0 before the first filter. */
-static uint64_t pass;
+static _Atomic uint64_t pass;
 
-void guard_end(int exit_code) { syscall(SYS_exit_group, exit_code, pass); }
+void guard_end(int exit_code) { syscall(SYS_exit_group, exit_code, atomic_load(&pass)); }
 
 #ifdef ARCHITECTURE
 
@@ -43,7 +43,11 @@ enum { range_limit = 64 };
 static struct range {
     uintptr_t start, end;
 } ranges[range_limit];
-static int range_count;
+static atomic_int range_count;
+
+/* The exit code of a process that posix_spawn() could not start. It ends in the C library, still with this
+ * process's addresses. */
+enum { spawn_error = 127 };
 
 /* A word of the data that a filter sees: the low or the high half of a member, on a little-endian machine. */
 #define LOW(member) (uint32_t)offsetof(struct seccomp_data, member)
@@ -52,29 +56,38 @@ static int range_count;
 #define IF(test, value, yes, no) BPF_JUMP(BPF_JMP | test | BPF_K, (uint32_t)(value), yes, no)
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
 
+/* Installs a filter for all threads. Returns 0, -1 with an error in errno, or the id of a thread that has others. */
+static long install(const struct sock_fprog *program) {
+    /* Older kernels turn mitigations on for processes with filters, which cost time, unless told not to. */
+    const unsigned flags = SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+    long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
+    if (result != -1 || errno != EINVAL) return result;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
+}
+
 /*
  * Adds a filter for a segment, which must not cross a multiple of 4 GiB.
  *
- * Processes that this one starts inherit the filter. They have their libraries at other addresses, so that it does
- * not match there.
+ * Processes that this one starts inherit the filter. They have their libraries at other, random addresses: of 28
+ * bits, so that the filter matches there in one of 100,000 cases at most.
  */
 static bool add_filter(const struct range *range) {
     if (range->start >> 32 != range->end >> 32) return false;
     struct sock_filter code[] = {
-        LOAD(LOW(arch)), IF(BPF_JEQ, ARCHITECTURE, 0, 10),
-        LOAD(LOW(nr)), IF(BPF_JEQ, SYS_exit_group, 0, 8),
-        LOAD(HIGH(instruction_pointer)), IF(BPF_JEQ, range->start >> 32, 0, 6),
-        LOAD(LOW(instruction_pointer)), IF(BPF_JGE, range->start, 0, 4), IF(BPF_JGT, range->end, 3, 0),
-        LOAD(LOW(args[1])), IF(BPF_JEQ, pass, 1, 0),
+        LOAD(LOW(arch)), IF(BPF_JEQ, ARCHITECTURE, 0, 12),
+        LOAD(LOW(nr)), IF(BPF_JEQ, SYS_exit_group, 0, 10),
+        LOAD(HIGH(instruction_pointer)), IF(BPF_JEQ, range->start >> 32, 0, 8),
+        LOAD(LOW(instruction_pointer)), IF(BPF_JGE, range->start, 0, 6), IF(BPF_JGT, range->end, 5, 0),
+        LOAD(LOW(args[0])), IF(BPF_JEQ, spawn_error, 3, 0),
+        LOAD(LOW(args[1])), IF(BPF_JEQ, atomic_load(&pass), 1, 0),
         RETURN(SECCOMP_RET_TRAP),
         RETURN(SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
-    unsigned mode = SECCOMP_SET_MODE_FILTER, flags = SECCOMP_FILTER_FLAG_TSYNC;
-    if (syscall(SYS_seccomp, mode, flags, &program) == 0) return true;
+    long result = install(&program);
     /* Without a privilege, filters need a process that gains none by exec. */
-    return errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           syscall(SYS_seccomp, mode, flags, &program) == 0;
+    if (result == -1 && errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) result = install(&program);
+    return result == 0;
 }
 
 static bool has_filter(uintptr_t start) {
@@ -94,38 +107,46 @@ static int look(struct dl_phdr_info *info, size_t size, void *data) {
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || has_filter(start)) continue;
         if (!is_c_library && is_known((const void *)start)) continue;
         struct range range = {start, start + part->p_memsz};
-        if (add_filter(&range)) ranges[range_count++] = range;
+        if (add_filter(&range)) ranges[atomic_fetch_add(&range_count, 1)] = range;
     }
     return 0;
 }
 
-void guard_libraries(bool (*is_known)(const void *address)) {
-    /* Without random addresses, filters would match in the processes that this one starts. */
+/* Whether the processes that this one starts have random addresses. */
+static bool are_addresses_random(void) {
+    char setting = '0';
     int state = personality(0xffffffff);
-    if (state == -1 || state & ADDR_NO_RANDOMIZE) return;
+    int file = open("/proc/sys/kernel/randomize_va_space", O_RDONLY | O_CLOEXEC);
+    bool is_read = file >= 0 && read(file, &setting, 1) == 1;
+    if (file >= 0) close(file);
+    return is_read && setting != '0' && state != -1 && !(state & ADDR_NO_RANDOMIZE);
+}
+
+void guard_libraries(bool (*is_known)(const void *address)) {
+    if (!are_addresses_random()) return;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    if (pass == 0 && getrandom(&pass, sizeof pass, GRND_NONBLOCK) != sizeof pass) pass = 0;
-    if ((uint32_t)pass == 0) {
-        pthread_mutex_unlock(&lock);
-        return;
+    uint64_t random = 0;
+    if (atomic_load(&pass) == 0 && getrandom(&random, sizeof random, GRND_NONBLOCK) == sizeof random) {
+        atomic_store(&pass, random);
     }
-    dl_iterate_phdr(look, &is_known);
+    if ((uint32_t)atomic_load(&pass) != 0) dl_iterate_phdr(look, &is_known);
     pthread_mutex_unlock(&lock);
 }
 
-bool guard_has_raised(const siginfo_t *info, const void *context, int *exit_code) {
+bool guard_has_raised(const siginfo_t *info, const void *context, struct guard_call *call) {
     if (info->si_signo != SIGSYS || info->si_code != SYS_SECCOMP || info->si_syscall != SYS_exit_group) return false;
-    *exit_code = (int)FIRST_ARGUMENT((const ucontext_t *)context);
-    return range_count > 0;
+    call->exit_code = (int)FIRST_ARGUMENT((const ucontext_t *)context);
+    call->address = info->si_call_addr;
+    return atomic_load(&range_count) > 0;
 }
 
 #else
 
 void guard_libraries(bool (*is_known)(const void *address)) { (void)is_known; }
 
-bool guard_has_raised(const siginfo_t *info, const void *context, int *exit_code) {
-    (void)info, (void)context, (void)exit_code;
+bool guard_has_raised(const siginfo_t *info, const void *context, struct guard_call *call) {
+    (void)info, (void)context, (void)call;
     return false;
 }
 

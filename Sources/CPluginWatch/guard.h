@@ -19,7 +19,13 @@ void guard_end(int exit_code);
  */
 void guard_libraries(bool (*is_known)(const void *address));
 
-/* Whether a SIGSYS was raised by the guard; if so, sets the exit code of the call. Async-signal-safe. */
-bool guard_has_raised(const siginfo_t *info, const void *context, int *exit_code);
+/* A call of exit_group that the guard has stopped. */
+struct guard_call {
+    int exit_code;
+    const void *address; /* of the system call's instruction */
+};
+
+/* Whether a SIGSYS was raised by the guard; if so, describes the call. Async-signal-safe. */
+bool guard_has_raised(const siginfo_t *info, const void *context, struct guard_call *call);
 
 #endif

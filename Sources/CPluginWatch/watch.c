@@ -56,7 +56,7 @@ static atomic_int kept_count;
 static atomic_bool is_close_reported;
 /* How many copies of the process were reported. */
 static atomic_int copies;
-/* The plugins that were called, each once, with ", " between; the last ones are missing where there is no room. */
+/* The ids of the plugins, with ", " between; the last ones are missing where there is no room. */
 static char plugins[200];
 static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Whether cpluginwatch_guard() was called. */
@@ -210,12 +210,13 @@ static bool call_handler(size_t index, siginfo_t *info, void *context) {
     return number != SIGABRT;
 }
 
-static void end_asked(int exit_code);
+static bool is_of_program(const void *address);
+static void end_asked(const struct guard_call *call);
 
 static void on_signal(int number, siginfo_t *info, void *context) {
     size_t index = index_of(number);
-    int exit_code;
-    if (guard_has_raised(info, context, &exit_code)) end_asked(exit_code);
+    struct guard_call call;
+    if (guard_has_raised(info, context, &call)) end_asked(&call);
     if (index == signal_count || call_handler(index, info, context)) return;
     // Signals of other processes are none of a plugin's doing.
     bool is_sent = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
@@ -241,11 +242,12 @@ static void end_because(const char *call) {
     end_process(atomic_load(&code));
 }
 
-/* Ends the process, as code of the C library or of a plugin asks for by a system call: the library for exit(), whose
- * handlers have run. */
-static void end_asked(int exit_code) {
-    if (is_watched() && !atomic_load(&is_exit_expected)) end_because("exit_group()");
-    end_process(exit_code);
+/* Ends the process, as code of the C library or of a plugin asks for by a system call. The library also does so after
+ * the handlers of exit(). */
+static void end_asked(const struct guard_call *call) {
+    bool is_expected = atomic_load(&is_exit_expected) && is_of_program(call->address);
+    if (is_watched() && !is_expected) end_because("exit_group()");
+    end_process(call->exit_code);
 }
 
 static void on_exit_call(void) {
@@ -603,25 +605,10 @@ static void copy(char *target, size_t size, const char *text) {
     target[length] = 0;
 }
 
-/* Whether the calling thread has called the plugin last. */
-static bool is_noted(const char *plugin) {
-    static _Thread_local char last[sizeof inside.calls->plugin];
-    if (strncmp(last, plugin, sizeof last - 1) == 0) return true;
-    copy(last, sizeof last, plugin);
-    return false;
-}
-
-/* Adds a plugin to `plugins`. */
-static void note_plugin(const char *plugin) {
-    if (is_noted(plugin)) return;
+void cpluginwatch_note(const char *plugin) {
     pthread_mutex_lock(&plugins_lock);
     size_t length = strlen(plugin), end = strlen(plugins);
-    bool is_there = false;
-    for (const char *place = plugins; (place = strstr(place, plugin)); place += length) {
-        bool begins = place == plugins || place[-1] == ' ';
-        if (begins && (place[length] == ',' || !place[length])) is_there = true;
-    }
-    if (!is_there && length > 0 && end + length + 3 < sizeof plugins) {
+    if (length > 0 && end + length + 3 < sizeof plugins) {
         if (end > 0) {
             plugins[end++] = ',';
             plugins[end++] = ' ';
@@ -632,8 +619,6 @@ static void note_plugin(const char *plugin) {
 }
 
 void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject) {
-    /* While it is loaded, a plugin has no id yet, but the path of its file. */
-    if (!strchr(plugin, '/')) note_plugin(plugin);
     if (!inside.is_ready) make_ready();
     unblock();
     // A plugin that cancels its own thread would end one of the program's.

@@ -30,8 +30,9 @@ void cpluginwatch_report(int exit_code, int descriptor, int reader);
 /*
  * Also reports plugins that end the process with functions of the C library that they have looked up, or with system
  * calls of their own; call it after cpluginwatch_report(). Uses a seccomp filter, which processes that this one
- * starts inherit, and without CAP_SYS_ADMIN sets PR_SET_NO_NEW_PRIVS. Has no effect where that is not possible, and
- * where addresses are not random.
+ * starts inherit, and without CAP_SYS_ADMIN sets PR_SET_NO_NEW_PRIVS. Has no effect where that is not possible, where
+ * addresses are not random, and on machines other than x86-64. Not reported are calls with the exit code 127, which
+ * are those of posix_spawn(), and calls in constructors and in code that the plugin loads or makes itself.
  *
  * The program itself must end by cpluginwatch_end(), or by exit() after cpluginwatch_expect_exit(). Thread: that of
  * cpluginwatch_report().
@@ -158,6 +159,9 @@ typedef int (*cpluginwatch_thread_creator)(pthread_t *, const pthread_attr_t *, 
 int cpluginwatch_create_thread(cpluginwatch_thread_creator create, pthread_t *thread,
                                const pthread_attr_t *attributes, void *(*run)(void *), void *argument,
                                const void *caller);
+
+/* Adds the id of a plugin to those that reports outside of plugins name. Thread: any. */
+void cpluginwatch_note(const char *plugin);
 
 /*
  * Records that the calling thread enters a plugin's code: the plugin's id, the hook, and the hook's

@@ -240,6 +240,7 @@ final class PluginOwner: Sendable {
     func register() -> UInt16 {
         let number = HandleTable.shared.number(self)
         state.withLock { $0.number = number }
+        if PluginWatch.isOn { PluginWatch.note(id) }
         return number
     }
 

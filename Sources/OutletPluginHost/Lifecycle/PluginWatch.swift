@@ -36,8 +36,10 @@ public enum PluginWatch {
     ///
     /// Uses a seccomp filter, which processes that this one starts inherit, and without
     /// `CAP_SYS_ADMIN` sets `PR_SET_NO_NEW_PRIVS`: programs that plugins start then gain no
-    /// privileges. Has no effect where that is not possible, and where addresses are not random
-    /// (`ADDR_NO_RANDOMIZE`). The program itself must end by ``endProcess(_:)``, or by `exit()`
+    /// privileges. Has no effect where that is not possible, where addresses are not random
+    /// (`ADDR_NO_RANDOMIZE`), and on machines other than x86-64. Not reported are calls with the
+    /// exit code 127, which are those of `posix_spawn()`, and calls in constructors and in code that
+    /// the plugin loads or makes itself. The program itself must end by ``endProcess(_:)``, or by `exit()`
     /// after ``expectExit()``.
     ///
     /// Thread: that of ``begin(exitCode:reportingTo:after:)``.
@@ -92,6 +94,9 @@ public enum PluginWatch {
     ///
     /// `nil` outside of plugins, without a subject, and if reporting is off.
     static var subject: String? { cpluginwatch_subject().map { String(cString: $0) } }
+
+    /// Adds a plugin to those that reports outside of plugins name.
+    static func note(_ plugin: String) { cpluginwatch_note(plugin) }
 
     /// Runs a plugin's code, and records the call for crash reports.
     ///
