@@ -15,6 +15,9 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         /// The host answered in the plugin's place; one late answer is no violation, after which
         /// the state is `settled`.
         case cancelled
+        /// The host answered in the plugin's place after the hook had settled, and the hook has not
+        /// returned yet. Its handles are valid until then; no answer follows.
+        case overruled
         /// The host answered before the hook was called, which now never happens. Final.
         case withdrawn
     }
@@ -48,15 +51,18 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
 
     var isOver: Bool {
         switch state {
-        case .settled, .cancelled, .withdrawn: true
+        case .settled, .cancelled, .overruled, .withdrawn: true
         case .queued, .inHook, .answeredInHook, .waiting: false
         }
     }
 
-    /// Whether the host has answered in the plugin's place, after the hook had begun, and the plugin
-    /// may still answer.
+    /// Whether the host has answered in the plugin's place, after the hook had begun, and the hook
+    /// has not returned, or the plugin may still answer.
     var isGivenUp: Bool {
-        if case .cancelled = state { true } else { false }
+        switch state {
+        case .cancelled, .overruled: true
+        case .queued, .inHook, .answeredInHook, .waiting, .settled, .withdrawn: false
+        }
     }
 
     /// Begins the hook.
@@ -78,7 +84,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case .waiting:
             state = .settled
             return .deliver(answer)
-        case .queued, .answeredInHook, .settled, .withdrawn:
+        case .queued, .answeredInHook, .settled, .overruled, .withdrawn:
             return .refuse(isBreach: true)
         case .cancelled:
             state = .settled
@@ -110,6 +116,9 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
             guard answer != nil else { return .nothing }
             state = .settled
             return .refuse(isBreach: false)
+        case .overruled:
+            state = .settled
+            return .refuse(isBreach: false)
         case .queued, .waiting, .settled, .withdrawn:
             return .nothing
         }
@@ -125,10 +134,9 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
             state = .cancelled
             return .giveUp(answer, notifiesPlugin: true)
         case .answeredInHook:
-            // No late answer follows.
-            state = .settled
-            return .giveUp(answer, notifiesPlugin: false)
-        case .settled, .cancelled, .withdrawn:
+            state = .overruled
+            return .giveUp(answer, notifiesPlugin: true)
+        case .settled, .cancelled, .overruled, .withdrawn:
             return .nothing
         }
     }
