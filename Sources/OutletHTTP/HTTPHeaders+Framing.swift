@@ -1,6 +1,6 @@
 extension HTTPHeader {
     /// Whether the field affects the message's length, its `Host`, or the connection.
-    var isFraming: Bool {
+    package var isFraming: Bool {
         var name = name
         return name.withUTF8 { isFramingName($0) }
     }
@@ -27,7 +27,7 @@ extension HTTPHeaders {
     /// `Content-Length`.
     ///
     /// - Throws: ``HTTPRequestError`` for the first such field.
-    package func checkFraming() throws(HTTPRequestError) {
+    func checkFraming() throws(HTTPRequestError) {
         var seen: [String] = []
         for header in self where header.isFraming {
             let name = header.name.lowercasedASCII

@@ -3,9 +3,9 @@
  *
  * "call" says which: "url", "method" (null with a length), "attribute" (too long), "watch" (without a
  * function), "body" (longer than possible), "level", "facts" (too many), "error" (a code of other
- * characters), "answer", "replace" (with a Content-Length other than the body's), "replace-te" (with
- * Transfer-Encoding). "whole" breaks no rule: it asks for a service in a hook, and logs how the
- * watched body has ended. */
+ * characters). These break no rule: "answer" and "replace", with a Content-Length other than the
+ * body's, "replace-te", with Transfer-Encoding, and "whole", which asks for a service in a hook and
+ * logs how the watched body has ended. */
 #include "faulty.h"
 
 static char chosen[16];

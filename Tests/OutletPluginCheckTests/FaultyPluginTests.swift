@@ -128,7 +128,7 @@ import Testing
         Row("IgnoresRefusals", "ignores-refusals", #"{"hook": "process"}"#, .hooks, .valueKnown),
         Row("IgnoresRefusals", "ignores-refusals", #"{"hook": "will_send"}"#, .hooks, .valueKnown),
         Row("RefusedCalls", "refused-calls", #"{"call": "level"}"#, .hooks, .valueKnown),
-        Row("RefusedCalls", "refused-calls", #"{"call": "replace"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "url"}"#, .hooks, .valueKnown),
         Row("RefusedCalls", "refused-calls", #"{"call": "watch"}"#, .hooks, .valueKnown),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "_Fork"}"#, .hooks, .noFork),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "clone"}"#, .hooks, .noFork),

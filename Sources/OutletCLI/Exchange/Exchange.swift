@@ -19,8 +19,8 @@ struct Exchange: Sendable {
     var certificateAuthority = ""
     /// The statistics of the plugins since they were loaded.
     var pluginStatus: [PluginStatus] = []
-    /// The violations by plugins since they were loaded: for each plugin and hook, the first of each
-    /// kind.
+    /// The violations by plugins from their loading until the end of the request: for each plugin and
+    /// hook, the first of each kind.
     var violations: [PluginMisbehaviour] = []
     /// Why there is no complete response; `nil` if there is one.
     var failure: Failure?

@@ -67,12 +67,17 @@ final class CheckObserver: PluginObserver {
         endings.withLock { $0[id] }?()
     }
 
-    /// Reports texts that are not UTF-8, about which the host writes a line in the plugin's name.
+    /// Reports refused lines of the log, and texts that are not UTF-8.
+    ///
+    /// The host writes a line in the plugin's name about them. Only warns of a line that is too long.
     func pluginDidLog(_ line: PluginLogLine) {
         guard line.message.containsBytes(of: " was refused: its "),
-            line.message.containsBytes(of: " is not UTF-8")
+            line.message.startsWithBytes(of: "log was refused: ")
+                || line.message.containsBytes(of: " is not UTF-8")
         else { return }
-        report.find(.valueKnown, "\(line.plugin): \(line.message)")
+        report.find(
+            .valueKnown, "\(line.plugin): \(line.message)",
+            isWarning: line.message.containsBytes(of: " bytes, at most "))
     }
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {

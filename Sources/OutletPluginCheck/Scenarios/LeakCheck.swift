@@ -82,7 +82,8 @@ struct LeakCheck {
         }
         guard !subject.report.hasFailed else { return }
         // On a busy machine, other threads may free what has ended much later.
-        for _ in 0..<Self.longestFreeing where !growing.isEmpty {
+        for unit in 0..<Self.longestFreeing where !growing.isEmpty {
+            if unit % 50 == 0 { subject.report.step("wait for what \(what) have left") }
             try? await Task.sleep(for: .milliseconds(10))
             last = meter.measure()
             growing = growing.filter { last[$0] - first[$0] >= $0.leak(in: allCalls, bound: bound) }

@@ -53,6 +53,7 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
 
     /// Copies a list of fields; called once.
     mutating func load(_ headers: HTTPHeaders) {
+        assert(!isLoaded)
         isLoaded = true
         let isWellFormed = headers.isWellFormed
         // One more than there are, because a plugin that reads fields often adds one.

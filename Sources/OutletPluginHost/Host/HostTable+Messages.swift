@@ -357,7 +357,8 @@ extension HostTable {
             // The response fails nevertheless: otherwise the program would get what the plugin
             // withholds.
             refused = error
-            reason = PluginReason(message: "the plugin's reason cannot be read: \(error.fact)")
+            reason = PluginReason(
+                message: "response_replace_error, without a reason that can be read: \(error.fact)")
             owner(host)?.reportRefusal(error, of: RequestChange.replaceError.rawValue, response.id)
         }
         return with(host, response.id, ResponseHandle.self) { handle in

@@ -41,7 +41,8 @@ extension PluginOwner {
 
     private func report(_ function: String, _ reason: String, _ handle: UInt64) {
         let call = completion(of: handle & ~HandleTable.partMask)
-        call?.noteRefusal("\(function): \(reason)")
+        // A line of the log is no change.
+        if function != "log" { call?.noteRefusal("\(function): \(reason)") }
         let subject = call?.subjectName.map { " of \($0)" } ?? ""
         let place = call.map { ", in \($0.hook.rawValue)\(subject)" } ?? ""
         observer?.pluginDidLog(

@@ -1,6 +1,7 @@
 import COutletPlugin
 import OutletHTTP
 import OutletTransport
+import Synchronization
 
 /// A body that one plugin watches or makes piece by piece while it is transferred.
 ///
@@ -11,8 +12,6 @@ final class PluginStream: ServiceSubject {
         var calls = 0
         /// Abandons the pending answer, so that the plugin's `cancel` is called.
         var abandon: (@Sendable () -> Void)?
-        /// Whether the body, or the last one of several, is complete.
-        var isWhole = false
         var isOver = false
     }
 
@@ -20,11 +19,26 @@ final class PluginStream: ServiceSubject {
     let name: String
     private let ending: ServiceCall<outlet_status>
     private let state = Lock(State())
+    private let completeness: Completeness
 
-    private init(of instance: PluginInstance, name: String, ending: ServiceCall<outlet_status>) {
+    /// Whether the body, or the last one of several, is complete.
+    private final class Completeness: Sendable {
+        let isWhole = Atomic(false)
+
+        /// What the plugin's end function receives if the stream ends now.
+        var outcome: outlet_status {
+            isWhole.load(ordering: .acquiring) ? OUTLET_OK : OUTLET_E_CANCELLED
+        }
+    }
+
+    private init(
+        of instance: PluginInstance, name: String, ending: ServiceCall<outlet_status>,
+        completeness: Completeness
+    ) {
         self.instance = instance
         self.name = name
         self.ending = ending
+        self.completeness = completeness
     }
 
     // Ends streams of calls without a session: no piece can be requested after this.
@@ -44,15 +58,12 @@ final class PluginStream: ServiceSubject {
         let ending = ServiceCall<outlet_status>(of: instance, .streamEnd, name: name) {
             pointer, call, status, _ in end(pointer, call, status)
         }
-        let stream = PluginStream(of: instance, name: name, ending: ending)
+        let completeness = Completeness()
         let id = ending.begin(
-            limit: Int(OUTLET_MAX_STREAMS),
-            closed: { [weak stream] in stream?.outcome ?? OUTLET_E_CANCELLED })
-        guard id != nil else {
-            stream.state.withLock { $0.isOver = true }
-            return nil
-        }
-        return stream
+            limit: Int(OUTLET_MAX_STREAMS), closed: { completeness.outcome })
+        guard id != nil else { return nil }
+        return PluginStream(
+            of: instance, name: name, ending: ending, completeness: completeness)
     }
 
     /// Calls the plugin to receive or make a piece.
@@ -92,7 +103,7 @@ final class PluginStream: ServiceSubject {
     }
 
     /// Records whether the body is complete.
-    func note(isWhole: Bool) { state.withLock { $0.isWhole = isWhole } }
+    func note(isWhole: Bool) { completeness.isWhole.store(isWhole, ordering: .releasing) }
 
     /// Ends the stream: abandons a pending piece, and calls the plugin's end function when the last
     /// running call has returned.
@@ -105,12 +116,7 @@ final class PluginStream: ServiceSubject {
         if isIdle { notifyEnd() }
     }
 
-    /// What the plugin's end function receives if the stream ends now.
-    private var outcome: outlet_status {
-        state.withLock { $0.isWhole } ? OUTLET_OK : OUTLET_E_CANCELLED
-    }
-
-    private func notifyEnd() { ending.end(outcome) }
+    private func notifyEnd() { ending.end(completeness.outcome) }
 
     func enter() -> Bool {
         state.withLock { state in

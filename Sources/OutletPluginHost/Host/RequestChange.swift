@@ -25,8 +25,7 @@ enum RequestChange: String {
         case .body: "the body is too long"
         case .replaceError: "the reason cannot be read"
         case .answer, .replace:
-            "the status is not 200 to 599, or one without a body, a field is not valid or one of "
-                + "the transport, or Content-Length is not the length of the body"
+            "the status is not 200 to 599, or one without a body, or a field is not valid"
         }
     }
 }

@@ -447,19 +447,15 @@ extension RequestHandle.Answer {
     ///   - fields: The header fields; may be `nil` if there are none.
     ///   - count: The number of fields.
     ///   - body: The body; it must be empty for 204 and 304.
-    /// - Returns: `nil` if a part is not valid in HTTP or too large, or a field frames the body
-    ///   otherwise than it is.
+    /// - Returns: `nil` if a part is not valid in HTTP, or too large.
     init?(
         status: Int32, fields: UnsafePointer<outlet_field>?, count: UInt64, body: outlet_view
     ) {
         guard 200...599 ~= status, let bytes = body.foreign(.body),
             // 204 and 304 have no body (RFC 9110 §15.3.5, §15.4.5).
             bytes.isEmpty || status != 204 && status != 304,
-            let headers = HTTPHeaders(fields, count), (try? headers.checkFraming()) != nil
+            let headers = HTTPHeaders(fields, count)?.fitting(bodyOf: bytes.count)
         else { return nil }
-        let length = headers["Content-Length"]?.decimal(Int.self)
-        // The answer to HEAD has the length of the body that it lacks.
-        guard length == nil || length == bytes.count || bytes.isEmpty else { return nil }
         self.init(status: Int(status), headers: headers, body: Array(bytes))
     }
 }
@@ -475,6 +471,26 @@ extension HTTPHeader {
 }
 
 extension HTTPHeaders {
+    /// Returns the fields of a message with a body of `count` bytes.
+    ///
+    /// `Content-Length` is the length of the body, unless that is empty, as in an answer to HEAD.
+    /// Other fields of the transport are left out, such as those of a response that a plugin copies.
+    fileprivate func fitting(bodyOf count: Int) -> HTTPHeaders {
+        guard !isWellFormed else { return self }
+        var fields = HTTPHeaders()
+        for field in self {
+            guard field.isFraming else {
+                fields.append(field)
+                continue
+            }
+            let isLength = field.name.equalsIgnoringCase("Content-Length")
+            guard isLength, fields["Content-Length"] == nil else { continue }
+            let isKept = count == 0 && field.value.decimal(Int64.self) != nil
+            fields.append(isKept ? field : HTTPHeader(name: field.name, value: "\(count)"))
+        }
+        return fields
+    }
+
     /// Copies and checks header fields of a plugin.
     ///
     /// - Parameters:

@@ -186,7 +186,9 @@ struct outlet_host {
     /* Stores a pointer for the request's call; works in every hook. */
     outlet_status (*request_set_slot)(const outlet_host *host, outlet_request request,
                                       void *OUTLET_OPTIONAL slot);
-    /* Answers the request without the network. Later hooks are called as for any response.
+    /* Answers the request without the network. Later hooks are called as for any response. The
+     * host sets Content-Length, if it is there, to the length of the body, unless that is empty, and
+     * leaves out other fields of the transport, such as Transfer-Encoding.
      * Returns OUTLET_E_ARGUMENT for a status outside 200...599 or a header that is not valid in
      * HTTP, OUTLET_E_UNSUPPORTED if the host would not use the answer. */
     outlet_status (*request_answer)(const outlet_host *host, outlet_request request,
@@ -218,8 +220,8 @@ struct outlet_host {
     /* Returns the body in memory; empty if there is none. */
     outlet_status (*response_body)(const outlet_host *host, outlet_response response,
                                    outlet_view *out);
-    /* Replaces this outcome by another response, also if the request failed. Content-Length must be
-     * the length of the body, unless that is empty; other fields of the transport are refused. */
+    /* Replaces this outcome by another response, also if the request failed. Fields as for
+     * `request_answer`. */
     outlet_status (*response_replace)(const outlet_host *host, outlet_response response,
                                       int32_t status, const outlet_field *OUTLET_OPTIONAL fields,
                                       uint64_t count, outlet_view body);
