@@ -72,6 +72,18 @@ void ccurl_prepare_thread(const char *name) {
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)getpid()));
 }
 
+void *ccurl_reserve_memory(void) {
+    enum { block_size = 96 * 1024, block_count = 86 };
+    void *blocks[block_count];
+    for (int i = 0; i < block_count; i++) blocks[i] = malloc(block_size);
+    // Above the blocks, so that they do not become part of the arena's top, which is given back.
+    void *fence = malloc(4096);
+    // The compiler may otherwise remove a malloc whose memory is only freed.
+    __asm__ volatile("" : : "r"(blocks), "r"(fence) : "memory");
+    for (int i = 0; i < block_count; i++) free(blocks[i]);
+    return fence;
+}
+
 static _Thread_local const void *current;
 
 const void *ccurl_enter_loop(const void *loop) {

@@ -36,6 +36,8 @@ extension EventLoop {
     ///
     /// Thread: the loop's own.
     private func run() {
+        let reserve = ccurl_reserve_memory()
+        defer { free(reserve) }
         while !drive(), standBy() {}
     }
 
