@@ -3,14 +3,17 @@
  * plugin and the hook. */
 #define _GNU_SOURCE
 #include "faulty.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +29,18 @@ static int overflow(volatile const char *last, size_t depth) {
     volatile char bytes[65536];
     bytes[0] = *last;
     return depth == 0 ? 0 : overflow(bytes, depth - 1) + bytes[0];
+}
+
+/* Starts a program and waits for it, and tries to start one that does not exist; both are allowed. */
+static int spawn(void) {
+    char *const words[] = {"sh", "-c", "exit 5", NULL};
+    pid_t child;
+    int status;
+    if (posix_spawn(&child, "/bin/sh", NULL, NULL, words, environ) != 0) return OUTLET_E_FAILED;
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return OUTLET_E_FAILED;
+    if (WEXITSTATUS(status) != 5) return OUTLET_E_FAILED;
+    int error = posix_spawn(&child, "/nonexistent/program", NULL, NULL, words, environ);
+    return error == ENOENT ? OUTLET_OK : OUTLET_E_FAILED;
 }
 
 static void *leave(void *data) {
@@ -216,6 +231,7 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     }
     if (strcmp(how, "execv") == 0) return execv("/bin/true", (char *[]){"true", NULL});
     if (strcmp(how, "execlp") == 0) return execlp("true", "true", (char *)NULL);
+    if (strcmp(how, "spawn") == 0) return spawn();
     if (strcmp(how, "exit_group") == 0) return (int)syscall(SYS_exit_group, 0);
     if (strcmp(how, "_exit") == 0) _exit(0);
     if (strcmp(how, "raise") == 0) raise(SIGSEGV);

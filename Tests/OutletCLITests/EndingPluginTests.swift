@@ -237,6 +237,16 @@ import Testing
                 + "\(server.baseURL)/get\n")
     }
 
+    @Test func `programs that a plugin starts end as they would without the program's filter`()
+        async throws
+    {
+        let plain = try await page("none", "")
+        let result = try await page("prepare", "spawn")
+        #expect(result.exitCode == 0)
+        #expect(result.errorOutput == "")
+        #expect(result.output == plain.output)
+    }
+
     /// Runs the program with a plugin that changes the process in a hook.
     private func page(_ hook: String, _ how: String) async throws -> Program.Result {
         let program = try RunningProgram(

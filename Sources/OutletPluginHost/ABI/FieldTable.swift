@@ -103,7 +103,7 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     ///   - name: The name; the bytes need not be UTF-8.
     ///   - nth: The index among the fields with this name, from 0.
     /// - Returns: `nil` if there is no such field.
-    // Inlined, as the search.
+    // Inlined: a call would copy the table.
     @inline(__always)
     mutating func value(of name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> CopiedBytes? {
         let mark = Self.mark(name)
@@ -137,7 +137,7 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     }
 
     /// Returns the place of the first field with a name; `nil` if there is none.
-    // Inlined, as the search.
+    // Inlined: a call would copy the table.
     @inline(__always)
     func first(named name: UnsafeBufferPointer<UInt8>) -> Place? {
         position(of: name).map { Place(position: $0, isOrdinary: fields[$0].isOrdinary) }
@@ -272,7 +272,7 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     }
 
     /// Whether two names, whose marks are equal, are the same.
-    // By name: a field would be copied.
+    // Takes names, not fields: to pass a field would copy it.
     @inline(__always)
     private static func areSame(
         _ own: UnsafeMutableBufferPointer<UInt8>, _ name: UnsafeBufferPointer<UInt8>
