@@ -29,6 +29,7 @@ int cplugincheck_open_meter(cplugincheck_meter *meter) {
     if (meter->threads == NULL) result = errno;
     meter->mappings = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (meter->mappings < 0) result = errno;
+    meter->timers = open("/proc/self/timers", O_RDONLY | O_CLOEXEC);
     return result;
 }
 
@@ -36,6 +37,7 @@ void cplugincheck_close_meter(cplugincheck_meter *meter) {
     if (meter->descriptors != NULL) closedir(meter->descriptors);
     if (meter->threads != NULL) closedir(meter->threads);
     if (meter->mappings >= 0) close(meter->mappings);
+    if (meter->timers >= 0) close(meter->timers);
 }
 
 static uint64_t count_entries(void *directory) {
@@ -62,9 +64,12 @@ static uint64_t mapping_size(const char *line) {
     return start % HEAP_ALIGNMENT == 0 || strstr(line, "[heap]") != NULL ? 0 : end - start;
 }
 
-static uint64_t mapped_bytes(int file) {
-    uint64_t bytes = 0;
-    /* Only the beginning of each line is kept. */
+/* 1 for the first line of a timer, such as "ID: 0"; 0 for other lines. */
+static uint64_t timer_count(const char *line) { return strncmp(line, "ID:", 3) == 0; }
+
+/* Adds up what a function returns for the lines of a file, which are cut to 127 bytes; 0 if it cannot be read. */
+static uint64_t sum_lines(int file, uint64_t (*value)(const char *line)) {
+    uint64_t sum = 0;
     char piece[8192], line[128];
     size_t length = 0;
     ssize_t count;
@@ -76,21 +81,22 @@ static uint64_t mapped_bytes(int file) {
                 continue;
             }
             line[length] = 0;
-            bytes += mapping_size(line);
+            sum += value(line);
             length = 0;
         }
     }
-    return bytes;
+    return sum;
 }
 
 cplugincheck_holdings cplugincheck_measure(const cplugincheck_meter *meter) {
     struct mallinfo2 info = mallinfo2();
     uint64_t large = (uint64_t)info.hblkhd; /* of chunks with a mapping of their own */
-    uint64_t mapped = mapped_bytes(meter->mappings);
+    uint64_t mapped = sum_lines(meter->mappings, mapping_size);
     return (cplugincheck_holdings){.descriptors = count_entries(meter->descriptors),
                                    .threads = count_entries(meter->threads),
                                    .allocated = (uint64_t)info.uordblks + large,
-                                   .mapped = mapped > large ? mapped - large : 0};
+                                   .mapped = mapped > large ? mapped - large : 0,
+                                   .timers = sum_lines(meter->timers, timer_count)};
 }
 
 cplugincheck_usage cplugincheck_thread_usage(void) {

@@ -2,13 +2,15 @@
  * reconfigure or function, which is an exported one. Leaks in each call, or in one of "every" calls. The
  * checker must report it.
  *
- * "what" is descriptor, thread, memory, which has "size" bytes, mapping, or descriptors, of which the
- * first call leaks 200. With "cache" it keeps the memory of the last 64 calls, which is allowed. */
+ * "what" is descriptor, thread, timer, memory, which has "size" bytes, mapping, or descriptors, of which
+ * the first call leaks 200. With "cache" it keeps the memory of the last 64 calls, which is allowed. */
 #include "faulty.h"
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 struct leaking {
@@ -33,6 +35,12 @@ static void leak_thread(void) {
     pthread_attr_destroy(&small);
 }
 
+static void leak_timer(void) {
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_NONE};
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) abort();
+}
+
 static void leak(struct leaking *self, const char *at) {
     const char *what = self->what;
     if (strcmp(self->at, at) != 0) return;
@@ -42,6 +50,7 @@ static void leak(struct leaking *self, const char *at) {
     for (int i = 0; i < 200 && number == 0 && strcmp(what, "descriptors") == 0; i++)
         if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort();
     if (strcmp(what, "thread") == 0) leak_thread();
+    if (strcmp(what, "timer") == 0) leak_timer();
     if (strcmp(what, "mapping") == 0
         && mmap(NULL, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
         abort();

@@ -85,6 +85,7 @@ import Testing
             .destroyFrees),
         Row("Leaks", "leaks", #"{"at": "create", "what": "memory"}"#, .createAgain, .destroyFrees),
         Row("Leaks", "leaks", #"{"at": "create", "what": "thread"}"#, .createAgain, .destroyFrees),
+        Row("Leaks", "leaks", #"{"at": "create", "what": "timer"}"#, .createAgain, .destroyFrees),
         Row("OnlyOne", .instances, .createStarts),
         Row(
             "Reconfigured", "reconfigured", #"{"word": "silent"}"#, .reconfigure, .callReason),
@@ -102,7 +103,7 @@ import Testing
     static let leaks = [
         #"{"at": "prepare", "what": "descriptor"}"#, #"{"at": "prepare", "what": "memory"}"#,
         #"{"at": "prepare", "what": "thread"}"#, #"{"at": "prepare", "what": "mapping"}"#,
-        #"{"at": "prepare", "what": "descriptors"}"#,
+        #"{"at": "prepare", "what": "descriptors"}"#, #"{"at": "prepare", "what": "timer"}"#,
         #"{"at": "prepare", "what": "descriptor", "every": "10"}"#,
         #"{"at": "prepare", "what": "memory", "size": "4000"}"#,
         #"{"at": "redirect", "what": "descriptor"}"#, #"{"at": "redirect", "what": "memory"}"#,

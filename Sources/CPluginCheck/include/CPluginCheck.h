@@ -17,6 +17,7 @@ typedef struct cplugincheck_meter {
     void *descriptors; /* the directory /proc/self/fd */
     void *threads;     /* the directory /proc/self/task */
     int mappings;      /* the file /proc/self/maps */
+    int timers;        /* the file /proc/self/timers; -1 if the kernel has none */
 } cplugincheck_meter;
 
 /* What the process holds. */
@@ -25,6 +26,7 @@ typedef struct cplugincheck_holdings {
     uint64_t threads;
     uint64_t allocated; /* bytes allocated with malloc() and not freed */
     uint64_t mapped;    /* bytes of mappings that can be accessed, without those of malloc() */
+    uint64_t timers;    /* those of timer_create(); 0 if the kernel does not list them */
 } cplugincheck_holdings;
 
 /* Opens a meter. Returns 0 or an errno value; close it also after a failure. */

@@ -10,6 +10,8 @@ struct ProcessHoldings: Equatable {
         case memory
         /// Memory of `mmap`, stacks included, without that of `malloc`.
         case mappings
+        /// Timers of `timer_create()`.
+        case timers
 
         /// An amount as text.
         func text(_ amount: Int) -> String {
@@ -18,6 +20,7 @@ struct ProcessHoldings: Equatable {
             case .threads: "\(amount) threads"
             case .memory: "\(amount / 1024) KiB of memory"
             case .mappings: "\(amount / 1024) KiB of mappings"
+            case .timers: "\(amount) timers"
             }
         }
     }
@@ -29,6 +32,7 @@ struct ProcessHoldings: Equatable {
             .descriptors: Int(clamping: holdings.descriptors),
             .threads: Int(clamping: holdings.threads),
             .memory: Int(clamping: holdings.allocated), .mappings: Int(clamping: holdings.mapped),
+            .timers: Int(clamping: holdings.timers),
         ]
     }
 

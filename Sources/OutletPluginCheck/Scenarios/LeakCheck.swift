@@ -135,7 +135,7 @@ extension ProcessHoldings.Resource {
     ///   - bound: The bound for memory of each.
     fileprivate func leak(in count: Int, bound: LeakCheck.MemoryBound) -> Int {
         switch self {
-        case .descriptors, .threads: 1
+        case .descriptors, .threads, .timers: 1
         case .memory: count * bound.rawValue
         case .mappings: count * max(bound.rawValue, 2048)
         }

@@ -58,8 +58,8 @@ public enum PluginRule: String, Sendable, CaseIterable {
 
     /// A hook or function that fails reports a reason, through fail or in its answer.
     case callReason = "call-reason"
-    /// Calls leak nothing: memory, descriptors, threads; what belongs to a request is freed in
-    /// request_done.
+    /// Calls leak nothing: memory, descriptors, threads, timers; what belongs to a request is freed
+    /// in request_done.
     case callFrees = "call-frees"
     /// Hooks of a plugin with OUTLET_F_NONBLOCKING never wait, and return within microseconds.
     case callNonblocking = "call-nonblocking"
