@@ -597,10 +597,16 @@ bool cpluginwatch_end_after(long milliseconds, int exit_code, const char *messag
     return is_started;
 }
 
+/* The bullet, in UTF-8, of which the mark of hidden secrets consists; it becomes "*". */
+static const char bullet[] = "\xE2\x80\xA2";
+
+/* Copies and cuts a text; bytes other than printable ASCII become "?". */
 static void copy(char *target, size_t size, const char *text) {
-    size_t length = strnlen(text, size - 1);
-    for (size_t i = 0; i < length; i++) {
-        target[i] = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
+    size_t length = 0;
+    while (*text != 0 && length < size - 1) {
+        bool is_bullet = strncmp(text, bullet, sizeof bullet - 1) == 0;
+        target[length++] = is_bullet ? '*' : *text < ' ' || *text > '~' ? '?' : *text;
+        text += is_bullet ? sizeof bullet - 1 : 1;
     }
     target[length] = 0;
 }

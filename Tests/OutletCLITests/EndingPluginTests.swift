@@ -33,7 +33,7 @@ import Testing
     private func place(_ hook: String) -> String {
         guard !["create", "hooks", "quiesce"].contains(hook) else { return hook }
         let path = hook == "retry" ? "/status/503" : "/status/204"
-        return "\(hook) of PUT \(server.baseURL)\(path)?token="
+        return "\(hook) of PUT \(server.baseURL)\(path)?token=***"
     }
 
     private static let hooks = [

@@ -165,8 +165,8 @@ void cpluginwatch_note(const char *plugin);
 
 /*
  * Records that the calling thread enters a plugin's code: the plugin's id, the hook, and the hook's
- * subject ("" for none). The texts are copied and truncated; bytes other than printable ASCII become
- * "?". Calls nest.
+ * subject ("" for none). The texts are copied and truncated; bullets (U+2022), which stand for secrets, become "*",
+ * and bytes other than printable ASCII "?". Calls nest.
  */
 void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject);
 
