@@ -9,8 +9,8 @@ import Testing
     @Test func `a plugin is created with its configuration and changes a request`() async throws {
         let plugin = try fake.make(
             Stamp.self,
-            configuration: #"{"header": "X-Sta\"mp", "limits": {"count": 3, "on": true}}"#)
-        #expect(plugin.header == #"X-Sta"mp"# && plugin.count == 3 && plugin.isOn)
+            configuration: #"{"header": "X\u002dStamp", "limits": {"count": 3, "on": true}}"#)
+        #expect(plugin.header == "X-Stamp" && plugin.count == 3 && plugin.isOn)
         let request = fake.request(
             "https://test.example/a", method: "POST", headers: [("X-Old", "1"), ("X-Two", "a")],
             body: Array("abc".utf8), attributes: ["target.name": "list"])
@@ -33,6 +33,25 @@ import Testing
         #expect(response.current.headerBytes("y") == [0xC3, 0xA9])
         #expect(response.current.header("y") == "\u{E9}")
         #expect(response.current.headerBytes("x") == nil)
+    }
+
+    @Test func `methods and headers that HTTP cannot represent are refused as by Outlet`() throws {
+        let request = fake.request("https://test.example/")
+        for method in ["", "GE T", "GET\r\nX: 1", "G\0", "GÉT"] {
+            #expect(throws: PluginError.self) { try request.setMethod(method) }
+        }
+        for name in ["", "X Y", "X:", "X\n", "É"] {
+            #expect(throws: PluginError.self) { try request.setHeader(name, "1") }
+            #expect(throws: PluginError.self) { try request.addHeader(name, "1") }
+        }
+        for value in ["a\r\nY: 1", "\0", "\u{1F}", "\u{7F}"] {
+            #expect(throws: PluginError.self) { try request.setHeader("X", value) }
+            #expect(throws: PluginError.self) { try request.addHeader("X", value) }
+        }
+        #expect(request.current.method == "GET" && request.current.headers.isEmpty)
+        try request.setMethod("M-SEARCH")
+        try request.setHeader("!#$%&'*+-.^_`|~09azAZ", "a\tb É")
+        #expect(request.current.headers.map(\.value) == ["a\tb É"])
     }
 
     @Test func `an invalid configuration makes the fake host throw`() {

@@ -91,6 +91,25 @@ static int is(const struct bytes *name, outlet_view wanted) {
            (wanted.len == 0 || strncasecmp(name->ptr, (const char *)wanted.ptr, wanted.len) == 0);
 }
 
+/* Whether a text is a method or the name of a header field: a token (RFC 9110 section 5.6.2). */
+static int is_token(outlet_view text) {
+    for (uint64_t i = 0; i < text.len; i++) {
+        uint8_t byte = text.ptr[i];
+        int is_letter = (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
+        if (is_letter || (byte >= '0' && byte <= '9')) continue;
+        if (byte == 0 || strchr("!#$%&'*+-.^_`|~", byte) == NULL) return 0;
+    }
+    return text.len > 0;
+}
+
+/* Whether a text can be the value of a header field: it has no control characters other than HTAB. */
+static int is_field_value(outlet_view text) {
+    for (uint64_t i = 0; i < text.len; i++) {
+        if ((text.ptr[i] < 0x20 && text.ptr[i] != '\t') || text.ptr[i] == 0x7F) return 0;
+    }
+    return 1;
+}
+
 static struct bytes *find(const struct pairs *pairs, outlet_view name, uint32_t nth) {
     for (size_t i = 0; i < pairs->count; i++) {
         if (is(&pairs->all[i].name, name) && nth-- == 0) return &pairs->all[i].value;
@@ -339,6 +358,7 @@ static outlet_status request_attr(const outlet_host *host, outlet_request reques
 static outlet_status request_set_method(const outlet_host *host, outlet_request request,
                                         outlet_view method) {
     MESSAGE(request);
+    if (!is_token(method)) return OUTLET_E_ARGUMENT;
     set(&self->method, method);
     return OUTLET_OK;
 }
@@ -352,7 +372,7 @@ static outlet_status request_set_url(const outlet_host *host, outlet_request req
 static outlet_status request_add_header(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value) {
     MESSAGE(request);
-    if (name.len == 0) return OUTLET_E_ARGUMENT;
+    if (!is_token(name) || !is_field_value(value)) return OUTLET_E_ARGUMENT;
     add(&self->headers, name, value);
     return OUTLET_OK;
 }
@@ -367,7 +387,7 @@ static outlet_status request_remove_header(const outlet_host *host, outlet_reque
 static outlet_status request_set_header(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value) {
     MESSAGE(request);
-    if (name.len == 0) return OUTLET_E_ARGUMENT;
+    if (!is_token(name) || !is_field_value(value)) return OUTLET_E_ARGUMENT;
     remove_all(&self->headers, name);
     add(&self->headers, name, value);
     return OUTLET_OK;
