@@ -133,11 +133,16 @@ extension Unit {
 
     private enum URLError: Error { case notAnAddress }
 
-    /// A call of the exported function of `Plugin/measured.c`.
-    static func call(_ host: PluginHost) -> Unit {
+    /// Calls of the exported function of `Plugin/measured.c`, one after the other.
+    static func calls(_ count: Int, of host: PluginHost) -> Unit {
         .ending { done in
-            let sum = try? host.plugins.first?.call("add", .int(20), .int(22))
-            done(sum == .int(42))
+            let plugin = host.plugins.first
+            var isRight = true
+            for _ in 0..<count {
+                let sum = try? plugin?.call("add", .int(20), .int(22))
+                isRight = isRight && sum == .int(42)
+            }
+            done(isRight)
         }
     }
 }

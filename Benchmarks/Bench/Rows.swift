@@ -44,7 +44,8 @@ let rows: [String: Row] = [
     "provider-native": Row {
         try .target(of: Provider(session: Session(plugins: PluginHost.one($0))), $0)
     },
-    "plugin-call": Row { .call(try PluginHost.one($0)) },
+    "plugin-1-call": Row { .calls(1, of: try PluginHost.one($0)) },
+    "plugin-101-calls": Row { .calls(101, of: try PluginHost.one($0)) },
     "decodable": Row { .decodable(of: Session(), $0) },
     "cookie": Row { .request(of: Session(), $0) },
     // Without a storage: the requests have the field Cookie from the start.

@@ -9,11 +9,14 @@ final class CallableFunction: Sendable {
     let parameters: [Signature.Kind]
     /// The call interface; `nil` if libffi does not support the signature on this machine.
     let interface: CallInterface?
+    /// Whether the C result is the result, and no argument needs memory or a handle.
+    let isPlain: Bool
 
     init(_ export: PluginExport) {
         self.export = export
         parameters = export.signature.parameters
         interface = CallInterface(export.signature)
+        isPlain = export.signature.isScalar && export.signature.result != .status
     }
 }
 
@@ -55,8 +58,16 @@ final class FunctionCaller: Sendable {
         guard values.count == function.parameters.count else {
             throw .wrongCount(declaration: declaration(function), given: values.count)
         }
+        let areFitting = values.indices.allSatisfy { values[$0].isOf(function.parameters[$0]) }
+        return try perform(function, areFitting ? values : converted(values, for: function))
+    }
+
+    /// Returns values converted to the kinds of a function's parameters, of which there are as many.
+    private func converted(
+        _ values: [PluginValue], for function: CallableFunction
+    ) throws(PluginCallError) -> [PluginValue] {
         var converted = values
-        for (index, kind) in function.parameters.enumerated() where !values[index].isOf(kind) {
+        for (index, kind) in function.parameters.enumerated() {
             guard let fitting = values[index].converted(to: kind) else {
                 throw .wrongType(
                     declaration: declaration(function), position: index + 1, wanted: kind.name,
@@ -65,7 +76,7 @@ final class FunctionCaller: Sendable {
             }
             converted[index] = fitting
         }
-        return try perform(function, converted)
+        return converted
     }
 
     /// Calls a function with texts, each parsed as the kind of its parameter.
@@ -98,54 +109,82 @@ final class FunctionCaller: Sendable {
         "\(instance.id).\(function.export.name)\(function.export.signature.declaration)"
     }
 
+    /// Calls a function with values of the kinds of its parameters.
     private func perform(
         _ function: CallableFunction, _ values: [PluginValue]
     ) throws(PluginCallError) -> PluginValue {
-        let export = function.export
         guard let interface = function.interface else {
-            let text = "libffi cannot call \(export.signature) on this machine"
+            let text = "libffi cannot call \(function.export.signature) on this machine"
             throw .failed(failure(PluginReason(message: text)))
         }
+        let stopwatch = Stopwatch(instance.owner.observer)
+        guard function.isPlain else {
+            return try performWithArguments(function, interface, values, stopwatch)
+        }
+        let returned = try run(function, interface, values)
+        report(function, nil, stopwatch)
+        return returned
+    }
+
+    /// Calls a function that needs memory or handles, or that returns a status.
+    private func performWithArguments(
+        _ function: CallableFunction, _ interface: CallInterface, _ values: [PluginValue],
+        _ stopwatch: Stopwatch
+    ) throws(PluginCallError) -> PluginValue {
+        let signature = function.export.signature
         var arguments: CallArguments?
-        if !export.signature.isScalar {
-            arguments = CallArguments(values, export.signature, for: instance)
+        if !signature.isScalar {
+            arguments = CallArguments(values, signature, for: instance)
             guard arguments != nil else {
                 let text = "libffi makes no function pointers on this machine"
                 throw .failed(failure(PluginReason(message: text)))
             }
         }
         defer { arguments?.end() }
-        let owner = instance.owner
-        let stopwatch = Stopwatch(owner.observer)
-        let returned: PluginValue
-        do {
-            var call = ActiveCall(.call)
-            returned = try instance.perform(
-                &call, about: export.name, overlapping: export.isCallableAnywhere
-            ) { pointer, _ in
-                interface.call(export.function, on: pointer, values: values, arguments: arguments)
-            }
-        } catch {
-            throw .failed(error)
-        }
+        let returned = try run(function, interface, values, arguments)
         var error: PluginError?
         var text: String?
         let written = arguments?.written ?? []
-        if export.signature.hasSink, export.signature.arguments.contains(.sink) {
+        if signature.hasSink, signature.arguments.contains(.sink) {
             text = String(validating: written, as: UTF8.self)
             if text == nil { error = failure(PluginReason(message: "its text is not UTF-8")) }
         }
-        if export.signature.result == .status, case .int(let status) = returned,
+        if signature.result == .status, case .int(let status) = returned,
             status != Int64(OUTLET_OK)
         {
             let context = arguments?.context ?? CallContext(deadline: 0)
             error = failure(context.reason(outlet_status(truncatingIfNeeded: status)))
         }
-        stopwatch.report(
-            owner, .call, requestID: nil, effects: [export.name], failure: error?.message)
+        report(function, error, stopwatch)
         if let error { throw .failed(error) }
-        if export.signature.hasSink { return text.map { .text($0) } ?? .bytes(written) }
-        return export.signature.result == .status ? .nothing : returned
+        if signature.hasSink { return text.map { .text($0) } ?? .bytes(written) }
+        return signature.result == .status ? .nothing : returned
+    }
+
+    /// Calls the C function, after hooks that are running unless the plugin allows overlap.
+    private func run(
+        _ function: CallableFunction, _ interface: CallInterface, _ values: [PluginValue],
+        _ arguments: CallArguments? = nil
+    ) throws(PluginCallError) -> PluginValue {
+        do {
+            return try instance.perform(
+                .call, about: function.export.name,
+                overlapping: function.export.isCallableAnywhere
+            ) {
+                interface.call(
+                    function.export.function, on: $0, values: values, arguments: arguments)
+            }
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    private func report(
+        _ function: CallableFunction, _ error: PluginError?, _ stopwatch: Stopwatch
+    ) {
+        stopwatch.report(
+            instance.owner, .call, requestID: nil, effects: [function.export.name],
+            failure: error?.message)
     }
 
     private func failure(_ reason: PluginReason) -> PluginError {
