@@ -25,9 +25,9 @@ static void note_fault(ccurl_head *head, ccurl_head_fault fault, size_t start) {
 }
 
 /// Checks the value of a `Content-Length` field, from its colon to the end of the line: one number,
-/// which may be repeated (RFC 9110 §8.6).
+/// which may be repeated, also on other lines (RFC 9110 §8.6).
 static void note_length(ccurl_head *head, const char *at, const char *end) {
-    bool is_ambiguous = false;
+    bool is_ambiguous = false, differs = false;
     while (end > at && (end[-1] == '\r' || end[-1] == '\n')) end--;
     while (!is_ambiguous) {
         int64_t value = 0;
@@ -38,7 +38,8 @@ static void note_length(ccurl_head *head, const char *at, const char *end) {
                 __builtin_add_overflow(value, *at - '0', &value))
                 is_ambiguous = true;
         }
-        if (at == digits || (head->has_length && value != head->length)) is_ambiguous = true;
+        if (at == digits) is_ambiguous = true;
+        if (head->has_length && value != head->length) differs = true;
         head->has_length = true;
         head->length = value;
         while (at < end && is_blank(*at)) at++;
@@ -46,17 +47,24 @@ static void note_length(ccurl_head *head, const char *at, const char *end) {
         if (*at++ != ',') is_ambiguous = true;
     }
     if (is_ambiguous) note_fault(head, CCURL_HEAD_LENGTH, head->count);
+    if (differs) note_fault(head, CCURL_HEAD_LENGTHS, head->count);
+    if (head->has_coding) note_fault(head, CCURL_HEAD_BOTH, head->count);
 }
 
-/// Checks the value of a `Transfer-Encoding` field: `chunked`, once. That is the only coding that
-/// libcurl and all intermediaries interpret in the same way (RFC 9112 §6.1).
+/// Checks the value of a `Transfer-Encoding` field: `chunked`, once, in HTTP/1.1, and without a
+/// `Content-Length`. That is the only coding that libcurl and all intermediaries interpret in the
+/// same way (RFC 9112 §6.1, §6.3).
 static void note_coding(ccurl_head *head, const char *at, const char *end) {
     static const char chunked[] = "chunked";
     while (end > at && (end[-1] == '\r' || end[-1] == '\n' || is_blank(end[-1]))) end--;
     while (at < end && is_blank(*at)) at++;
     bool is_chunked = (size_t)(end - at) == sizeof chunked - 1 &&
                       strncasecmp(at, chunked, sizeof chunked - 1) == 0;
+    static const char old[] = "HTTP/1.0";
     if (head->has_coding || !is_chunked) note_fault(head, CCURL_HEAD_CODING, head->count);
+    if (head->has_length) note_fault(head, CCURL_HEAD_BOTH, head->count);
+    if (head->count >= sizeof old - 1 && memcmp(head->bytes, old, sizeof old - 1) == 0)
+        note_fault(head, CCURL_HEAD_OLD_CODING, head->count);
     head->has_coding = true;
 }
 

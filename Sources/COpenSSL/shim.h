@@ -13,6 +13,9 @@
 /// Flags that print names in one line as in RFC 2253, with unescaped UTF-8.
 static const unsigned long copenssl_name_flags = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
 
+/// The bits of the first argument of an info callback for a received alert.
+static const int copenssl_read_alert = SSL_CB_READ_ALERT;
+
 /// `SSL_CTX_set_tlsext_status_type` and `SSL_CTX_set_tlsext_status_cb`: requests a stapled OCSP
 /// response, and sets `came` to be called in the handshake, with or without a response. Returns
 /// whether both succeeded.

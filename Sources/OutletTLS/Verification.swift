@@ -56,6 +56,10 @@ package final class Verification {
     package private(set) var refusal: Refusal?
     /// The decision; `nil` before it is made, or without a decider.
     package private(set) var decision: Decision?
+    /// Whether the server has ended the connection with a closure alert (`close_notify`).
+    ///
+    /// Anyone on the way can end it without one.
+    package private(set) var hasClosureAlert = false
 
     /// The server's own certificate, an `X509 *`, retained.
     private var leaf: OpaquePointer?
@@ -79,7 +83,8 @@ package final class Verification {
 
     /// Installs callbacks for the verification of the connection made with an `SSL_CTX *`.
     ///
-    /// Without a decider, OpenSSL verifies as usual, and the callbacks only record the result. A
+    /// Without a decider, OpenSSL verifies as usual, and the callbacks only record the result. The
+    /// end of the connection is recorded in both cases. A
     /// decider is called in place of OpenSSL's verification, once for a connection: before a client
     /// certificate is sent, and for a resumed session before any data is sent. OpenSSL's other
     /// rules for the handshake stay in force.
@@ -101,6 +106,7 @@ package final class Verification {
             ObjectPointer.release(box)
             return nil
         }
+        SSL_CTX_set_info_callback(context, stepped)
         guard decider != nil else {
             SSL_CTX_set_verify(context, SSL_CTX_get_verify_mode(context), verified)
             return verification
@@ -109,7 +115,6 @@ package final class Verification {
         // With SSL_VERIFY_PEER a refusal ends the handshake, whatever libcurl has set before.
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         SSL_CTX_set_cert_verify_callback(context, certificatesCame, nil)
-        SSL_CTX_set_info_callback(context, stepped)
         return verification
     }
 
@@ -205,17 +210,19 @@ package final class Verification {
             return verification.decide(connection, SSL_get_peer_cert_chain(connection)) ? 1 : 0
         }
 
-    /// OpenSSL's callback for each step of a handshake; only the last step is used.
+    /// OpenSSL's callback for each alert, and for each step of a handshake, of which only the last
+    /// is used.
     ///
     /// No other callback is called for a session that is resumed in TLS 1.2.
     private static let stepped: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {
-        connection, step, _ in
-        guard step & SSL_CB_HANDSHAKE_DONE != 0, let connection else { return }
-        if let verification = of(connection),
-            verification.decide(connection, SSL_get_peer_cert_chain(connection))
-        {
-            return
+        connection, step, value in
+        guard let connection else { return }
+        let verification = of(connection)
+        if step & copenssl_read_alert == copenssl_read_alert, value & 0xFF == SSL_AD_CLOSE_NOTIFY {
+            verification?.hasClosureAlert = true
         }
+        guard step & SSL_CB_HANDSHAKE_DONE != 0, verification?.hasDecider != false else { return }
+        if verification?.decide(connection, SSL_get_peer_cert_chain(connection)) == true { return }
         // The handshake can no longer fail, but after this call nothing can be written.
         SSL_set_shutdown(connection, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
     }

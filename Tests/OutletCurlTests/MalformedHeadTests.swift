@@ -18,6 +18,14 @@ import Testing
         ("Transfer-Encoding: identity", "is not 'chunked', once: 'Transfer-Encoding: identity'"),
         ("Transfer-Encoding: chunked, identity", "is not 'chunked', once"),
         ("Transfer-Encoding: chunked\r\ntransfer-encoding: chunked", "is not 'chunked', once"),
+        ("Content-Length: 14\r\nTransfer-Encoding: chunked", "both Content-Length and Transfer"),
+        ("Transfer-Encoding: chunked\r\nContent-Length: 14", "both Content-Length and Transfer"),
+        (
+            "Content-Length: 14\r\ncontent-length: 15",
+            "has different values of Content-Length: 'content-length: 15'"
+        ),
+        ("Content-Length: 14, 15", "has different values of Content-Length"),
+        ("Content-Length: 1x", "'s Content-Length is not one number: 'Content-Length: 1x'"),
         // Folded lines: one parser continues the field value, another ends it at the line break.
         ("Transfer-Encoding: chunked\r\n , identity", "says on several lines"),
         ("Content-Length: 14\r\n\t0", "says on several lines where the body ends"),
@@ -35,6 +43,31 @@ import Testing
         #expect(result.error?.code == .badServerResponse)
         #expect(result.error?.stage == .receiving)
         #expect(result.error?.reason.contains(reason) == true, "\(result.error?.reason ?? "")")
+        #expect(result.response == nil && result.text.isEmpty)
+    }
+
+    @Test func `a transfer coding in HTTP 1.0, which has none, is refused`() async throws {
+        let result = try await response(
+            "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n")
+        #expect(result.error?.code == .badServerResponse)
+        #expect(
+            result.error?.reason == "the answer is HTTP/1.0, which has no Transfer-Encoding: "
+                + "'Transfer-Encoding: chunked'")
+    }
+
+    @Test func `equal lengths on several lines are accepted`() async throws {
+        let result = try await response(
+            "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 4, 4\r\n\r\nbody")
+        #expect(result.error == nil && result.text == "body")
+    }
+
+    @Test func `a switch of protocols that the request has not asked for is refused`() async throws
+    {
+        let result = try await response(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
+                + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody")
+        #expect(result.error?.code == .badServerResponse)
+        #expect(result.error?.reason.contains("switches protocols (101)") == true)
         #expect(result.response == nil && result.text.isEmpty)
     }
 

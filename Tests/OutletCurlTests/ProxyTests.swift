@@ -50,6 +50,60 @@ import Testing
         #expect(proxy == (isDirect ? "" : "http://p:1"))
     }
 
+    @Test func `a proxy that cannot be reached is named without its password`() async throws {
+        let transport = CurlTransport.test {
+            $0.proxy = .url("http://me:secret@127.0.0.1:1", except: [])
+        }
+        for url in ["http://example.test/", "https://example.test/"] {
+            let error = try await transport.get(url).error
+            #expect(error?.code == .proxyConnectionFailed)
+            #expect(
+                error?.reason.hasPrefix("the proxy http://127.0.0.1:1 cannot be reached: ") == true,
+                "\(error?.reason ?? "")")
+            #expect(error?.advice.contains("server") == false)
+        }
+    }
+
+    @Test func `a proxy that answers CONNECT without end does not hold up the loop`() async throws {
+        let endless = [UInt8](repeating: 0x61, count: 64 << 20)
+        let proxy = try ScriptedServer.start(
+            .requestHead,
+            .send(
+                "HTTP/1.1 407 No\r\nProxy-Authenticate: Digest realm=a, nonce=b\r\n"
+                    + "Content-Length: \(endless.count)\r\n\r\n"), .send(endless), .stall)
+        let other = try ScriptedServer.start(.request, .respond(body: "other"))
+        let transport = CurlTransport.test {
+            $0.proxy = .url(proxy.baseURL, except: ["127.0.0.1"])
+            $0.proxyCredential = Credential(user: "ada", password: "secret")
+        }
+        async let refused = transport.get("https://example.test/")
+        _ = try await proxy.requests.values(1)
+        #expect(try await transport.get(other.baseURL).text == "other")
+        let error = try await refused.error
+        #expect(error?.code == .proxyConnectionFailed)
+        #expect(
+            error?.reason == "the proxy \(proxy.baseURL) answers CONNECT without end",
+            "\(error?.reason ?? "")")
+    }
+
+    @Test func `many calls in one turn over a second count as stuck`() {
+        var watch = BusyWatch()
+        var time: Int64 = 0
+        func asks(_ count: Int, _ transfer: UInt64 = 1, turn: Int64 = 7) -> Bool {
+            (0..<count).reduce(false) { found, _ in
+                watch.isStuck(transfer, at: turn, clock: { time }) || found
+            }
+        }
+        #expect(!asks(2 * BusyWatch.step + 1))
+        time += BusyWatch.limit
+        #expect(!asks(BusyWatch.step - 1))
+        #expect(asks(1))
+        // Another turn, or another transfer, starts anew.
+        #expect(!asks(BusyWatch.step, turn: 8))
+        time += BusyWatch.limit
+        #expect(!asks(BusyWatch.step, 2, turn: 8))
+    }
+
     @Test func `the proxy's credentials are removed for metrics and logs`() {
         #expect(ProxyResolver.withoutCredentials("http://u:p@h:1") == "http://h:1")
         #expect(ProxyResolver.withoutCredentials("u:p@h:1") == "h:1")

@@ -111,6 +111,26 @@ import Testing
         await server.stop()
     }
 
+    @Test func `a POST that the server has refused unprocessed is sent again`() async throws {
+        let server = try Node()
+        func send(_ path: String) async throws -> TransferResult {
+            let transport = CurlTransport.test { $0.httpVersion = .http2PriorKnowledge }
+            let request = HTTPRequest(
+                url: URL(string: server.baseURL + path), method: .post,
+                body: .data(Data("hello".utf8)))
+            return try await transport.perform(request)
+        }
+        let sent = try await send("/refused/2")
+        #expect(sent.error == nil && sent.text == "hello", "\(sent.error?.reason ?? "")")
+        // That was the third one; libcurl tries five times.
+        let refused = try await send("/refused/100")
+        #expect(refused.error?.code == .networkConnectionLost)
+        #expect(
+            refused.error?.reason.contains("new connections (REFUSED_STREAM)") == true,
+            "\(refused.error?.reason ?? "")")
+        await server.stop()
+    }
+
     @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "GET", "PURGE"])
     func `a body in memory is sent with its length and without a Content-Type`(method: String)
         async throws

@@ -66,6 +66,41 @@ import Testing
         await server.stop()
     }
 
+    @Test(arguments: [HandshakePeer.Listener.tls12, .tls13])
+    func `a body that ends with the connection is complete only with a closure alert`(
+        listener: HandshakePeer.Listener
+    ) async throws {
+        let server = try await HandshakePeer.start()
+        let url = server.baseURL(listener)
+        for trust in [nil, ServerTrustManager(evaluators: ["localhost": DefaultTrustEvaluator()])] {
+            let whole = try await get(url + "/closed", trust: trust)
+            #expect(whole.error == nil && whole.text == "served")
+            let cut = try await get(url + "/cut", trust: trust)
+            #expect(cut.error?.code == .networkConnectionLost)
+            #expect(cut.error?.stage == .receiving)
+            #expect(
+                cut.error?.reason.contains("after 6 bytes of the body without TLS's closure")
+                    == true,
+                "\(cut.error?.reason ?? "")")
+            #expect(cut.response?.statusCode == 200)
+        }
+        // A length says where the body ends, whatever follows.
+        #expect(try await get(url).error == nil)
+        await server.stop()
+    }
+
+    @Test func `a response without a body needs no closure alert`() async throws {
+        let server = try await HandshakePeer.start()
+        let authority = try await TestCA.shared()
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: authority.certificatePath)
+        }
+        let result = try await transport.perform(
+            HTTPRequest(url: URL(string: server.baseURL(.tls13) + "/cut"), method: .head))
+        #expect(result.error == nil && result.response?.statusCode == 200)
+        await server.stop()
+    }
+
     @Test(arguments: [
         ("NO-SUCH-CIPHER", #""NO-SUCH-CIPHER" is no cipher that OpenSSL knows"#),
         ("ECDHE+AESGCM:AES999", #""AES999" is no cipher that OpenSSL knows"#),

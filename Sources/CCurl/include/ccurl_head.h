@@ -9,8 +9,14 @@ typedef enum ccurl_head_fault {
     CCURL_HEAD_SOUND = 0,
     /// `Content-Length` is not one number.
     CCURL_HEAD_LENGTH,
+    /// Several values of `Content-Length` differ.
+    CCURL_HEAD_LENGTHS,
     /// `Transfer-Encoding` is not `chunked` once.
     CCURL_HEAD_CODING,
+    /// There is a `Transfer-Encoding` beside a `Content-Length`.
+    CCURL_HEAD_BOTH,
+    /// There is a `Transfer-Encoding` in HTTP/1.0, which has none.
+    CCURL_HEAD_OLD_CODING,
     /// One of these two fields has more than one line.
     CCURL_HEAD_FOLD,
     /// A line is not a field: there is no colon, or the text before it is not a token.

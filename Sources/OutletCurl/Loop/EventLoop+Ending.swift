@@ -99,7 +99,7 @@ extension EventLoop {
             return
         }
         if transfer.extras != nil,
-            let error = transfer.unfinishedCoding ?? transfer.missingTicket
+            let error = transfer.unfinishedCoding ?? transfer.missingTicket ?? transfer.cutOff
         {
             transfer.failure = error
             return

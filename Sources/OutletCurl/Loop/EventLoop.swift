@@ -69,6 +69,8 @@ final class EventLoop: @unchecked Sendable {
     var ordered: [CurlTransfer] = []
     /// Transfers that were suspended before they got a place, by identifier.
     var held: [UInt64: CurlTransfer] = [:]
+    /// Finds transfers that keep libcurl busy, so that nothing else runs on the loop.
+    var busyWatch = BusyWatch()
     var isDraining = false
     /// Whether code on the loop's thread may start a transfer at once.
     ///

@@ -103,7 +103,7 @@ private struct Meaning {
                 .cannotFindHost, "the proxy's name does not resolve: \(fact)",
                 "check http_proxy and https_proxy")
         case CURLE_COULDNT_CONNECT:
-            self = Meaning.connecting(fact, socketError)
+            self = Meaning.connecting(fact, socketError, through: transfer.proxy)
         case CURLE_PROXY:
             self = Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
         case CURLE_WEIRD_SERVER_REPLY:
@@ -174,7 +174,7 @@ private struct Meaning {
                         + "longer than libcurl takes (100 KiB), or no memory is left")
                 : socketError == 0
                     ? Meaning(.unknown, "no memory left, or no descriptor for the name look-up")
-                    : Meaning.connecting(fact, socketError)
+                    : Meaning.connecting(fact, socketError, through: transfer.proxy)
         case CURLE_NO_CONNECTION_AVAILABLE:
             self = Meaning(.cannotConnectToHost, fact)
         case CURLE_INTERFACE_FAILED:
@@ -195,7 +195,10 @@ private struct Meaning {
         }
     }
 
-    private static func connecting(_ fact: String, _ socketError: Int32) -> Meaning {
+    /// - Parameter proxy: The proxy's URL without credentials; empty for a direct connection.
+    private static func connecting(
+        _ fact: String, _ socketError: Int32, through proxy: String
+    ) -> Meaning {
         switch socketError {
         case EMFILE, ENFILE:
             return Meaning(
@@ -213,6 +216,12 @@ private struct Meaning {
         }
         if fact.containsBytes(of: "proxy") || fact.containsBytes(of: "SOCKS") {
             return Meaning(.proxyConnectionFailed, fact)
+        }
+        guard proxy.isEmpty else {
+            return Meaning(
+                .proxyConnectionFailed,
+                "the proxy \(Redaction.standard.address(proxy)) cannot be reached: \(fact)",
+                "check the proxy's address and that it runs")
         }
         return Meaning(
             .cannotConnectToHost, "the connection is refused or fails: \(fact)",
@@ -260,7 +269,10 @@ private struct Meaning {
     /// Data could not be received, or its chunks are malformed (RFC 9112 §7.1).
     private static func unreceived(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
         if fact.containsBytes(of: "Too large response headers") {
-            return Meaning(.headerFieldsExceedMaximum, fact)
+            return Meaning(
+                .headerFieldsExceedMaximum,
+                "the answer's heads, interim ones included, are larger than libcurl takes (300 KiB)"
+            )
         }
         if fact.containsBytes(of: "Out of memory in chunked-encoding") {
             return Meaning(
@@ -274,6 +286,12 @@ private struct Meaning {
         }
         if fact.containsBytes(of: "CONNECT") {
             return Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
+        }
+        if transfer.wasSentOnNewConnection, fact.containsBytes(of: "Connection died, tried") {
+            return Meaning(
+                .networkConnectionLost,
+                "the server refused the request on \(transfer.sends) new connections "
+                    + "(REFUSED_STREAM)", "retry later: it has not processed the request")
         }
         return Meaning(.networkConnectionLost, received(transfer) + fact)
     }

@@ -72,8 +72,10 @@ func didProgress(
     _ client: UnsafeMutableRawPointer?, _ toReceive: curl_off_t, _ received: curl_off_t,
     _ toSend: curl_off_t, _ sent: curl_off_t
 ) -> Int32 {
-    EasyHandle.call(client) { _, transfer, loop in transfer.noteSent(Int64(sent), loop) }
-    return 0
+    let goesOn = EasyHandle.call(client) { _, transfer, loop in
+        transfer.noteProgress(sent: Int64(sent), loop)
+    }
+    return goesOn == false ? 1 : 0
 }
 
 func logWire(

@@ -21,6 +21,7 @@ final class TransferExtras {
     fileprivate var observedEnd = ObservedEnd.ahead
     fileprivate var heldPiece: [UInt8]?
     fileprivate var verification: Verification?
+    fileprivate var closure: Verification?
     fileprivate(set) var tls = ""
     fileprivate(set) var proxy = ""
     fileprivate var negotiationFault: String?
@@ -132,6 +133,12 @@ extension CurlTransfer {
         if pauses.contains(.observer) { return extras?.answers?.bodyObserver?.name }
         guard isBodyAwaited, case .stream(let stream) = request.body else { return nil }
         return stream.name
+    }
+
+    /// The connection whose end is the end of the response, over TLS; `nil` for other responses.
+    var closure: Verification? {
+        get { extras?.closure }
+        set { made.closure = newValue }
     }
 
     /// The result of verifying the certificates of the connection that this transfer made.

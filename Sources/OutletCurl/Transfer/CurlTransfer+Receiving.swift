@@ -86,6 +86,12 @@ extension CurlTransfer {
         if easy.head.isInterim { return receiveInterim(head, loop) }
         lastProgress = loop.now
         if let link { return loop.greet(self, link, head) }
+        guard easy.head.statusCode != 101 else {
+            return fail(
+                TransferError(
+                    code: .badServerResponse, stage: .receiving, host: address?.host,
+                    reason: "the answer switches protocols (101), but the request asked for none"))
+        }
         guard easy.head.statusCode != 206 || request.headers["Range"] != nil else {
             return fail(
                 TransferError(
@@ -166,6 +172,9 @@ extension CurlTransfer {
         // A server may respond before it has read the whole body. libcurl notices that it should
         // stop sending only if the upload is not paused.
         if extras != nil, isBodyAwaited { loop.post(.bodyReady(self)) }
+        if let easy, address?.isSecure == true, easy.head.endsWithConnection, link == nil {
+            watchEnd(easy)
+        }
         return notify(head, loop)
     }
 

@@ -9,7 +9,9 @@ extension CurlTransfer {
     ///
     /// libcurl sends a request again by itself when a reused connection turns out to be closed.
     /// This is allowed for idempotent methods only (RFC 9110 §9.2.2). If a response was received in
-    /// between, it is an authentication attempt, which is allowed for all methods.
+    /// between, it is an authentication attempt, which is allowed for all methods. So is a request
+    /// that was sent on a new connection: libcurl repeats it only where the server has said that it
+    /// has not processed it (`REFUSED_STREAM`, RFC 9113 §8.7).
     ///
     /// An idle connection that has received data since its last response is not used. libcurl only
     /// checks whether it was closed, and would treat that data as the response (RFC 9112 §9.2).
@@ -19,7 +21,11 @@ extension CurlTransfer {
     func willSend(_ easy: EasyHandle, _ loop: EventLoop, on ends: ConnectionEnds) -> Bool {
         loop.assertOnLoop()
         lastProgress = loop.now
-        guard sends == 0 || wasAnswered || request.method.isIdempotent else {
+        let opened = easy.opener.pointee.opened
+        let isNew = opened != easy.socketsBefore
+        easy.socketsBefore = opened
+        guard sends == 0 || wasAnswered || wasSentOnNewConnection || request.method.isIdempotent
+        else {
             failure = TransferError(
                 code: .networkConnectionLost, stage: .sending, host: address?.host,
                 reason: "the server closed a kept connection while the request was sent, and "
@@ -38,6 +44,7 @@ extension CurlTransfer {
         if let verifier = extras?.trust?.server, !isServerAccepted(easy, verifier) { return false }
         sends += 1
         wasAnswered = false
+        wasSentOnNewConnection = isNew
         connection = loop.connections.texts(of: ends)
         localPort = ends.localPort
         if link == nil, address?.queue.version == .unknown { loop.learnVersion(from: self, easy) }
@@ -135,14 +142,24 @@ extension CurlTransfer {
         }
     }
 
-    /// Records progress (`CURLOPT_XFERINFOFUNCTION`), and reports it to the handler.
+    /// Records progress (`CURLOPT_XFERINFOFUNCTION`), and reports it to a handler that wants it.
     ///
     /// - Parameter count: The number of bytes of the body sent so far.
-    func noteSent(_ count: Int64, _ loop: EventLoop) {
+    /// - Returns: Whether the transfer goes on: `false` if it keeps libcurl busy without a result.
+    func noteProgress(sent count: Int64, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
-        guard count != sent else { return }
-        sent = count
-        lastProgress = loop.now
-        reportProgress(loop)
+        if count != sent {
+            sent = count
+            lastProgress = loop.now
+            if reportsProgress { reportProgress(loop) }
+        } else if sends == 0, loop.busyWatch.isStuck(identifier, at: loop.now, clock: ccurl_now_us)
+        {
+            return fail(
+                TransferError(
+                    code: .proxyConnectionFailed, stage: .receiving, host: address?.host,
+                    reason: "the proxy \(Redaction.standard.address(proxy)) answers CONNECT "
+                        + "without end"))
+        }
+        return true
     }
 }

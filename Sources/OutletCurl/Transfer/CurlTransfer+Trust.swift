@@ -1,4 +1,5 @@
 import CCurl
+import OutletHTTP
 import OutletTLS
 import OutletTransport
 
@@ -33,5 +34,22 @@ extension CurlTransfer {
         }
         isServerVerified = isVerified
         return true
+    }
+
+    /// Remembers the connection whose end is the end of the response.
+    func watchEnd(_ easy: EasyHandle) {
+        loop?.assertOnLoop()
+        guard request.method != .head else { return }
+        closure = ccurl_get_ssl(easy.raw).flatMap { Verification.of($0) }
+    }
+
+    /// The error of a response over TLS that ended with the connection, but without TLS's closure
+    /// alert (RFC 9112 §9.8); `nil` for others.
+    var cutOff: TransferError? {
+        guard extras != nil, let closure, !closure.hasClosureAlert else { return nil }
+        return TransferError(
+            code: .networkConnectionLost, stage: .receiving, host: address?.host,
+            reason: "the connection ended after \(received) bytes of the body without TLS's "
+                + "closure alert, so that the answer may have been cut off")
     }
 }

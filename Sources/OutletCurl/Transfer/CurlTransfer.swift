@@ -104,6 +104,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var lacksStream = false
     /// Whether a head has been received since the request was last sent.
     var wasAnswered = false
+    /// Whether the request was last sent on a connection that was made for it.
+    var wasSentOnNewConnection = false
     var received: Int64 = 0
     var sent: Int64 = 0
     var expected: Int64 = -1

@@ -105,6 +105,8 @@ extension EasyHandle {
         isMarked = true
         if address.isSecure {
             isTunnelled = true
+            // Lets `BusyWatch` end the transfer.
+            applyProgress()
             // The challenge of a proxy that refuses the tunnel is only in these heads.
             set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 0)
         }

@@ -55,6 +55,12 @@ final class EasyHandle {
     var isTunnelled = false
     /// The number of sockets that the handle had opened when the request was last sent.
     var socketsAtSend: UInt32 = 0
+    /// The number of sockets that the handle had opened when its transfer began, or libcurl last
+    /// picked a connection for it.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var socketsBefore: UInt32 = 0
     /// Whether `CURLOPT_CAINFO` and `CURLOPT_CAPATH` are set.
     var hasAuthorities = false
     /// The policy that `CURLOPT_SSL_CIPHER_LIST`, `CURLOPT_SSL_VERIFYPEER` and
@@ -115,6 +121,7 @@ final class EasyHandle {
     func carry(_ transfer: CurlTransfer) {
         transfer.loop?.assertOnLoop()
         carried = transfer
+        socketsBefore = opener.pointee.opened
     }
 
     private func begin() {

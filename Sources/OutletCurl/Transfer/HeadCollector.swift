@@ -49,6 +49,13 @@ struct HeadCollector: ~Copyable {
     /// Whether the last head is an informational one (1xx, except 101), so that another follows.
     var isInterim: Bool { statusCode < 200 && statusCode >= 100 && statusCode != 101 }
 
+    /// Whether the end of the connection is the end of the last head's body, if it has one (RFC 9112
+    /// §6.3).
+    var endsWithConnection: Bool {
+        !isHTTP2 && !lines.pointee.has_length && !lines.pointee.has_coding && statusCode != 204
+            && statusCode != 304
+    }
+
     /// Whether a part of a head has been received.
     var isInsideHead: Bool { !lines.pointee.is_behind && lines.pointee.count > 0 }
 
@@ -140,6 +147,10 @@ struct HeadFault {
     func reason(in place: String) -> String {
         switch kind {
         case CCURL_HEAD_LENGTH: "\(place)'s Content-Length is not one number: '\(line)'"
+        case CCURL_HEAD_LENGTHS: "\(place) has different values of Content-Length: '\(line)'"
+        case CCURL_HEAD_BOTH: "\(place) has both Content-Length and Transfer-Encoding: '\(line)'"
+        case CCURL_HEAD_OLD_CODING:
+            "\(place) is HTTP/1.0, which has no Transfer-Encoding: '\(line)'"
         case CCURL_HEAD_CODING: "\(place)'s Transfer-Encoding is not 'chunked', once: '\(line)'"
         case CCURL_HEAD_FOLD: "\(place) says on several lines where the body ends: '\(line)'"
         default: "\(place) has a header field whose name is no token: '\(line)'"

@@ -100,7 +100,8 @@ public struct TransportConfiguration: Sendable {
     public var maximumHeaderFields = 2000
     /// The maximum size of a response's head or trailers, in bytes.
     ///
-    /// A larger one fails with ``TransferError/Code/headerFieldsExceedMaximum``.
+    /// A larger one fails with ``TransferError/Code/headerFieldsExceedMaximum``. So do heads of more
+    /// than 300 KiB together, such as with interim ones, which libcurl does not take.
     public var maximumHeaderSize = 256 << 10
 
     /// Where the certificate authorities come from.

@@ -1,7 +1,9 @@
 /// A server in Python that logs TLS handshakes and also acts as an HTTPS proxy.
 ///
 /// Each connection carries one request. `CONNECT` opens a tunnel to a port on 127.0.0.1. Any other
-/// request gets the response 200 with the text `served`.
+/// request gets the response 200 with the text `served`: for `/closed` and `/cut` without a
+/// `Content-Length`, so that the end of the connection ends it, for `/cut` without TLS's closure
+/// alert.
 public final class HandshakePeer: Sendable {
     /// What ``HandshakePeer`` listens on.
     public enum Listener: Int, Sendable, CaseIterable {
@@ -147,6 +149,12 @@ public final class HandshakePeer: Sendable {
                 method, target, _ = line.split(" ")
                 if method == "CONNECT":
                     tunnel(peer, target)
+                elif target in ("/closed", "/cut"):
+                    peer.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+                    if method != "HEAD":
+                        peer.sendall(b"served")
+                    if target == "/closed":
+                        peer.unwrap()
                 else:
                     answer(peer, b"served")
                 peer.close()

@@ -1,11 +1,22 @@
 /// An HTTP/2 server without TLS, run by Node.js.
 ///
 /// It sends the informational responses 100, 103 and 103, then 200 with the body `ab` and
-/// a trailer; for `/fields`, the names and values of the request's fields, as a JSON array. Debian's nginx cannot replace it: it sends no informational response over HTTP/2.
+/// a trailer. For `/fields` it sends the names and values of the request's fields, as a JSON array.
+/// For `/refused/N` it refuses the first N streams (`REFUSED_STREAM`), and
+/// sends the body of the next one back. Debian's nginx cannot replace it: it sends no informational
+/// response over HTTP/2.
 public final class Node: Sendable {
     private static let script = """
+        let refused = 0;
         require('node:http2').createServer().on('stream', (stream, headers, flags, fields) => {
-            if (headers[':path'] === '/fields') {
+            const path = headers[':path'];
+            if (path.startsWith('/refused/')) {
+                stream.on('error', () => {});
+                if (refused++ < Number(path.slice(9))) return stream.close(7);
+                stream.respond({ ':status': 200 });
+                return stream.pipe(stream);
+            }
+            if (path === '/fields') {
                 stream.respond({ ':status': 200 });
                 return stream.end(JSON.stringify(fields));
             }
