@@ -39,9 +39,51 @@ import Testing
         let directory = try TemporaryDirectory()
         _ = try directory.write("old", to: "body")
         let result = try await outlet(
-            "\(server.baseURL)/status/204", "-o", directory.path("body"))
+            "\(server.baseURL)/bytes/0", "-o", directory.path("body"))
         #expect(result.exitCode == 0)
         #expect(try directory.read("body").isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("GET", "/status/204", 0), ("GET", "/status/205", 0), ("GET", "/status/304", 3),
+            ("GET", "/status/401", 4), ("HEAD", "/get", 0),
+        ] as [(String, String, Int32)])
+    func `a response without a body leaves the output file as it is`(
+        method: String, path: String, code: Int32
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.path("body")
+        _ = try directory.write("old", to: "body")
+        let silent = try ScriptedServer.start(
+            .requestHead, .send("HTTP/1.1 \(path.suffix(3)) X\r\nContent-Length: 0\r\n\r\n"))
+        let base = path == "/get" ? server.baseURL + path : silent.baseURL
+        for report in [[], ["--json"]] {
+            let result = try await Program.run(
+                Products.path("outlet"), report + [method, base, "-o", file])
+            #expect(result.exitCode == code)
+            #expect(
+                result.errorOutput
+                    == "outlet: \(file): not written, because the response has no body\n")
+            #expect(try directory.read("body") == Array("old".utf8))
+            #expect(!result.output.contains(file))
+        }
+    }
+
+    @Test func `a report stays valid JSON when its temporary file cannot be written`() async throws
+    {
+        let result = try await Program.run(
+            "/usr/bin/env",
+            [
+                "--default-signal=XFSZ", "/bin/sh", "-c",
+                #"ulimit -f 3000; exec "$0" --json "$1""#, Products.path("outlet"),
+                server.baseURL + "/bytes/4000000",
+            ])
+        #expect(result.exitCode == 1)
+        let value = try JSONValue(parsing: result.standardOutput)
+        #expect(value["error"]?["message"]?.stringValue?.contains("File too large") == true)
+        #expect(value["response"]?["status"] == 200)
+        #expect(value["response"]?["body"] == .null)
     }
 
     @Test func `a lost connection keeps the received bytes in the file and reports their number`()
@@ -54,6 +96,33 @@ import Testing
         #expect(result.exitCode == 1)
         #expect(try directory.read("body") == Array("half".utf8))
         #expect(result.errorOutput.contains("\(directory.path("body")) holds the first 4 B)\n"))
+    }
+
+    @Test(arguments: ["413 Too Large", "401 No", "200 OK"])
+    func `the answer to a body from a silent stdin is shown at once`(status: String) async throws {
+        let server = try ScriptedServer.start(
+            .requestHead,
+            .send("HTTP/1.1 \(status)\r\nContent-Length: 6\r\nConnection: close\r\n\r\nanswer"))
+        let program = try RunningProgram(
+            Products.path("outlet"), ["--chunked", "-p", "hb", server.baseURL],
+            standardInput: .open)
+        try await program.output(containing: "HTTP/1.1 \(status.prefix(3))")
+        try await program.output(containing: "answer")
+        program.closeInput()
+        _ = try await program.result()
+    }
+
+    @Test func `the time limit names a stdin that is silent`() async throws {
+        let server = try ScriptedServer.start(.requestHead, .stall)
+        let program = try RunningProgram(
+            Products.path("outlet"), ["--chunked", "--timeout=1", server.baseURL],
+            standardInput: .open)
+        let result = try await program.result()
+        #expect(result.exitCode == 2)
+        #expect(
+            result.errorOutput.contains("within 1.0 s, stdin is not at its end")
+                || result.errorOutput.contains("it waited for stdin"),
+            "\(result.errorOutput)")
     }
 
     @Test func `a body is written to stdout while it is received`() async throws {

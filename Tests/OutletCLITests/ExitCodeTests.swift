@@ -204,6 +204,19 @@ import Testing
         #expect(result.errorOutput == error)
     }
 
+    @Test func `too few descriptors for the runtime are an error`() async throws {
+        let result = try await Program.run(
+            "/bin/sh",
+            [
+                "-c", #"ulimit -n 8; exec "$0" "$1/get""#, Products.path("outlet"), server.baseURL,
+            ])
+        #expect(result.exitCode == 1)
+        #expect(
+            result.errorOutput
+                == "outlet: fewer than 8 files can be opened (raise the limit of open files "
+                + "(ulimit -n))\n")
+    }
+
     @Test func `the error for a directory as output file names it`() async throws {
         let directory = try TemporaryDirectory()
         let place = directory.path("")

@@ -112,7 +112,7 @@ enum OptionTable {
                 + "0 for no limit."),
         Option(
             .maxHeadSize, value: "SIZE", .limits,
-            "The most bytes of an answer's head; 256k by default."),
+            "The most bytes of an answer's head; 256k by default, 300k at most."),
         Option(
             .maxHeadFields, value: "N", .limits,
             "How many fields an answer's head may have; 2000 by default."),

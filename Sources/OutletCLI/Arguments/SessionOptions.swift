@@ -96,10 +96,10 @@ enum SessionOptions {
             configuration.maximumDecompressionRatio = ratio
         }
         if let size = try size(arguments, .maxHeadSize) {
-            guard size > 0, let size = Int(exactly: size) else {
-                throw .usage("--max-head-size: 0: a head has at least one byte")
+            guard (1...300 << 10).contains(size) else {
+                throw .usage("--max-head-size: \(size): not a size from 1 to 300k")
             }
-            configuration.maximumHeaderSize = size
+            configuration.maximumHeaderSize = Int(size)
         }
         if let text = arguments.value(.maxHeadFields) {
             guard let number = Int(text), (1...1_000_000).contains(number) else {

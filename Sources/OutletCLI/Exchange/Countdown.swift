@@ -12,7 +12,7 @@ final class Countdown: Sendable {
         var request: HTTPRequest?
         var work: Task<Exchange, Never>?
         var hasPassed = false
-        /// The plugin call that the program waited for when the time limit passed.
+        /// The plugin call or the input that the program waited for when the time limit passed.
         var blocker: String?
         var isFinished = false
     }
@@ -74,7 +74,7 @@ final class Countdown: Sendable {
 
     /// Handles the end of the time limit: cancels the request, and makes the program end soon.
     private func pass(_ console: Console) {
-        let blocker = ProcessEnd.pluginBlocker
+        let blocker = ProcessEnd.pluginBlocker ?? AwaitedInput.blocker
         let state = state.withLock { state in
             state.hasPassed = !state.isFinished
             state.blocker = blocker
@@ -100,8 +100,8 @@ final class Countdown: Sendable {
 
     /// Records that the request has ended.
     ///
-    /// - Returns: Whether the time limit had passed before, and the plugin call that the program
-    ///   waited for at that time.
+    /// - Returns: Whether the time limit had passed before, and the plugin call or the input that the
+    ///   program waited for at that time.
     private func finish() -> (hasPassed: Bool, blocker: String?) {
         state.withLock { state in
             state.isFinished = true

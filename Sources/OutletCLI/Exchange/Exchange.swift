@@ -37,6 +37,16 @@ struct Exchange: Sendable {
 }
 
 extension Exchange {
+    /// Whether an empty body is the content that was asked for, and not the lack of one.
+    ///
+    /// Responses to `HEAD`, and with the statuses 204, 205 and 304, have no content (RFC 9110
+    /// §6.4.1), and an empty error or redirect is none.
+    var hasEmptyContent: Bool {
+        guard let status = response?.statusCode else { return true }
+        return (200..<300).contains(status) && status != 204 && status != 205
+            && request.method != .head
+    }
+
     /// Returns the exit code of the program.
     ///
     /// - Parameter checksStatus: Whether a status of 300 and above counts as a failure.

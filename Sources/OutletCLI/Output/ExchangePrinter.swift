@@ -12,6 +12,11 @@ final class ExchangePrinter: ResponseReceiver {
         var sink: BodySink?
         var hasRequest = false
         var error: OutputError?
+
+        /// The stored body; `nil` if there is none, or its temporary file failed.
+        var storedBody: BodySpool? {
+            if case .failed = error { nil } else { body?.spool }
+        }
     }
 
     private let options: OutputOptions
@@ -111,7 +116,7 @@ final class ExchangePrinter: ResponseReceiver {
         if options.isReport {
             let report = ExchangeReport(showsSecrets: options.showsSecrets)
             try report.write(
-                exchange, exitCode: exitCode, body: state.body?.spool,
+                exchange, exitCode: exitCode, body: state.storedBody,
                 layout: options.formats ? .pretty(options.style) : .oneLine,
                 to: console.output.write)
         } else {
@@ -125,12 +130,14 @@ final class ExchangePrinter: ResponseReceiver {
 
     /// Closes the file of the body, and records its path in the exchange.
     private func save(_ sink: BodySink, _ exchange: inout Exchange, _ state: inout State) {
-        // Creates the file for an empty body, too.
-        if exchange.failure == nil, state.error == nil {
+        let isEmpty = exchange.failure == nil && state.error == nil && sink.bytes == 0
+        if isEmpty, exchange.hasEmptyContent {
             do throws(OutputError) { try sink.write(Data()) } catch { state.error = error }
+        } else if isEmpty {
+            console.report("outlet: \(sink.path): not written, because the response has no body")
         }
         sink.close()
-        if sink.bytes > 0 || exchange.failure == nil { exchange.savedPath = sink.path }
+        if sink.bytes > 0 || isEmpty && exchange.hasEmptyContent { exchange.savedPath = sink.path }
         guard let failure = exchange.failure, sink.bytes > 0, state.error == nil else { return }
         let held = "\(sink.path) holds the first \(Quantity.bytes(sink.bytes))"
         exchange.failure?.error = CommandError(

@@ -8,8 +8,8 @@ import Synchronization
 enum AwaitedInput {
     private static let awaited = Mutex<String?>(nil)
 
-    /// The name of the input that is being read; `nil` if there is none.
-    static var name: String? { awaited.withLock { $0 } }
+    /// A description of the input that is being read; `nil` if there is none.
+    static var blocker: String? { awaited.withLock { $0 }.map { "\($0) is not at its end" } }
 
     /// Calls `body`, which reads the input `name` and may block.
     static func reading<Result, Failure: Error>(

@@ -166,7 +166,7 @@ enum ProcessEnd {
     /// A description of what blocks the process; `nil` if nothing does.
     private static var blocker: String? {
         if let text = pluginBlocker { return text }
-        let input = AwaitedInput.name.map { "\($0) is not at its end" }
+        let input = AwaitedInput.blocker
         guard let write = ActiveWrites.longest else { return input }
         // If an input is being read as well, a write that has just begun is not the cause.
         if write.duration < callLimit, let input { return input }

@@ -24,6 +24,22 @@ enum ProcessSetup {
         signal(SIGXFSZ, SIG_IGN)
     }
 
+    /// The number of descriptors that a command needs at the same time; the runtime ends the process
+    /// if it cannot open its own.
+    static let neededDescriptors = 8
+
+    /// Whether ``neededDescriptors`` more can be opened.
+    static var hasDescriptors: Bool {
+        var opened: [Int32] = []
+        defer { opened.forEach { close($0) } }
+        while opened.count < neededDescriptors {
+            let descriptor = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+            guard descriptor >= 0 else { return false }
+            opened.append(descriptor)
+        }
+        return true
+    }
+
     /// Opens /dev/null for standard streams that the parent process has closed.
     ///
     /// Otherwise the first socket would get such a number. It is opened for reading only: stdin is

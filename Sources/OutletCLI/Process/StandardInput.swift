@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import Glibc
 import Outlet
@@ -73,10 +74,11 @@ enum StandardInput {
 /// If stdin is a regular file, the length is known and the body can be sent again. Otherwise it can
 /// be sent again only while no more than `held` has been read.
 ///
-/// Thread: ``read(into:)`` blocks until there are bytes; the transport calls it on its thread for
-/// files. ``cancel()`` may be called from any thread and ends that wait.
+/// Thread: the transport calls ``mustWait(ready:)`` and ``read(into:)`` on its thread for files.
+/// ``cancel()`` may be called from any thread.
 final class StandardInputBody: BodyStream {
     let length: Int64?
+    let name = "stdin"
     private let held: Data
     /// The offset in a regular file at which the body begins; `nil` for anything else.
     private let start: Int64?
@@ -84,6 +86,8 @@ final class StandardInputBody: BodyStream {
     private let wake: (reader: Int32, writer: Int32)
     /// The number of bytes read since the last rewind.
     private let position = Mutex<Int64>(0)
+    /// What to call when stdin can be read; `nil` while no thread waits for that.
+    private let waiting = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Makes a body.
     ///
@@ -129,6 +133,23 @@ final class StandardInputBody: BodyStream {
         return count
     }
 
+    func mustWait(ready: @escaping @Sendable () -> Void) -> Bool {
+        guard start == nil, position.withLock({ $0 }) >= held.count, !isReadable(within: 0) else {
+            return false
+        }
+        let isFirst = waiting.withLock { waiting in
+            defer { waiting = ready }
+            return waiting == nil
+        }
+        if isFirst {
+            DispatchQueue.global().async {
+                _ = AwaitedInput.reading("stdin") { self.isReadable(within: -1) }
+                self.waiting.withLock { $0.take() }?()
+            }
+        }
+        return true
+    }
+
     func rewind() throws {
         try position.withLock { position in
             guard start != nil || position <= held.count else {
@@ -140,7 +161,7 @@ final class StandardInputBody: BodyStream {
         }
     }
 
-    /// Ends a read that blocks, and makes all later reads that would block fail.
+    /// Ends a wait for bytes, and makes all later reads that would need one fail.
     func cancel() {
         var byte: UInt8 = 1
         _ = write(wake.writer, &byte, 1)
@@ -154,22 +175,40 @@ final class StandardInputBody: BodyStream {
             if let start {
                 count = pread(STDIN_FILENO, buffer.baseAddress, buffer.count, Int(start + position))
             } else {
-                var wanted = [
-                    pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
-                    pollfd(fd: wake.reader, events: Int16(POLLIN), revents: 0),
-                ]
-                guard poll(&wanted, 2, -1) >= 0 || errno == EINTR else {
-                    throw Self.error(errno)
-                }
-                guard wanted[1].revents == 0 else {
+                // Usually there are bytes, because the transport has asked `mustWait` before.
+                let wanted = poll(within: -1)
+                guard !wanted.isCancelled else {
                     throw CommandError(.interrupted, "stdin: no longer wanted")
                 }
-                guard wanted[0].revents != 0 else { continue }
+                guard wanted.isReadable else { continue }
                 count = Glibc.read(STDIN_FILENO, buffer.baseAddress, buffer.count)
             }
             if count >= 0 { return count }
             guard errno == EINTR || errno == EAGAIN else { throw Self.error(errno) }
         }
+    }
+
+    /// Whether a read would not block, waiting for that.
+    ///
+    /// - Parameter time: How long to wait, in milliseconds; -1 for no limit.
+    private func isReadable(within time: Int32) -> Bool {
+        let wanted = poll(within: time)
+        return wanted.isReadable || wanted.isCancelled
+    }
+
+    /// Waits until stdin can be read, has ended or failed, or the body is cancelled.
+    ///
+    /// - Parameter time: How long to wait, in milliseconds; -1 for no limit.
+    private func poll(within time: Int32) -> (isReadable: Bool, isCancelled: Bool) {
+        var wanted = [
+            pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wake.reader, events: Int16(POLLIN), revents: 0),
+        ]
+        while Glibc.poll(&wanted, 2, time) < 0 {
+            // Other errors than this one do not end by waiting: the read reports its own.
+            guard errno == EINTR else { return (true, false) }
+        }
+        return (wanted[0].revents != 0, wanted[1].revents != 0)
     }
 
     private static func error(_ number: Int32) -> CommandError {
