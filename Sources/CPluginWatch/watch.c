@@ -213,7 +213,17 @@ static bool call_handler(size_t index, siginfo_t *info, void *context) {
 static bool is_of_program(const void *address);
 static void end_asked(const struct guard_call *call);
 
+/* Clears the flag that makes unaligned accesses fault (AC): the kernel leaves it set in signal handlers. */
+static void allow_unaligned(void) {
+#if defined(__x86_64__)
+    /* Below the red zone of the function that this is inlined in. */
+    __asm__ volatile(
+        "lea -128(%%rsp), %%rsp\n\tpushfq\n\tandl $~0x40000, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::: "cc", "memory");
+#endif
+}
+
 static void on_signal(int number, siginfo_t *info, void *context) {
+    allow_unaligned();
     size_t index = index_of(number);
     struct guard_call call;
     if (guard_has_raised(info, context, &call)) end_asked(&call);
@@ -254,6 +264,13 @@ static void on_exit_call(void) {
     if (is_watched() && !atomic_load(&is_exit_expected)) end_because("exit()");
 }
 
+void cpluginwatch_quick_exit_called(void) {
+    if (is_watched()) end_because("quick_exit()");
+}
+
+/* Whether code of a plugin may run on this thread: in a call, or in exit handlers and destructors. */
+static bool may_be_in_plugin(void) { return is_watched() && (inside.depth > 0 || atomic_load(&is_exit_expected)); }
+
 void cpluginwatch_exit_called(void) {
     if (!is_watched()) return;
     // The program itself calls exit() once. A further call is made by an exit handler or destructor.
@@ -272,7 +289,7 @@ bool cpluginwatch_daemon(void) {
 }
 
 void cpluginwatch_exec(void) {
-    if (is_watched() && inside.depth > 0) end_because("exec()");
+    if (may_be_in_plugin()) end_because("exec()");
 }
 
 void cpluginwatch_end(int exit_code) {
@@ -380,7 +397,7 @@ static bool is_of_program(const void *address) { return library_of(address) < li
 
 /* Whether a call comes from the code of a plugin, as far as the return address tells. */
 static bool is_of_plugin(const void *caller) {
-    return is_watched() && inside.depth > 0 && !is_of_program(caller);
+    return may_be_in_plugin() && !is_of_program(caller);
 }
 
 bool cpluginwatch_set_action(int number, const struct sigaction *action, struct sigaction *former,
@@ -407,6 +424,13 @@ bool cpluginwatch_set_action(int number, const struct sigaction *action, struct 
 
 bool cpluginwatch_keeps_stack(const void *caller) {
     return is_watched() && inside.is_ready && !is_of_program(caller);
+}
+
+bool cpluginwatch_refuses_trace(const void *caller) {
+    if (!is_of_plugin(caller)) return false;
+    report("has tried to let the parent process trace this one by ", "ptrace()");
+    errno = EPERM;
+    return true;
 }
 
 void cpluginwatch_mask_set(const void *caller) {
@@ -534,7 +558,7 @@ void cpluginwatch_report(int exit_code, int descriptor, int reader) {
     mark_original();
     pthread_atfork(before_fork, on_fork, NULL);
     atexit(on_exit_call);
-    at_quick_exit(on_exit_call);
+    at_quick_exit(cpluginwatch_quick_exit_called);
     for (size_t i = 0; i < signal_count; i++) {
         struct sigaction action, former;
         memset(&action, 0, sizeof action);
@@ -559,7 +583,11 @@ void cpluginwatch_loaded(void) {
     if (atomic_load(&is_guarding)) guard_libraries(is_of_program);
 }
 
-void cpluginwatch_expect_exit(void) { atomic_store(&is_exit_expected, true); }
+void cpluginwatch_expect_exit(void) {
+    atomic_store(&is_exit_expected, true);
+    // Destructors run on this thread, which may not have called a plugin.
+    if (is_watched() && !inside.is_ready) make_ready();
+}
 
 /* What the thread of cpluginwatch_end_after() does. */
 struct ending {

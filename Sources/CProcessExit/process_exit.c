@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
@@ -55,6 +56,14 @@ __attribute__((noreturn)) void _Exit(int status) {
 __attribute__((noreturn)) void exit(int status) {
     cpluginwatch_exit_called();
     __typeof__(&exit) next = NEXT(exit);
+    if (next) next(status);
+    cpluginwatch_end(status);
+}
+
+/* Destructors of a plugin run when the handlers of at_quick_exit() have been removed. */
+__attribute__((noreturn)) void quick_exit(int status) {
+    cpluginwatch_quick_exit_called();
+    __typeof__(&quick_exit) next = NEXT(quick_exit);
     if (next) next(status);
     cpluginwatch_end(status);
 }
@@ -161,6 +170,31 @@ static bool refuses_range(unsigned first, unsigned last, int flags, const void *
     return !(flags & CLOSE_RANGE_CLOEXEC) && cpluginwatch_refuses_close(first, last, caller);
 }
 
+/* The action of a signal in the form of the kernel. */
+struct kernel_action {
+    void (*handler)(int, siginfo_t *, void *);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
+/* Sets the action of a signal as cpluginwatch_set_action() does. */
+static bool set_action(int number, const struct kernel_action *action, struct kernel_action *former,
+                       const void *caller) {
+    struct sigaction wanted = {0}, before;
+    if (action) {
+        wanted.sa_sigaction = action->handler;
+        wanted.sa_flags = (int)action->flags;
+    }
+    if (!cpluginwatch_set_action(number, action ? &wanted : NULL, &before, caller)) return false;
+    if (former) {
+        memset(former, 0, sizeof *former);
+        former->handler = before.sa_sigaction;
+        former->flags = (unsigned)before.sa_flags;
+    }
+    return true;
+}
+
 /* The wrapper of system calls: those that the other functions here make, too, are looked at. */
 long syscall(long call, ...) {
     long list[6];
@@ -206,6 +240,14 @@ long syscall(long call, ...) {
     case SYS_close_range:
         if (refuses_range((unsigned)list[0], (unsigned)list[1], (int)list[2], caller)) return -1;
         break;
+    case SYS_rt_sigaction:
+        if (set_action((int)list[0], (const struct kernel_action *)list[1], (struct kernel_action *)list[2], caller)) {
+            return 0;
+        }
+        break;
+    case SYS_ptrace:
+        if (list[0] == PTRACE_TRACEME && cpluginwatch_refuses_trace(caller)) return -1;
+        break;
     case SYS_rt_sigprocmask: {
         __typeof__(&syscall) next = NEXT_KEPT(syscall);
         long status = next ? next(call, list[0], list[1], list[2], list[3]) : -1;
@@ -214,6 +256,17 @@ long syscall(long call, ...) {
     }
     }
     CALL_NEXT(syscall, (call, list[0], list[1], list[2], list[3], list[4], list[5]));
+}
+
+long ptrace(enum __ptrace_request request, ...) {
+    va_list rest;
+    va_start(rest, request);
+    pid_t process = va_arg(rest, pid_t);
+    void *address = va_arg(rest, void *);
+    void *data = va_arg(rest, void *);
+    va_end(rest);
+    if (request == PTRACE_TRACEME && cpluginwatch_refuses_trace(__builtin_return_address(0))) return -1;
+    CALL_NEXT(ptrace, (request, process, address, data));
 }
 
 /* Sanitizers replace the following functions themselves. */

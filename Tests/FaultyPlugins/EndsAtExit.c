@@ -1,18 +1,29 @@
 /* Ends the process while it exits, long after destroy. The checker must report it.
  *
  * Where it does so ("at"): in a handler that create registers with "atexit" or "on_exit", which
- * learns the exit code, or in a "destructor" of the library. How it does so ("how"): with "exit" or
- * "_exit". */
+ * learns the exit code, or in a "destructor" of the library. How it does so ("how"): with "exit",
+ * "_exit", "quick_exit", "exec", the signal of "kill", or by an "overflow" of the stack. */
 #include "faulty.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 static char at[16];
 static char how[16];
 
+static int overflow(const char *outer, long depth) {
+    char volatile room[4096];
+    room[0] = *outer;
+    return depth == 0 ? room[0] : overflow((const char *)room, depth - 1) + room[0];
+}
+
 static void end(int code) {
     if (strcmp(how, "exit") == 0) exit(code);
     if (strcmp(how, "_exit") == 0) _exit(code);
+    if (strcmp(how, "quick_exit") == 0) quick_exit(code);
+    if (strcmp(how, "exec") == 0) execl("/bin/true", "true", (char *)NULL);
+    if (strcmp(how, "kill") == 0) kill(getpid(), SIGKILL);
+    if (strcmp(how, "overflow") == 0) overflow("", 1 << 20);
 }
 
 static void at_exit(void) { end(0); }

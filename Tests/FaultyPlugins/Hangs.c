@@ -10,7 +10,9 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -151,6 +153,8 @@ static void hang_at_exit(void) {
     for (;;) pause();
 }
 
+static const uint64_t aligned[2];
+
 /* Set by "mask": the next hook crashes. */
 static int is_masked;
 
@@ -167,6 +171,21 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         struct sigaction action = {.sa_handler = SIG_DFL};
         sigaction(SIGSEGV, &action, NULL);
         fault(NULL);
+    }
+    if (strcmp(how, "syscall_fault") == 0) {
+        /* The kernel's form of SIG_DFL: handler, flags, restorer, mask. */
+        static const uint64_t action[4];
+        syscall(SYS_rt_sigaction, SIGSEGV, action, NULL, sizeof action[3]);
+        fault(NULL);
+    }
+#if defined(__x86_64__)
+    if (strcmp(how, "unaligned_fault") == 0) {
+        __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\torl $0x40000, (%%rsp)\n\tpopfq\n\t"
+                         "lea 128(%%rsp), %%rsp\n\tmovl 1(%0), %%eax" ::"r"(aligned) : "cc", "memory", "eax");
+    }
+#endif
+    if (strcmp(how, "traceme") == 0) {
+        return ptrace(PTRACE_TRACEME, 0, NULL, NULL) == -1 ? OUTLET_OK : OUTLET_E_FAILED;
     }
     if (strcmp(how, "ignored_fault") == 0) {
         signal(SIGSEGV, SIG_IGN);

@@ -53,10 +53,46 @@ import Testing
         #expect(!result.errorOutput.contains("s3cret"))
     }
 
+    @Test(arguments: ["atexit", "destructor"])
+    func `a plugin that ends the process after its end exits with 7 or is a crash`(
+        place: String
+    ) async throws {
+        let plugin = try directory.copy("libFaultyEndsAtExit.so")
+        for (how, fact) in [
+            ("quick_exit", "called quick_exit()"), ("exec", "called exec()"),
+            ("kill", "ended the process by SIGKILL"), ("overflow", "crashed with SIGSEGV"),
+        ] {
+            let program = try RunningProgram(
+                Products.path("outlet"),
+                [
+                    server.baseURL + "/status/404", "--plugins", plugin, "--plugin-config",
+                    #"faulty.ends-at-exit={"at":"\#(place)","how":"\#(how)"}"#,
+                ])
+            let result = try await program.result(within: .seconds(30))
+            if how == "overflow" {
+                #expect(result.signal == 11)
+            } else {
+                #expect(result.exitCode == 7, "\(how)")
+            }
+            #expect(
+                result.errorOutput.contains("outlet: has \(fact) while the program ends"),
+                "\(result.errorOutput)")
+        }
+    }
+
+    @Test func `a plugin cannot let the parent trace the process, and is named`() async throws {
+        let result = try await run("prepare", "traceme")
+        #expect(result.exitCode == 0)
+        #expect(
+            result.errorOutput.contains(
+                "plugin faulty.hangs: has tried to let the parent process trace this one by "
+                    + "ptrace() in prepare of PUT "), "\(result.errorOutput)")
+    }
+
     @Test func `quick_exit in a plugin exits with 7`() async throws {
         let result = try await run("will_send", "quick_exit")
         #expect(result.exitCode == 7)
-        #expect(result.errorOutput.contains("has called exit() in will_send of PUT "))
+        #expect(result.errorOutput.contains("has called quick_exit() in will_send of PUT "))
     }
 
     @Test(
@@ -104,7 +140,8 @@ import Testing
             ("default_fault", "SIGSEGV", 11), ("ignored_fault", "SIGSEGV", 11),
             ("handled_abort", "SIGABRT", 6), ("handler_fault", "SIGSEGV", 11),
             ("handler_default", "SIGSEGV", 11), ("no_stack", "SIGSEGV", 11),
-            ("blocked_fault", "SIGSEGV", 11),
+            ("blocked_fault", "SIGSEGV", 11), ("syscall_fault", "SIGSEGV", 11),
+            ("unaligned_fault", "SIGBUS", 7),
         ] as [(String, String, Int32)])
     func `a crash is reported also after a plugin has changed the handling of signals`(
         how: String, name: String, number: Int32

@@ -66,6 +66,10 @@ void cpluginwatch_exit_group(const void *caller);
  */
 void cpluginwatch_exit_called(void);
 
+/* For a program whose quick_exit() calls this first: as cpluginwatch_exit_called(), but the program itself never calls
+ * that function. Thread: any. */
+void cpluginwatch_quick_exit_called(void);
+
 /*
  * For a program whose daemon() calls this first. While reports are on, reports the call and ends the process; else
  * returns false. Thread: any.
@@ -73,8 +77,8 @@ void cpluginwatch_exit_called(void);
 bool cpluginwatch_daemon(void);
 
 /*
- * For a program whose exec functions call this first. Within a plugin, while reports are on, reports the call and
- * ends the process; else, and in a child process, returns. Thread: any.
+ * For a program whose exec functions call this first. Within a plugin, or after cpluginwatch_expect_exit(), while
+ * reports are on, reports the call and ends the process; else, and in a child process, returns. Thread: any.
  */
 void cpluginwatch_exec(void);
 
@@ -102,6 +106,15 @@ void cpluginwatch_keep(int descriptor);
  * caller: the address that the program's function returns to. Thread: any.
  */
 bool cpluginwatch_refuses_close(unsigned first, unsigned last, const void *caller);
+
+/*
+ * For a program whose ptrace() calls this before it lets the parent process trace this one (PTRACE_TRACEME): a parent
+ * that does not know of it would never see the end of this process. If a plugin calls it while reports are on, reports
+ * the call and returns true with EPERM in errno: the function must fail then.
+ *
+ * caller: the address that the program's function returns to. Thread: any.
+ */
+bool cpluginwatch_refuses_trace(const void *caller);
 
 /*
  * For a program whose pthread_sigmask() and sigprocmask() call this after they have set the mask. If a plugin has set
@@ -137,7 +150,7 @@ void cpluginwatch_signal_sent(int number, const void *caller);
 /* Ends the process without exit handlers and without a report. Thread: any. */
 void cpluginwatch_end(int exit_code) __attribute__((noreturn));
 
-/* The program itself is about to call exit(), which is not reported then. Thread: any. */
+/* The program itself is about to call exit(), which is not reported then. Thread: the one that calls exit(). */
 void cpluginwatch_expect_exit(void);
 
 /*
