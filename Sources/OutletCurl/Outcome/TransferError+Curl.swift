@@ -28,6 +28,13 @@ extension TransferError {
     static let notHTTPAdvice = "the server may not speak HTTP on this port"
 }
 
+extension HTTPHeaders {
+    /// Whether a request with these fields may be larger than libcurl's limit (`DYN_HTTP_REQUEST`).
+    fileprivate var isLargerThanLibcurlTakes: Bool {
+        reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 } > 1_000_000
+    }
+}
+
 extension TransferError.Stage {
     /// The stage that a transfer has reached.
     init(_ transfer: CurlTransfer) {
@@ -165,6 +172,10 @@ private struct Meaning {
             self = Meaning(.cannotWriteToFile, "the body cannot be delivered: \(fact)")
         case CURLE_LOGIN_DENIED, CURLE_AUTH_ERROR:
             self = Meaning(.badServerResponse, "authentication failed: \(fact)")
+        case CURLE_OUT_OF_MEMORY where transfer.request.headers.isLargerThanLibcurlTakes:
+            self = Meaning(
+                .badRequest,
+                "the request's head is larger than libcurl takes (1 MiB), or no memory is left")
         case CURLE_OUT_OF_MEMORY:
             self =
                 transfer.sends > 0 && !transfer.hasResponse

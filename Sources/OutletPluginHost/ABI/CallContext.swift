@@ -12,7 +12,8 @@ class CallContext: @unchecked Sendable {
     // a lock of its own.
 
     /// The deadline, in nanoseconds of the monotonic clock; 0 for none.
-    let deadline: UInt64
+    final var deadline: UInt64 { due.load(ordering: .relaxed) }
+    private let due: Atomic<UInt64>
     private let configuration: JSONValue?
     private let state = Lock(State())
 
@@ -33,9 +34,12 @@ class CallContext: @unchecked Sendable {
     ///   - configuration: The instance's configuration in `create` and `reconfigure`; otherwise
     ///     `nil`.
     init(deadline: UInt64, configuration: JSONValue? = nil) {
-        self.deadline = deadline
+        due = Atomic(deadline)
         self.configuration = configuration
     }
+
+    /// Sets another deadline.
+    final func postpone(to deadline: UInt64) { due.store(deadline, ordering: .relaxed) }
 
     /// Allows only one thread (`pthread_self`) to use the handles passed to the call.
     func confine(to thread: UInt) { self.thread.store(thread, ordering: .relaxed) }
@@ -120,6 +124,8 @@ final class SinkHandle: SettledSubject {
     private struct State {
         var bytes: [UInt8] = []
         var isClosed = false
+        /// Why a write was refused.
+        var refusal: String?
     }
 
     private let state = Lock(State())
@@ -130,12 +136,16 @@ final class SinkHandle: SettledSubject {
     /// - Returns: `OUTLET_E_STALE` if the sink is closed; `OUTLET_E_ARGUMENT` if the view is
     ///   invalid or the total size would exceed ``limit``.
     func write(_ view: outlet_view) -> outlet_status {
-        guard let more = view.foreign(.body) else { return OUTLET_E_ARGUMENT }
+        guard let more = view.foreign(.body) else {
+            state.withLock { $0.refusal = "a piece of its result cannot be read" }
+            return OUTLET_E_ARGUMENT
+        }
         // Copied outside the lock's closure, which can capture Sendable values only.
         let copy = Array(more)
         return state.withLock { state in
             guard !state.isClosed else { return OUTLET_E_STALE }
             guard copy.count <= SinkHandle.limit - state.bytes.count else {
+                state.refusal = "its result has more than \(SinkHandle.limit) bytes"
                 return OUTLET_E_ARGUMENT
             }
             state.bytes.append(contentsOf: copy)
@@ -146,4 +156,7 @@ final class SinkHandle: SettledSubject {
     func close() { state.withLock { $0.isClosed = true } }
 
     var content: [UInt8] { state.withLock { $0.bytes } }
+
+    /// Why a write was refused, so that ``content`` lacks a part; `nil` if none was.
+    var refusal: String? { state.withLock { $0.refusal } }
 }

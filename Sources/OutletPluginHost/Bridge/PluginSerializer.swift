@@ -97,6 +97,7 @@ public struct PluginSerializer: ResponseSerializer {
     ///   - type: The type; `nil` if it cannot be read.
     ///   - sink: The value's bytes.
     private static func fault(of type: String?, _ sink: SinkHandle) -> String? {
+        if let refusal = sink.refusal { return refusal }
         guard let type else { return "the type that it names cannot be read" }
         if type.isEmpty { return "it names no type" }
         if type.utf8.contains(where: \.isControl) { return "its type has control characters" }

@@ -65,6 +65,9 @@ final class CallArguments {
     /// The bytes that the function has written to the sink.
     var written: [UInt8] { output?.content ?? [] }
 
+    /// Why the host has refused to take a part of these bytes; `nil` if it has not.
+    var refusal: String? { output?.refusal }
+
     /// Writes the handle of the call or of the sink.
     ///
     /// - Parameters:

@@ -155,6 +155,10 @@ final class FunctionCaller: Sendable {
             let context = arguments?.context ?? CallContext(deadline: 0)
             error = failure(context.reason(outlet_status(truncatingIfNeeded: status)))
         }
+        if error == nil, let refusal = arguments?.refusal {
+            instance.owner.note(.forbiddenValue, "\(function.export.name): \(refusal)")
+            error = failure(PluginReason(message: refusal))
+        }
         report(function, error, stopwatch)
         if let error { throw .failed(error) }
         if signature.hasSink { return text.map { .text($0) } ?? .bytes(written) }

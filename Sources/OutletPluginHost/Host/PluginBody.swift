@@ -4,7 +4,9 @@ import OutletTransport
 
 /// A request body that a plugin makes while it is sent.
 ///
-/// The next piece is requested after the previous one has been read.
+/// The next piece is requested after the previous one has been read. The piece that completes a
+/// declared length is sent after the plugin has ended the body, so that no server takes a part of it
+/// for the whole.
 ///
 /// Thread: any, one read at a time.
 final class PluginBody: BodyStream {
@@ -26,6 +28,8 @@ final class PluginBody: BodyStream {
 
         var phase = Phase.idle
         var piece: ArraySlice<UInt8> = []
+        /// The piece that completes the declared length, until the plugin has ended the body.
+        var last: [UInt8] = []
         /// The number of bytes made so far.
         var offset: UInt64 = 0
         /// Generation counter: incremented when the body is rewound.
@@ -89,9 +93,8 @@ final class PluginBody: BodyStream {
             switch state.phase {
             case .ended: return 0
             case .failed(let error): throw error
-            case .idle, .asked:
-                if let length, state.offset == UInt64(clamping: length) { return 0 }
-                throw NotMadeYet()
+            case .idle where length == 0: return 0
+            case .idle, .asked: throw NotMadeYet()
             }
         }
     }
@@ -108,16 +111,26 @@ final class PluginBody: BodyStream {
         stream.ask(.streamMake, passing: .init(request: sink), limit: limit) { [make] in
             make($0, $1, offset, outlet_sink(id: $2.request.id), $2)
         } answered: { [weak self] failure in
-            self?.take(
+            guard let self else { return }
+            let failure = failure ?? refusal(of: sink)
+            take(
                 failure.map { .failure(TransferError(refusedBecauseOf: $0)) }
                     ?? .success(sink.content), round)
         }
     }
 
+    /// The failure of a piece that the host has refused to take; `nil` for others.
+    private func refusal(of sink: SinkHandle) -> PluginError? {
+        guard let refusal = sink.refusal else { return nil }
+        stream.instance.owner.note(.forbiddenValue, "stream_make: \(refusal)")
+        return stream.instance.failure(of: .streamMake, refusal)
+    }
+
     private func take(_ piece: Result<[UInt8], any Error>, _ round: Int) {
         var fault: String?
-        let ready = state.withLock { state -> (@Sendable () -> Void)? in
-            guard state.round == round, case .asked = state.phase else { return nil }
+        var isEndWanted = false
+        let (ready, offset) = state.withLock { state -> ((@Sendable () -> Void)?, UInt64) in
+            guard state.round == round, case .asked = state.phase else { return (nil, 0) }
             switch piece {
             case .success(let bytes):
                 state.offset += UInt64(bytes.count)
@@ -125,16 +138,22 @@ final class PluginBody: BodyStream {
                     fault = wrong
                     let error = stream.instance.failure(of: .streamMake, wrong)
                     state.phase = .failed(TransferError(refusedBecauseOf: error))
-                    return state.ready.take()
+                    return (state.ready.take(), state.offset)
                 }
-                state.piece = bytes[...]
+                if !bytes.isEmpty, length == Int64(clamping: state.offset) {
+                    state.last = bytes
+                    isEndWanted = true
+                    return (nil, state.offset)
+                }
+                state.piece = bytes.isEmpty ? state.last[...] : bytes[...]
                 state.phase = bytes.isEmpty ? .ended : .idle
-                stream.note(isWhole: bytes.isEmpty || length == Int64(clamping: state.offset))
+                stream.note(isWhole: bytes.isEmpty)
             case .failure(let error): state.phase = .failed(error)
             }
-            return state.ready.take()
+            return (state.ready.take(), state.offset)
         }
         if let fault { stream.instance.owner.note(.forbiddenValue, "stream_make: \(fault)") }
+        if isEndWanted { ask(for: round, behind: offset) }
         ready?()
     }
 

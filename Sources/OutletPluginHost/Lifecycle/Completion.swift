@@ -201,11 +201,23 @@ class Completion: CallContext, @unchecked Sendable {
     /// Handles of a hook without an answer can then be used on this thread only. Other hooks may
     /// return `OUTLET_PENDING`, so their handles can be used on any thread.
     ///
+    /// The time limit begins again if the hook has waited for other calls of the plugin.
+    ///
     /// - Parameter thread: The thread that calls the hook (`pthread_self`).
     /// - Returns: `false` if the host has answered already; the hook is then not called.
     func begin(on thread: UInt) -> Bool {
         if !isPromise { confine(to: thread) }
-        return state.withLock { $0.machine.begin() }
+        return state.withLock { state in
+            guard state.machine.begin() else { return false }
+            guard state.timer != nil else { return true }
+            let due = Stopwatch.now &+ limit
+            // Threads need some time to start, too.
+            guard due &- deadline > limit / 100 else { return true }
+            postpone(to: due)
+            state.timer?.cancel()
+            state.timer = DeadlineTimer(limit) { [weak self] in self?.timedOut() }
+            return true
+        }
     }
 
     /// Changes the state of the machine.
@@ -346,7 +358,8 @@ class Completion: CallContext, @unchecked Sendable {
                 ?? (isPromise
                     ? "its completion was not settled within \(seconds) s"
                     : "it did not return within \(seconds) s"))
-        withdraw(error).map { act(on: $0, error, breach: .neverSettled) }
+        // The wait is the fault of the other calls, which have time limits of their own.
+        withdraw(error).map { act(on: $0, error, breach: other == nil ? .neverSettled : nil) }
     }
 
     private func finish(_ answer: Answer) {
