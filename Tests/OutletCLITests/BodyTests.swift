@@ -35,6 +35,27 @@ import Testing
         #expect(value["error"]?["code"] == "cannotWriteToFile")
     }
 
+    @Test func `no request is sent for an output file that cannot be written`() async throws {
+        let counted = try ScriptedServer.start(.request, .respond(body: "done"))
+        let directory = try TemporaryDirectory()
+        for (place, fact) in [
+            ("/nonexistent/body", "No such file or directory"),
+            (directory.path(""), "Is a directory"),
+            (directory.path("file/body"), "Not a directory"),
+        ] {
+            _ = try directory.write("x", to: "file")
+            let result = try await outlet("POST", counted.baseURL, "a=1", "-o", place)
+            #expect(result.exitCode == 1)
+            #expect(result.errorOutput == "outlet: \(place): cannot be written: \(fact)\n")
+        }
+        #expect(counted.connections.values.isEmpty)
+        let relative = try await Program.run(
+            Products.path("outlet"), [counted.baseURL, "-o", "body"],
+            directory: directory.path(""))
+        #expect(relative.exitCode == 0)
+        #expect(try directory.read("body") == Array("done".utf8))
+    }
+
     @Test func `an empty body truncates the output file`() async throws {
         let directory = try TemporaryDirectory()
         _ = try directory.write("old", to: "body")

@@ -58,7 +58,14 @@ struct RequestCommand: Sendable {
                 input?.cancel()
             }
         }
-        var exchange = if let countdown { await countdown.send(send) } else { await send() }
+        var exchange: Exchange
+        if let error = output.path.flatMap(BodySink.fault) {
+            exchange = Exchange(request: request, failure: .init(error))
+        } else if let countdown {
+            exchange = await countdown.send(send)
+        } else {
+            exchange = await send()
+        }
         progress.stop()
         if request.url?.scheme?.equalsIgnoringCase("https") == true {
             exchange.certificateAuthority = CurlTransport.certificateAuthorities(

@@ -21,9 +21,31 @@ final class BodySink: Sendable {
     /// Makes a sink; the first write creates the file, or truncates an existing one.
     init(path: String) {
         self.path = path
+        place = Self.place(of: path)
+    }
+
+    private static func place(of path: String) -> String {
         let directory = ProcessSetup.directory
         let isRelative = !path.startsWithBytes(of: "/") && !directory.isEmpty
-        place = isRelative ? "\(directory)/\(path)" : path
+        return isRelative ? "\(directory)/\(path)" : path
+    }
+
+    /// Why a file could not be written, to know it before a request is sent.
+    ///
+    /// - Returns: `nil` if nothing is in the way. The file stays as it is.
+    static func fault(of path: String) -> OutputError? {
+        let place = place(of: path)
+        var status = stat()
+        let code: Int32
+        if stat(place, &status) == 0 {
+            let isDirectory = status.st_mode & S_IFMT == S_IFDIR
+            code = isDirectory ? EISDIR : access(place, W_OK) == 0 ? 0 : errno
+        } else {
+            let end = place.utf8.lastIndex(of: UInt8(ascii: "/")) ?? place.startIndex
+            let directory = String(place[...end])
+            code = errno != ENOENT ? errno : access(directory, W_OK) == 0 ? 0 : errno
+        }
+        return code == 0 ? nil : .failed(name: path, reason: systemReason(code))
     }
 
     deinit { close() }

@@ -68,6 +68,17 @@ extension Exchange.Failure {
             code: TransferError.Code.timedOut.rawValue, stage: "")
     }
 
+    /// Makes the failure of output that cannot be written.
+    ///
+    /// - Parameters:
+    ///   - error: The error of the output.
+    ///   - stage: The stage of the transfer; empty if the request was not sent.
+    init(_ error: OutputError, stage: String = "") {
+        self.init(
+            error: CommandError(.failure, "\(error)"),
+            code: TransferError.Code.cannotWriteToFile.rawValue, stage: stage)
+    }
+
     /// Returns the method and the URL of a request without secrets, for messages.
     static func place(of request: HTTPRequest) -> String {
         guard let url = request.url else { return "\(request.method.rawValue) request" }

@@ -152,10 +152,7 @@ final class ExchangePrinter: ResponseReceiver {
         guard options.isReport else { throw error }
         switch error {
         case .closed: throw error
-        case .failed:
-            exchange.failure = Exchange.Failure(
-                error: CommandError(.failure, "\(error)"),
-                code: TransferError.Code.cannotWriteToFile.rawValue, stage: "receiving")
+        case .failed: exchange.failure = Exchange.Failure(error, stage: "receiving")
         case .tooLarge(let limit):
             exchange.failure = Exchange.Failure(bodyAbove: limit, request: exchange.request)
         }
