@@ -86,22 +86,21 @@ import Testing
             "\(error?.reason ?? "")")
     }
 
-    @Test func `many calls in one turn over a second count as stuck`() {
+    @Test func `many reads in one turn over a second and without a result count as stuck`() {
         var watch = BusyWatch()
         var time: Int64 = 0
-        func asks(_ count: Int, _ transfer: UInt64 = 1, turn: Int64 = 7) -> Bool {
-            (0..<count).reduce(false) { found, _ in
-                watch.isStuck(transfer, at: turn, clock: { time }) || found
-            }
+        func reads(_ count: Int) -> Bool {
+            (0..<count).reduce(false) { found, _ in watch.isStuck(clock: { time }) || found }
         }
-        #expect(!asks(2 * BusyWatch.step + 1))
+        #expect(!reads(2 * BusyWatch.step))
         time += BusyWatch.limit
-        #expect(!asks(BusyWatch.step - 1))
-        #expect(asks(1))
-        // Another turn, or another transfer, starts anew.
-        #expect(!asks(BusyWatch.step, turn: 8))
+        #expect(!reads(BusyWatch.step - 1) && !watch.hasFound)
+        #expect(reads(1) && watch.hasFound)
+        watch.beginTurn()
+        #expect(!watch.hasFound && !reads(BusyWatch.step))
         time += BusyWatch.limit
-        #expect(!asks(BusyWatch.step, 2, turn: 8))
+        watch.noteResult()
+        #expect(!reads(BusyWatch.step))
     }
 
     @Test func `the proxy's credentials are removed for metrics and logs`() {

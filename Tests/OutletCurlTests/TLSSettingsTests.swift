@@ -89,6 +89,24 @@ import Testing
         await server.stop()
     }
 
+    @Test func `a server that sends HTTP 2 frames without end does not hold up the loop`() async throws
+    {
+        let server = try await HandshakePeer.start()
+        let authority = try await TestCA.shared()
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: authority.certificatePath)
+        }
+        // Where the server is too slow to hold up the loop, the limit without progress ends it.
+        async let flooded = transport.perform(
+            HTTPRequest(url: URL(string: server.baseURL(.flood)), timeoutInterval: 5))
+        _ = try await server.seen(1)
+        #expect(try await transport.get(server.baseURL(.tls13)).text == "served")
+        let error = try await flooded.error
+        let reason = "the server sends without end what is no part of an answer"
+        #expect(error?.code == .timedOut || error?.reason == reason, "\(error?.reason ?? "")")
+        await server.stop()
+    }
+
     @Test func `a response without a body needs no closure alert`() async throws {
         let server = try await HandshakePeer.start()
         let authority = try await TestCA.shared()

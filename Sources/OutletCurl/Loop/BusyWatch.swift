@@ -1,38 +1,41 @@
-/// Finds a transfer whose proxy answers `CONNECT` without end.
+/// Finds peers that keep libcurl busy for a second without a result: a server that sends frames of
+/// HTTP/2 that belong to no response, or a proxy that answers `CONNECT`, without end.
 ///
-/// libcurl reads that answer, byte by byte, as long as data arrives. In that time the loop runs no
-/// other transfer, and no time limit ends this one. A value without clock; libcurl's progress
-/// callback asks it for each byte.
+/// libcurl reads a socket as long as data arrives. In that time the loop runs no other transfer, and
+/// no time limit ends this one. A value without clock.
 struct BusyWatch {
-    /// How long a transfer may keep libcurl busy, in µs.
+    /// How long a peer may keep libcurl busy, in µs.
     static let limit: Int64 = 1_000_000
-    /// How many calls in a row are needed to read the clock.
+    /// How many reads in a row are needed to read the clock.
     static let step = 256
 
-    private var transfer: UInt64 = 0
-    private var turn: Int64 = 0
-    /// The number of calls in a row for this transfer and in this turn.
-    private var calls = 0
+    /// The number of reads in this turn since the last result.
+    private var reads = 0
     /// When the first `step` of them had been made, in µs.
     private var start: Int64 = 0
+    /// Whether a peer was found in this turn.
+    private(set) var hasFound = false
 
-    /// Records a call for a transfer.
+    /// Begins a turn of the loop.
+    mutating func beginTurn() {
+        reads = 0
+        hasFound = false
+    }
+
+    /// Records that a transfer has received a part of its response.
+    mutating func noteResult() { reads = 0 }
+
+    /// Records that libcurl reads from a peer.
     ///
-    /// - Parameters:
-    ///   - transfer: The transfer's identifier.
-    ///   - turn: The time at which the loop's turn began, in µs.
-    ///   - clock: Reads the time in µs.
-    /// - Returns: Whether the transfer must be ended.
-    mutating func isStuck(_ transfer: UInt64, at turn: Int64, clock: () -> Int64) -> Bool {
-        guard transfer == self.transfer, turn == self.turn else {
-            (self.transfer, self.turn) = (transfer, turn)
-            calls = 0
-            return false
-        }
-        calls += 1
-        guard calls % Self.step == 0 else { return false }
+    /// - Parameter clock: Reads the time in µs.
+    /// - Returns: Whether the connection must be ended.
+    mutating func isStuck(clock: () -> Int64) -> Bool {
+        reads += 1
+        guard reads % Self.step == 0 else { return false }
         let now = clock()
-        if calls == Self.step { start = now }
-        return now - start >= Self.limit
+        if reads == Self.step { start = now }
+        guard now - start >= Self.limit else { return false }
+        hasFound = true
+        return true
     }
 }

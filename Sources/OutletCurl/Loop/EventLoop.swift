@@ -69,7 +69,10 @@ final class EventLoop: @unchecked Sendable {
     var ordered: [CurlTransfer] = []
     /// Transfers that were suspended before they got a place, by identifier.
     var held: [UInt64: CurlTransfer] = [:]
-    /// Finds transfers that keep libcurl busy, so that nothing else runs on the loop.
+    /// Finds peers that keep libcurl busy, so that nothing else runs on the loop.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
     var busyWatch = BusyWatch()
     var isDraining = false
     /// Whether code on the loop's thread may start a transfer at once.
@@ -242,6 +245,7 @@ final class EventLoop: @unchecked Sendable {
         // The sockets of idle connections were not polled while the loop was parked.
         let ready = ccurl_poller_wait(poller, 0)
         now = ccurl_now_us()
+        busyWatch.beginTurn()
         if ready > 0 { ccurl_poller_dispatch(poller) }
         arrive(transfer)
         for _ in 0..<Self.movesInTurn where !move() { break }
@@ -252,6 +256,7 @@ final class EventLoop: @unchecked Sendable {
 
     private func wait() {
         assertOnLoop()
+        busyWatch.beginTurn()
         // What handlers have posted comes before the sockets, so that all requests of a turn are
         // sent together: 1.6 % of a request at 64 in flight (`Benchmarks/run --only
         // session-callback-queue`). The sockets are polled at least every second time.

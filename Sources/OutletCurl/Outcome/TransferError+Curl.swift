@@ -91,6 +91,11 @@ private struct Meaning {
         _ easy: EasyHandle, _ text: String, _ socketError: Int32
     ) {
         let fact = text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
+        if transfer.loop?.busyWatch.hasFound == true {
+            self = Meaning(
+                .badServerResponse, "the server sends without end what is no part of an answer")
+            return
+        }
         switch code {
         case CURLE_UNSUPPORTED_PROTOCOL:
             self =

@@ -201,6 +201,7 @@ extension CurlTransfer {
         // data, because the observer checks one piece at a time.
         if pauses.contains(.observer) { return Int(CURL_WRITEFUNC_PAUSE) }
         lastProgress = loop.now
+        loop.busyWatch.noteResult()
         if let head = heldHead {
             heldHead = nil
             guard accept(head, loop) else { return refused }

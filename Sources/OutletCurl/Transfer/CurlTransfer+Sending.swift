@@ -152,7 +152,7 @@ extension CurlTransfer {
             sent = count
             lastProgress = loop.now
             if reportsProgress { reportProgress(loop) }
-        } else if sends == 0, loop.busyWatch.isStuck(identifier, at: loop.now, clock: ccurl_now_us)
+        } else if sends == 0, loop.busyWatch.isStuck(clock: ccurl_now_us)
         {
             return fail(
                 TransferError(

@@ -1,5 +1,6 @@
 import CCurl
 import OutletHTTP
+import OutletPointers
 import OutletTLS
 import OutletTransport
 
@@ -11,6 +12,7 @@ extension CurlTransfer {
     func willSecure(_ easy: EasyHandle, _ context: UnsafeMutableRawPointer) -> Bool {
         loop?.assertOnLoop()
         KeyLog.watch(context: context, loop?.shared.keyLog)
+        watchRecords(context)
         let verifier = extras?.trust?.verifierOfNextHandshake(sockets: easy.opener.pointee.opened)
         verification =
             if let verifier {
@@ -19,6 +21,21 @@ extension CurlTransfer {
                 Verification.watch(context: context)
             }
         return verifier == nil || verification != nil
+    }
+
+    /// Lets ``BusyWatch`` see the records of TLS, because libcurl calls no callback for frames of
+    /// HTTP/2 that belong to no response.
+    private func watchRecords(_ context: UnsafeMutableRawPointer) {
+        // libcurl's debug log uses the same callback of OpenSSL.
+        guard let loop, !loop.settings.logsWire else { return }
+        TLSConnection.watchMessages(context: context, ObjectPointer.unretained(loop)) {
+            isSent, _, kind, _, _, _, loop in
+            guard let loop, TLSConnection.isReceivedRecord(isSent, kind) else { return }
+            ObjectPointer.withObject(at: loop, as: EventLoop.self) { loop in
+                loop.assertOnLoop()
+                if loop.busyWatch.isStuck(clock: ccurl_now_us) { ccurl_poller_cut(loop.poller) }
+            }
+        }
     }
 
     /// Checks the verifier's decision about the server of a connection, new or reused.

@@ -15,6 +15,8 @@ public final class HandshakePeer: Sendable {
         case tls13
         /// TLS 1.2.
         case tls12
+        /// TLS 1.3 with HTTP/2: a request gets PRIORITY frames without end, and no response.
+        case flood
     }
 
     private let peer: Peer
@@ -76,13 +78,13 @@ public final class HandshakePeer: Sendable {
                 seen.append(line)
                 guard.notify_all()
 
-        def context(version):
+        def context(version, protocol="http/1.1"):
             made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             made.load_cert_chain(certificate, key)
             made.load_verify_locations(authority)
             made.verify_mode = ssl.CERT_OPTIONAL
             made.minimum_version = made.maximum_version = version
-            made.set_alpn_protocols(["http/1.1"])
+            made.set_alpn_protocols([protocol])
             return made
 
         def head(peer):
@@ -163,7 +165,34 @@ public final class HandshakePeer: Sendable {
             finally:
                 raw.close()
 
-        def listen(number, tls):
+        def flood(raw, tls):
+            def frame(kind, flags, stream, content):
+                return (len(content).to_bytes(3, "big") + bytes([kind, flags])
+                        + stream.to_bytes(4, "big") + content)
+
+            try:
+                peer = tls.wrap_socket(raw, server_side=True)
+                peer.sendall(frame(4, 0, 0, b""))
+                stream = peer.makefile("rb")
+                stream.read(24)  # the client's preface
+                kind = None
+                while kind != 1:  # HEADERS
+                    start = stream.read(9)
+                    if len(start) < 9:
+                        return
+                    kind = start[3]
+                    stream.read(int.from_bytes(start[:3], "big"))
+                note("request")
+                # So many at once that Python is faster than the client.
+                frames = frame(2, 0, 99, bytes([0, 0, 0, 0, 1])) * 64000
+                while True:
+                    peer.sendall(frames)
+            except OSError:
+                pass
+            finally:
+                raw.close()
+
+        def listen(number, tls, serve=serve):
             server = socket.socket(fileno=number)
             server.setblocking(True)
             while True:
@@ -173,6 +202,8 @@ public final class HandshakePeer: Sendable {
 
         threading.Thread(target=listen, args=(4, context(ssl.TLSVersion.TLSv1_3)), daemon=True).start()
         threading.Thread(target=listen, args=(5, context(ssl.TLSVersion.TLSv1_2)), daemon=True).start()
+        threading.Thread(target=listen, args=(6, context(ssl.TLSVersion.TLSv1_3, "h2"), flood),
+                         daemon=True).start()
         listen(3, None)
 
         """#
