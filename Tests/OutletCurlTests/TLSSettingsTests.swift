@@ -89,8 +89,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a server that sends HTTP 2 frames without end does not hold up the loop`() async throws
-    {
+    @Test func `endless HTTP 2 frames of no response do not hold up the loop`() async throws {
         let server = try await HandshakePeer.start()
         let authority = try await TestCA.shared()
         let transport = CurlTransport.test {

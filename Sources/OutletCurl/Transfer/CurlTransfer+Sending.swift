@@ -152,8 +152,7 @@ extension CurlTransfer {
             sent = count
             lastProgress = loop.now
             if reportsProgress { reportProgress(loop) }
-        } else if sends == 0, loop.busyWatch.isStuck(clock: ccurl_now_us)
-        {
+        } else if sends == 0, loop.busyWatch.isStuck(clock: ccurl_now_us) {
             return fail(
                 TransferError(
                     code: .proxyConnectionFailed, stage: .receiving, host: address?.host,
