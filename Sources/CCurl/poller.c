@@ -47,7 +47,6 @@ struct ccurl_poller {
     uint16_t suspect_ports[port_buckets];  // the same by local port
     int sockets;  // open sockets with a tally
     int socket_error;
-    int active;  // the socket that libcurl processes; -1 for none
     int ready;
     struct epoll_event events[max_events];
 };
@@ -103,7 +102,6 @@ ccurl_poller *ccurl_poller_create(int *error) {
     }
     poller->timer_us = -1;
     poller->relief = -1;
-    poller->active = -1;
     sem_init(&poller->unpark, 0, 0);
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
     poller->event = poller->epoll < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -400,15 +398,9 @@ void ccurl_poller_dispatch(ccurl_poller *poller) {
         int mask = (events & EPOLLIN ? CURL_CSELECT_IN : 0) |
                    (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                    (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
-        poller->active = fd;
         curl_multi_socket_action(poller->multi, fd, mask, &running);
-        poller->active = -1;
     }
     poller->ready = 0;
-}
-
-void ccurl_poller_cut(ccurl_poller *poller) {
-    if (poller->active >= 0) shutdown(poller->active, SHUT_RDWR);
 }
 
 bool ccurl_poller_fire_timer(ccurl_poller *poller, int64_t now_us) {

@@ -13,15 +13,6 @@
 /// Flags that print names in one line as in RFC 2253, with unescaped UTF-8.
 static const unsigned long copenssl_name_flags = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
 
-/// `SSL_CTX_set_msg_callback` with its argument: `called` is called for each message and each header of
-/// a record, sent or received.
-static inline void copenssl_watch_messages(SSL_CTX *context,
-                                           void (*called)(int, int, int, const void *, size_t, SSL *, void *),
-                                           void *argument) {
-    SSL_CTX_set_msg_callback(context, called);
-    SSL_CTX_set_msg_callback_arg(context, argument);
-}
-
 /// The bits of the first argument of an info callback for a received alert.
 static const int copenssl_read_alert = SSL_CB_READ_ALERT;
 

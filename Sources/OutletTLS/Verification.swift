@@ -61,6 +61,11 @@ package final class Verification {
     /// Anyone on the way can end it without one.
     package private(set) var hasClosureAlert = false
 
+    /// Called for each record that is received, before its contents are read.
+    private var refusesRecord: (() -> Bool)?
+    /// Whether a record was refused, so that the connection counts as ended.
+    package private(set) var hasRefusedRecord = false
+
     /// The server's own certificate, an `X509 *`, retained.
     private var leaf: OpaquePointer?
     /// Called once; released then with its captures.
@@ -116,6 +121,26 @@ package final class Verification {
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         SSL_CTX_set_cert_verify_callback(context, certificatesCame, nil)
         return verification
+    }
+
+    /// Lets a closure end the connection of a context between two records.
+    ///
+    /// - Parameters:
+    ///   - context: The `SSL_CTX *` that ``watch(context:decider:)`` was called with.
+    ///   - refuses: Called for each record that is received, on the thread that reads, also while
+    ///     the connection is closed. If it returns `true`, the next read finds the connection ended.
+    package func watchRecords(
+        context: UnsafeMutableRawPointer, _ refuses: @escaping () -> Bool
+    ) {
+        refusesRecord = refuses
+        SSL_CTX_set_msg_callback(OpaquePointer(context)) { isSent, _, kind, _, _, connection, _ in
+            guard isSent == 0, kind == SSL3_RT_HEADER, let connection,
+                let verification = Verification.of(connection),
+                verification.refusesRecord?() == true
+            else { return }
+            verification.hasRefusedRecord = true
+            SSL_set_shutdown(connection, SSL_get_shutdown(connection) | SSL_RECEIVED_SHUTDOWN)
+        }
     }
 
     /// Returns the object that was installed for a connection's context; `nil` if there is none.

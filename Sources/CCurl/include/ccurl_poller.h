@@ -74,9 +74,6 @@ bool ccurl_poller_brings_uncalled(
     const ccurl_poller *_Nonnull poller, CURL *_Nonnull easy, int port);
 /// Calls libcurl, or the watcher, for each socket that the last wait found ready.
 void ccurl_poller_dispatch(ccurl_poller *_Nonnull poller);
-/// Ends the connection whose socket libcurl is processing, so that libcurl stops reading it; called
-/// in libcurl's callbacks.
-void ccurl_poller_cut(ccurl_poller *_Nonnull poller);
 /// Calls libcurl if its timer is due, and returns whether it was.
 bool ccurl_poller_fire_timer(ccurl_poller *_Nonnull poller, int64_t now_us);
 /// Returns when libcurl's timer is due, in µs of the monotonic clock; -1 if it is not set.

@@ -66,8 +66,8 @@ void cpluginwatch_exit_group(const void *caller);
  */
 void cpluginwatch_exit_called(void);
 
-/* For a program whose quick_exit() calls this first: as cpluginwatch_exit_called(), but the program itself never calls
- * that function. Thread: any. */
+/* For a program whose quick_exit() calls this first, and that never calls quick_exit() itself. While reports are on,
+ * reports the call and ends the process. Thread: any. */
 void cpluginwatch_quick_exit_called(void);
 
 /*

@@ -51,21 +51,18 @@ struct RequestCommand: Sendable {
             options: output, console: console, bodyLimit: configuration.maximumResponseSize,
             progress: progress)
         let input = request.standardInput
+        let fault = output.path.flatMap(BodySink.fault)
         let send: @Sendable () async -> Exchange = {
-            await withTaskCancellationHandler {
+            if let fault { return Exchange(request: request, failure: .init(fault)) }
+            return await withTaskCancellationHandler {
                 await service.sender.send(request, to: printer)
             } onCancel: {
                 input?.cancel()
             }
         }
-        var exchange: Exchange
-        if let error = output.path.flatMap(BodySink.fault) {
-            exchange = Exchange(request: request, failure: .init(error))
-        } else if let countdown {
-            exchange = await countdown.send(send)
-        } else {
-            exchange = await send()
-        }
+        var exchange = if let countdown { await countdown.send(send) } else { await send() }
+        // The answer may have come before the end of stdin.
+        input?.cancel()
         progress.stop()
         if request.url?.scheme?.equalsIgnoringCase("https") == true {
             exchange.certificateAuthority = CurlTransport.certificateAuthorities(

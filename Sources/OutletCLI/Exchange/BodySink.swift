@@ -39,13 +39,26 @@ final class BodySink: Sendable {
         let code: Int32
         if stat(place, &status) == 0 {
             let isDirectory = status.st_mode & S_IFMT == S_IFDIR
-            code = isDirectory ? EISDIR : access(place, W_OK) == 0 ? 0 : errno
+            code = isDirectory ? EISDIR : refusal(to: W_OK, place)
+        } else if errno == ENOENT, lstat(place, &status) != 0 {
+            let end = place.utf8.lastIndex(of: UInt8(ascii: "/"))
+            code = refusal(to: W_OK | X_OK, end.map { String(place[...$0]) } ?? ".")
         } else {
-            let end = place.utf8.lastIndex(of: UInt8(ascii: "/")) ?? place.startIndex
-            let directory = String(place[...end])
-            code = errno != ENOENT ? errno : access(directory, W_OK) == 0 ? 0 : errno
+            // A link to a file that does not exist yet may be written.
+            code = errno == ENOENT ? 0 : errno
         }
         return code == 0 ? nil : .failed(name: path, reason: systemReason(code))
+    }
+
+    /// The error of a kind of access; 0 if it is allowed.
+    private static func refusal(to access: Int32, _ place: String) -> Int32 {
+        faccessat(AT_FDCWD, place, access, AT_EACCESS) == 0 ? 0 : errno
+    }
+
+    /// Whether the path is that of a pipe or a device, which has no old content to keep.
+    var isSpecial: Bool {
+        var status = stat()
+        return stat(place, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
     }
 
     deinit { close() }

@@ -131,13 +131,14 @@ final class ExchangePrinter: ResponseReceiver {
     /// Closes the file of the body, and records its path in the exchange.
     private func save(_ sink: BodySink, _ exchange: inout Exchange, _ state: inout State) {
         let isEmpty = exchange.failure == nil && state.error == nil && sink.bytes == 0
-        if isEmpty, exchange.hasEmptyContent {
+        let isWanted = isEmpty && (exchange.hasEmptyContent || sink.isSpecial)
+        if isWanted {
             do throws(OutputError) { try sink.write(Data()) } catch { state.error = error }
         } else if isEmpty {
             console.report("outlet: \(sink.path): not written, because the response has no body")
         }
         sink.close()
-        if sink.bytes > 0 || isEmpty && exchange.hasEmptyContent { exchange.savedPath = sink.path }
+        if sink.bytes > 0 || isWanted { exchange.savedPath = sink.path }
         guard let failure = exchange.failure, sink.bytes > 0, state.error == nil else { return }
         let held = "\(sink.path) holds the first \(Quantity.bytes(sink.bytes))"
         exchange.failure?.error = CommandError(

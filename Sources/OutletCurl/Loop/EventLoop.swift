@@ -69,11 +69,10 @@ final class EventLoop: @unchecked Sendable {
     var ordered: [CurlTransfer] = []
     /// Transfers that were suspended before they got a place, by identifier.
     var held: [UInt64: CurlTransfer] = [:]
-    /// Finds peers that keep libcurl busy, so that nothing else runs on the loop.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var busyWatch = BusyWatch()
+    /// Changes with each turn, and when a part of a response has been received: for ``BusyWatch``.
+    ///
+    /// In memory of its own, because callbacks of OpenSSL read it also while the loop is released.
+    let epoch: UnsafeMutablePointer<UInt64>
     var isDraining = false
     /// Whether code on the loop's thread may start a transfer at once.
     ///
@@ -142,6 +141,8 @@ final class EventLoop: @unchecked Sendable {
         self.shared = shared
         self.poller = poller
         self.multi = multi
+        epoch = .allocate(capacity: 1)
+        epoch.initialize(to: 0)
         now = ccurl_now_us()
         pool = HandlePool(HandleSetUp(poller: poller, share: shared.share, settings: settings))
         addresses = AddressCache(OriginTable(settings, amongLoops: share, origins))
@@ -161,6 +162,7 @@ final class EventLoop: @unchecked Sendable {
         }
         // A sender may still be waking the loop until now, so the poller is freed last.
         ccurl_poller_destroy(poller)
+        epoch.deallocate()
     }
 
     // MARK: The driver's thread
@@ -245,7 +247,7 @@ final class EventLoop: @unchecked Sendable {
         // The sockets of idle connections were not polled while the loop was parked.
         let ready = ccurl_poller_wait(poller, 0)
         now = ccurl_now_us()
-        busyWatch.beginTurn()
+        epoch.pointee &+= 1
         if ready > 0 { ccurl_poller_dispatch(poller) }
         arrive(transfer)
         for _ in 0..<Self.movesInTurn where !move() { break }
@@ -256,7 +258,7 @@ final class EventLoop: @unchecked Sendable {
 
     private func wait() {
         assertOnLoop()
-        busyWatch.beginTurn()
+        epoch.pointee &+= 1
         // What handlers have posted comes before the sockets, so that all requests of a turn are
         // sent together: 1.6 % of a request at 64 in flight (`Benchmarks/run --only
         // session-callback-queue`). The sockets are polled at least every second time.

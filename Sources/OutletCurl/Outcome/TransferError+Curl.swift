@@ -91,9 +91,9 @@ private struct Meaning {
         _ easy: EasyHandle, _ text: String, _ socketError: Int32
     ) {
         let fact = text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
-        if transfer.loop?.busyWatch.hasFound == true {
+        if transfer.verification?.hasRefusedRecord == true {
             self = Meaning(
-                .badServerResponse, "the server sends without end what is no part of an answer")
+                .badServerResponse, "the server sends data without end that belongs to no answer")
             return
         }
         switch code {
@@ -235,7 +235,7 @@ private struct Meaning {
         }
         guard proxy.isEmpty else {
             return Meaning(
-                .proxyConnectionFailed,
+                .cannotConnectToHost,
                 "the proxy \(Redaction.standard.address(proxy)) cannot be reached: \(fact)",
                 "check the proxy's address and that it runs")
         }

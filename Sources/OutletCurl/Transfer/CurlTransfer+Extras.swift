@@ -22,6 +22,7 @@ final class TransferExtras {
     fileprivate var heldPiece: [UInt8]?
     fileprivate var verification: Verification?
     fileprivate var closure: Verification?
+    fileprivate var tunnel = BusyWatch()
     fileprivate(set) var tls = ""
     fileprivate(set) var proxy = ""
     fileprivate var negotiationFault: String?
@@ -138,7 +139,12 @@ extension CurlTransfer {
     /// The connection whose end is the end of the response, over TLS; `nil` for other responses.
     var closure: Verification? {
         get { extras?.closure }
-        set { made.closure = newValue }
+        set { if newValue != nil { made.closure = newValue } else { extras?.closure = nil } }
+    }
+
+    /// Whether a proxy answers `CONNECT` without end.
+    func isProxyEndless(_ loop: EventLoop) -> Bool {
+        made.tunnel.isStuck(in: loop.epoch.pointee, clock: ccurl_now_us)
     }
 
     /// The result of verifying the certificates of the connection that this transfer made.

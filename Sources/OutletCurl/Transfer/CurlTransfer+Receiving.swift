@@ -86,6 +86,7 @@ extension CurlTransfer {
         if easy.head.isInterim { return receiveInterim(head, loop) }
         lastProgress = loop.now
         if let link { return loop.greet(self, link, head) }
+        if address?.isSecure == true { watchEnd(easy) }
         guard easy.head.statusCode != 101 else {
             return fail(
                 TransferError(
@@ -172,9 +173,6 @@ extension CurlTransfer {
         // A server may respond before it has read the whole body. libcurl notices that it should
         // stop sending only if the upload is not paused.
         if extras != nil, isBodyAwaited { loop.post(.bodyReady(self)) }
-        if let easy, address?.isSecure == true, easy.head.endsWithConnection, link == nil {
-            watchEnd(easy)
-        }
         return notify(head, loop)
     }
 
@@ -201,7 +199,7 @@ extension CurlTransfer {
         // data, because the observer checks one piece at a time.
         if pauses.contains(.observer) { return Int(CURL_WRITEFUNC_PAUSE) }
         lastProgress = loop.now
-        loop.busyWatch.noteResult()
+        loop.epoch.pointee &+= 1
         if let head = heldHead {
             heldHead = nil
             guard accept(head, loop) else { return refused }

@@ -11,7 +11,8 @@ extension CurlTransfer {
     /// This is allowed for idempotent methods only (RFC 9110 §9.2.2). If a response was received in
     /// between, it is an authentication attempt, which is allowed for all methods. So is a request
     /// that was sent on a new connection: libcurl repeats it only where the server has said that it
-    /// has not processed it (`REFUSED_STREAM`, RFC 9113 §8.7).
+    /// has not processed it (`REFUSED_STREAM`, RFC 9113 §8.7), or wants it over HTTP/1.1
+    /// (`HTTP_1_1_REQUIRED`).
     ///
     /// An idle connection that has received data since its last response is not used. libcurl only
     /// checks whether it was closed, and would treat that data as the response (RFC 9112 §9.2).
@@ -142,6 +143,13 @@ extension CurlTransfer {
         }
     }
 
+    /// Whether the transfer may be waiting for a proxy's answer to `CONNECT`.
+    private var opensTunnel: Bool {
+        guard !proxy.isEmpty, let easy else { return false }
+        return sends == 0
+            || easy.isTunnelled && easy.opener.pointee.opened != easy.socketsAtSend
+    }
+
     /// Records progress (`CURLOPT_XFERINFOFUNCTION`), and reports it to a handler that wants it.
     ///
     /// - Parameter count: The number of bytes of the body sent so far.
@@ -152,7 +160,7 @@ extension CurlTransfer {
             sent = count
             lastProgress = loop.now
             if reportsProgress { reportProgress(loop) }
-        } else if sends == 0, loop.busyWatch.isStuck(clock: ccurl_now_us) {
+        } else if opensTunnel, isProxyEndless(loop) {
             return fail(
                 TransferError(
                     code: .proxyConnectionFailed, stage: .receiving, host: address?.host,

@@ -1,6 +1,5 @@
 import CCurl
 import OutletHTTP
-import OutletPointers
 import OutletTLS
 import OutletTransport
 
@@ -12,7 +11,6 @@ extension CurlTransfer {
     func willSecure(_ easy: EasyHandle, _ context: UnsafeMutableRawPointer) -> Bool {
         loop?.assertOnLoop()
         KeyLog.watch(context: context, loop?.shared.keyLog)
-        watchRecords(context)
         let verifier = extras?.trust?.verifierOfNextHandshake(sockets: easy.opener.pointee.opened)
         verification =
             if let verifier {
@@ -20,21 +18,19 @@ extension CurlTransfer {
             } else {
                 Verification.watch(context: context)
             }
-        return verifier == nil || verification != nil
+        guard let verification else { return false }
+        watchRecords(of: verification, context)
+        return true
     }
 
     /// Lets ``BusyWatch`` see the records of TLS, because libcurl calls no callback for frames of
     /// HTTP/2 that belong to no response.
-    private func watchRecords(_ context: UnsafeMutableRawPointer) {
+    private func watchRecords(of verification: Verification, _ context: UnsafeMutableRawPointer) {
         // libcurl's debug log uses the same callback of OpenSSL.
         guard let loop, !loop.settings.logsWire else { return }
-        TLSConnection.watchMessages(context: context, ObjectPointer.unretained(loop)) {
-            isSent, _, kind, _, _, _, loop in
-            guard let loop, TLSConnection.isReceivedRecord(isSent, kind) else { return }
-            ObjectPointer.withObject(at: loop, as: EventLoop.self) { loop in
-                loop.assertOnLoop()
-                if loop.busyWatch.isStuck(clock: ccurl_now_us) { ccurl_poller_cut(loop.poller) }
-            }
+        var watch = BusyWatch()
+        verification.watchRecords(context: context) { [epoch = loop.epoch] in
+            watch.isStuck(in: epoch.pointee, clock: ccurl_now_us)
         }
     }
 
@@ -53,10 +49,14 @@ extension CurlTransfer {
         return true
     }
 
-    /// Remembers the connection whose end is the end of the response.
+    /// Remembers the connection if its end is the end of the response.
     func watchEnd(_ easy: EasyHandle) {
         loop?.assertOnLoop()
-        guard request.method != .head else { return }
+        guard easy.head.endsWithConnection, request.method != .head else {
+            // That of a challenge before this response.
+            if extras != nil { closure = nil }
+            return
+        }
         closure = ccurl_get_ssl(easy.raw).flatMap { Verification.of($0) }
     }
 

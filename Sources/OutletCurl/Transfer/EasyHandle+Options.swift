@@ -102,11 +102,10 @@ extension EasyHandle {
         let proxy = settings.proxies.proxy(for: address.origin)
         guard !proxy.isEmpty else { return "" }
         set(CURLOPT_PROXY, text: proxy)
-        isMarked = true
+        // Lets `BusyWatch` end the transfer while a tunnel is opened, also that of a WebSocket.
+        applyProgress()
         if address.isSecure {
             isTunnelled = true
-            // Lets `BusyWatch` end the transfer.
-            applyProgress()
             // The challenge of a proxy that refuses the tunnel is only in these heads.
             set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 0)
         }

@@ -137,7 +137,7 @@ final class SinkHandle: SettledSubject {
     ///   invalid or the total size would exceed ``limit``.
     func write(_ view: outlet_view) -> outlet_status {
         guard let more = view.foreign(.body) else {
-            state.withLock { $0.refusal = "a piece of its result cannot be read" }
+            state.withLock { $0.refusal = "a piece that it has written cannot be read" }
             return OUTLET_E_ARGUMENT
         }
         // Copied outside the lock's closure, which can capture Sendable values only.
@@ -145,7 +145,7 @@ final class SinkHandle: SettledSubject {
         return state.withLock { state in
             guard !state.isClosed else { return OUTLET_E_STALE }
             guard copy.count <= SinkHandle.limit - state.bytes.count else {
-                state.refusal = "its result has more than \(SinkHandle.limit) bytes"
+                state.refusal = "it has written more than \(SinkHandle.limit) bytes"
                 return OUTLET_E_ARGUMENT
             }
             state.bytes.append(contentsOf: copy)

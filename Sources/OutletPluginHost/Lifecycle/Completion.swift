@@ -344,22 +344,41 @@ class Completion: CallContext, @unchecked Sendable {
     }
 
     private func timedOut() {
-        let seconds = Double(limit) / 1e9
         // A plugin without OUTLET_F_CONCURRENT is called once at a time.
-        let other =
-            state.withLock { $0.machine.isQueued }
-            ? instance.owner.activeCalls.max { $0.duration < $1.duration } : nil
-        let error = PluginError(
-            plugin: instance.id, hook: hook, kind: .timedOut,
-            message: other.map {
-                "it could not begin within \(seconds) s, because it waits for other calls of the "
-                    + "plugin, now in \($0.hook.rawValue)"
+        let other = instance.owner.activeCalls.max { $0.duration < $1.duration }
+        let (queued, running) = (lateError(waitingFor: other), lateError)
+        let (action, isQueued) = advance { state in
+            let isQueued = state.machine.isQueued
+            // A timer that has fired already cannot be cancelled when the hook begins late.
+            guard isQueued || Stopwatch.now >= deadline else {
+                return (CompletionMachine<Answer>.Action?.none, false)
             }
-                ?? (isPromise
-                    ? "its completion was not settled within \(seconds) s"
-                    : "it did not return within \(seconds) s"))
+            return (state.machine.cancel(.failed(isQueued ? queued : running)), isQueued)
+        }
+        guard case .giveUp = action, let action else { return }
         // The wait is the fault of the other calls, which have time limits of their own.
-        withdraw(error).map { act(on: $0, error, breach: other == nil ? .neverSettled : nil) }
+        act(on: action, isQueued ? queued : running, breach: isQueued ? nil : .neverSettled)
+    }
+
+    /// The error of a hook that has begun, but not answered in time.
+    private var lateError: PluginError {
+        let seconds = Double(limit) / 1e9
+        return PluginError(
+            plugin: instance.id, hook: hook, kind: .timedOut,
+            message: isPromise
+                ? "its completion was not settled within \(seconds) s"
+                : "it did not return within \(seconds) s")
+    }
+
+    /// The error of a hook that could not begin in time.
+    ///
+    /// - Parameter other: The call that has run for the longest; `nil` if it has just ended.
+    private func lateError(waitingFor other: PluginCall?) -> PluginError {
+        PluginError(
+            plugin: instance.id, hook: hook, kind: .timedOut,
+            message: "it could not begin within \(Double(limit) / 1e9) s, because it waits for "
+                + "other calls of the plugin" + (other.map { ", now in \($0.hook.rawValue)" } ?? "")
+        )
     }
 
     private func finish(_ answer: Answer) {

@@ -40,7 +40,8 @@ typedef outlet_status (*outlet_stream_piece)(outlet_instance *instance, outlet_c
  *
  * offset: the number of bytes made before. 0 begins the body, again if it has to be sent again for
  * a redirect or an authentication challenge. sink: receives the piece until it is settled; an empty
- * piece is the end of the body, also of one whose length is known. data: the pointer passed to send_body.
+ * piece is the end of the body, also of one whose length is known: its last bytes are sent after that.
+ * data: the pointer passed to send_body.
  *
  * Returns the same statuses as adapt: OUTLET_PENDING delays the upload, while the response may
  * already arrive; a failure fails the request. Thread: [hook]. */
