@@ -88,11 +88,10 @@ package final class Verification {
 
     /// Installs callbacks for the verification of the connection made with an `SSL_CTX *`.
     ///
-    /// Without a decider, OpenSSL verifies as usual, and the callbacks only record the result. The
-    /// end of the connection is recorded in both cases. A
+    /// Without a decider, OpenSSL verifies as usual, and the callbacks only record the result. A
     /// decider is called in place of OpenSSL's verification, once for a connection: before a client
     /// certificate is sent, and for a resumed session before any data is sent. OpenSSL's other
-    /// rules for the handshake stay in force.
+    /// rules for the handshake stay in force. The end of the connection is recorded in both cases.
     ///
     /// - Parameters:
     ///   - context: The `SSL_CTX *`, as libcurl passes it to `CURLOPT_SSL_CTX_FUNCTION`.

@@ -8,6 +8,7 @@ import Testing
 
 /// Hooks of plugins whose hooks may not overlap, and that wait for each other.
 @Suite(.timeLimit(.minutes(2))) struct SerialHookTests {
+    // Slow, because the time that hooks take and wait is what the test is about.
     private static let slow = """
         #include <unistd.h>
         PREPARE {

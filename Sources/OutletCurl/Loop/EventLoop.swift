@@ -72,7 +72,8 @@ final class EventLoop: @unchecked Sendable {
     /// Changes with each turn, and when a part of a response has been received: for ``BusyWatch``.
     ///
     /// In memory of its own, because callbacks of OpenSSL read it also while the loop is released.
-    let epoch: UnsafeMutablePointer<UInt64>
+    var epoch: UnsafePointer<UInt64> { UnsafePointer(presentEpoch) }
+    private let presentEpoch: UnsafeMutablePointer<UInt64>
     var isDraining = false
     /// Whether code on the loop's thread may start a transfer at once.
     ///
@@ -141,8 +142,8 @@ final class EventLoop: @unchecked Sendable {
         self.shared = shared
         self.poller = poller
         self.multi = multi
-        epoch = .allocate(capacity: 1)
-        epoch.initialize(to: 0)
+        presentEpoch = .allocate(capacity: 1)
+        presentEpoch.initialize(to: 0)
         now = ccurl_now_us()
         pool = HandlePool(HandleSetUp(poller: poller, share: shared.share, settings: settings))
         addresses = AddressCache(OriginTable(settings, amongLoops: share, origins))
@@ -162,7 +163,7 @@ final class EventLoop: @unchecked Sendable {
         }
         // A sender may still be waking the loop until now, so the poller is freed last.
         ccurl_poller_destroy(poller)
-        epoch.deallocate()
+        presentEpoch.deallocate()
     }
 
     // MARK: The driver's thread
@@ -247,7 +248,7 @@ final class EventLoop: @unchecked Sendable {
         // The sockets of idle connections were not polled while the loop was parked.
         let ready = ccurl_poller_wait(poller, 0)
         now = ccurl_now_us()
-        epoch.pointee &+= 1
+        beginEpoch()
         if ready > 0 { ccurl_poller_dispatch(poller) }
         arrive(transfer)
         for _ in 0..<Self.movesInTurn where !move() { break }
@@ -256,9 +257,15 @@ final class EventLoop: @unchecked Sendable {
         return hasNothingToDo
     }
 
+    /// Records that the loop has begun a turn, or received a part of a response.
+    func beginEpoch() {
+        assertOnLoop()
+        presentEpoch.pointee &+= 1
+    }
+
     private func wait() {
         assertOnLoop()
-        epoch.pointee &+= 1
+        beginEpoch()
         // What handlers have posted comes before the sockets, so that all requests of a turn are
         // sent together: 1.6 % of a request at 64 in flight (`Benchmarks/run --only
         // session-callback-queue`). The sockets are polled at least every second time.

@@ -199,7 +199,7 @@ extension CurlTransfer {
         // data, because the observer checks one piece at a time.
         if pauses.contains(.observer) { return Int(CURL_WRITEFUNC_PAUSE) }
         lastProgress = loop.now
-        loop.epoch.pointee &+= 1
+        loop.beginEpoch()
         if let head = heldHead {
             heldHead = nil
             guard accept(head, loop) else { return refused }

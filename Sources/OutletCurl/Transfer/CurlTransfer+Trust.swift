@@ -54,7 +54,7 @@ extension CurlTransfer {
         loop?.assertOnLoop()
         guard easy.head.endsWithConnection, request.method != .head else {
             // That of a challenge before this response.
-            if extras != nil { closure = nil }
+            closure = nil
             return
         }
         closure = ccurl_get_ssl(easy.raw).flatMap { Verification.of($0) }
@@ -63,7 +63,7 @@ extension CurlTransfer {
     /// The error of a response over TLS that ended with the connection, but without TLS's closure
     /// alert (RFC 9112 §9.8); `nil` for others.
     var cutOff: TransferError? {
-        guard extras != nil, let closure, !closure.hasClosureAlert else { return nil }
+        guard let closure, !closure.hasClosureAlert else { return nil }
         return TransferError(
             code: .networkConnectionLost, stage: .receiving, host: address?.host,
             reason: "the connection ended after \(received) bytes of the body without TLS's "
