@@ -36,6 +36,11 @@ public struct HTTPHeader: Equatable, Hashable, Sendable {
         self.init(name: name, decoding: text)
     }
 
+    /// Makes a field from a value as ``HTTPHeaders/forEachValue(of:_:)`` passes it.
+    package init(_ name: String, ofReceived bytes: UnsafeBufferPointer<UInt8>) {
+        self.init(name: name, decoding: HeaderBlock.decode(bytes))
+    }
+
     init(name: String, decoding text: FieldText) {
         self.name = name
         value = text.value
@@ -44,6 +49,13 @@ public struct HTTPHeader: Equatable, Hashable, Sendable {
 
     /// The bytes of the value, as sent or received.
     public var valueBytes: [UInt8] { isLatin1 ? value.latin1Bytes : Array(value.utf8) }
+
+    /// Calls `body` with the bytes of the value, as sent or received.
+    func withValueBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        guard !isLatin1 else { return value.latin1Bytes.withUnsafeBufferPointer(body) }
+        var value = value
+        return value.withUTF8(body)
+    }
 }
 
 /// The text of a field's value, decoded as UTF-8, or as Latin-1 if the bytes are not valid UTF-8.

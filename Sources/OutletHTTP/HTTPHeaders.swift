@@ -256,11 +256,7 @@ public struct HTTPHeaders: Sendable {
         at position: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result
     ) -> Result {
         if let received { return received.withValue(of: received.fields[position], body) }
-        guard !own[position].isLatin1 else {
-            return own[position].value.latin1Bytes.withUnsafeBufferPointer(body)
-        }
-        var value = own[position].value
-        return value.withUTF8(body)
+        return own[position].withValueBytes(body)
     }
 
     /// Returns the value of the first field with a name as a URI reference (RFC 3986 §4.1).
@@ -308,24 +304,17 @@ public struct HTTPHeaders: Sendable {
     /// Calls `body` with the bytes of the value of each field with one of these names, in order,
     /// until it returns `false`.
     ///
-    /// The bytes are as received; ``text(ofReceived:)`` decodes them. Does not parse the section.
+    /// The bytes are as received; ``HTTPHeader/init(_:ofReceived:)`` decodes them. Does not parse
+    /// the section.
     package func forEachValue(
         of wanted: FieldNames, _ body: (UnsafeBufferPointer<UInt8>) -> Bool
     ) {
         if let received { return received.forEachValue(of: wanted, body) }
         own.withUnsafeBufferPointer { fields in
             for index in fields.indices where wanted.contains(fields[index].name) {
-                var value = fields[index].value
-                guard value.withUTF8(body) else { return }
+                guard fields[index].withValueBytes(body) else { return }
             }
         }
-    }
-
-    /// Decodes a value as ``value(for:)`` does.
-    ///
-    /// - Parameter bytes: The value, as ``forEachValue(of:_:)`` passes it.
-    package static func text(ofReceived bytes: UnsafeBufferPointer<UInt8>) -> String {
-        HeaderBlock.decode(bytes, isFolded: bytes.contains(0x0A))
     }
 
     /// Returns the value of a field; values of repeated fields are joined with `", "`

@@ -209,8 +209,8 @@ public struct HeaderBlock: @unchecked Sendable {
     }
 
     /// Returns a received value on one line, decoded as UTF-8, or as Latin-1 if it is not UTF-8.
-    static func decode(_ bytes: UnsafeBufferPointer<UInt8>, isFolded: Bool) -> String {
-        withLine(bytes, isFolded: isFolded) { FieldText($0).value }
+    static func decode(_ bytes: UnsafeBufferPointer<UInt8>) -> FieldText {
+        withLine(bytes, isFolded: bytes.contains(0x0A), FieldText.init)
     }
 
     /// Calls `body` with the bytes of a received value on one line.

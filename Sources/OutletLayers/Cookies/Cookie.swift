@@ -34,6 +34,10 @@ public struct Cookie: Sendable, Hashable {
     /// The time when the cookie was first set, which determines the order among cookies with
     /// equally long paths.
     public var creationDate: Date
+    /// Whether the bytes of name and value are Latin-1; otherwise they are UTF-8.
+    ///
+    /// A server's bytes that are not UTF-8 are decoded as Latin-1, and are sent back unchanged.
+    package var isLatin1 = false
 
     /// Makes a cookie.
     ///
@@ -82,7 +86,7 @@ public struct Cookie: Sendable, Hashable {
     ) -> [Cookie] {
         guard let origin = try? Origin(url) else { return [] }
         let now = Date()
-        return headerFields.values(for: "Set-Cookie").compactMap {
+        return headerFields.filter { $0.name.equalsIgnoringCase("Set-Cookie") }.compactMap {
             SetCookie($0)?.cookie(from: url, of: origin, now: now)
         }
     }
@@ -92,11 +96,24 @@ public struct Cookie: Sendable, Hashable {
     /// - Parameter cookies: The cookies, in the order in which they are sent.
     /// - Returns: The field; empty if there are no cookies.
     public static func requestHeaderFields(with cookies: [Cookie]) -> HTTPHeaders {
-        cookies.isEmpty ? [:] : ["Cookie": cookies.map(\.pair).joined(separator: "; ")]
+        cookies.isEmpty ? [:] : HTTPHeaders([cookieField(cookies.map(\.pairBytes))])
     }
 
-    /// The text that is sent for the cookie.
+    /// The `Cookie` field of the bytes of several cookies.
+    static func cookieField(_ pairs: [[UInt8]]) -> HTTPHeader {
+        HTTPHeader(name: "Cookie", valueBytes: pairs.joined(separator: "; ".utf8))
+    }
+
+    /// The text that is sent for the cookie, and its bytes.
     var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
+    var pairBytes: [UInt8] { bytes(of: pair) }
+
+    /// The bytes of a text that contains name or value.
+    func bytes(of text: String) -> [UInt8] {
+        // Name and value can have been set to other texts.
+        let isLatin1 = isLatin1 && text.unicodeScalars.allSatisfy { $0.value <= 0xFF }
+        return isLatin1 ? text.latin1Bytes : Array(text.utf8)
+    }
 
     /// Whether the cookie is sent to a host.
     func isFor(host: String) -> Bool {
@@ -136,7 +153,7 @@ public struct Cookie: Sendable, Hashable {
             && domain.hasSameBytes(as: other.domain) && path.hasSameBytes(as: other.path)
             && isHostOnly == other.isHostOnly && expiresDate == other.expiresDate
             && isSecure == other.isSecure && isHTTPOnly == other.isHTTPOnly
-            && sameSite == other.sameSite
+            && sameSite == other.sameSite && isLatin1 == other.isLatin1
     }
 
     /// Whether the cookie is sent to a path (RFC 6265 §5.1.4).

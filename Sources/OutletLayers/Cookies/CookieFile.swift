@@ -7,29 +7,36 @@ enum CookieFile {
     private static let httpOnly = "#HttpOnly_"
     private static let sameSite = "#SameSite="
 
-    /// Returns the file's text, without cookies that the format cannot represent because it has no
+    /// Returns the file's bytes, without cookies that the format cannot represent because it has no
     /// escapes.
-    static func encode(_ cookies: [Cookie]) -> String {
-        var text = "# Netscape HTTP Cookie File\n\n"
+    static func encode(_ cookies: [Cookie]) -> Data {
+        var file = Data("# Netscape HTTP Cookie File\n\n".utf8)
         for cookie in cookies where isWritable(cookie) {
-            if let sameSite = cookie.sameSite { text += "\(Self.sameSite)\(sameSite.rawValue)\n" }
+            if let sameSite = cookie.sameSite {
+                file += "\(Self.sameSite)\(sameSite.rawValue)\n".utf8
+            }
             let fields = [
                 (cookie.isHostOnly ? "" : ".") + cookie.domain,
                 cookie.isHostOnly ? "FALSE" : "TRUE",
                 cookie.path, cookie.isSecure ? "TRUE" : "FALSE", "\(end(of: cookie))", cookie.name,
                 cookie.value,
             ]
-            text += (cookie.isHTTPOnly ? httpOnly : "") + fields.joined(separator: "\t") + "\n"
+            let line = (cookie.isHTTPOnly ? httpOnly : "") + fields.joined(separator: "\t") + "\n"
+            file += cookie.bytes(of: line)
         }
-        return text
+        return file
     }
 
-    /// Returns the cookies of a file's text; ignores lines that are invalid or that no server could
-    /// have set.
-    static func decode(_ text: String) -> [Cookie] {
+    /// Returns the cookies of a file; ignores lines that are invalid or that no server could have
+    /// set.
+    static func decode(_ file: Data) -> [Cookie] {
         var cookies: [Cookie] = []
         var sameSite: Cookie.SameSite?
-        for line in text.lines {
+        for bytes in file.split(separator: UInt8(ascii: "\n")) {
+            let isEndedByCR = bytes.last == UInt8(ascii: "\r")
+            let text = HTTPHeader(name: "", valueBytes: bytes.dropLast(isEndedByCR ? 1 : 0))
+            let line = text.value
+            guard !line.isEmpty else { continue }
             if line.startsWithBytes(of: Self.sameSite) {
                 let name = line.droppingBytes(Self.sameSite.utf8.count)
                 sameSite = Cookie.SameSite(rawValue: String(name))
@@ -42,6 +49,7 @@ enum CookieFile {
             guard var cookie = cookie(fields) else { continue }
             cookie.isHTTPOnly = isHTTPOnly
             cookie.sameSite = sameSite
+            cookie.isLatin1 = text.isLatin1
             cookies.append(cookie)
         }
         return cookies

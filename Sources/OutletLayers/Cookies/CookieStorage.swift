@@ -171,8 +171,7 @@ public final class CookieStorage: Sendable {
     /// - Parameter url: A file URL.
     /// - Throws: The error of reading the file; no cookie is stored then.
     public func load(contentsOf url: URL) throws {
-        let text = String(decoding: try Data(contentOf: url), as: UTF8.self)
-        let cookies = CookieFile.decode(text)
+        let cookies = CookieFile.decode(try Data(contentOf: url))
         let now = Date()
         change { state in
             for cookie in cookies { state.jar.set(cookie, isSecure: true, now: now) }
@@ -192,8 +191,7 @@ public final class CookieStorage: Sendable {
     public func save(to url: URL, includesSessionCookies: Bool = true) throws {
         let cookies = cookies.filter { includesSessionCookies || !$0.isSessionOnly }
         do throws(PrivateFile.Failure) {
-            try PrivateFile.write(
-                Data(CookieFile.encode(cookies).utf8), to: url.path)
+            try PrivateFile.write(CookieFile.encode(cookies), to: url.path)
         } catch {
             throw CacheStorageError(error)
         }

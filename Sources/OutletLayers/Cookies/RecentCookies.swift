@@ -17,7 +17,7 @@ struct RecentCookies: Sendable {
         /// Parses a field; `nil` if it must be ignored, or if the URL may not set the cookie.
         init?(_ text: UnsafeBufferPointer<UInt8>, from url: URL, now: Date) {
             guard let origin = try? Origin(url),
-                let field = SetCookie(HTTPHeaders.text(ofReceived: text)),
+                let field = SetCookie(HTTPHeader("Set-Cookie", ofReceived: text)),
                 let cookie = field.cookie(from: url, of: origin, now: now)
             else { return nil }
             self.cookie = cookie

@@ -117,26 +117,32 @@ struct SentCookies: Sendable {
 }
 
 extension HTTPHeaders {
+    /// The request's own `Cookie` field; the values of repeated fields are joined with `", "`.
+    private var ownCookies: HTTPHeader? {
+        let own = filter { $0.name.equalsIgnoringCase("Cookie") }.map(\.valueBytes)
+        guard !own.isEmpty else { return nil }
+        return HTTPHeader(name: "Cookie", valueBytes: own.joined(separator: ", ".utf8))
+    }
+
     /// Returns the fields with stored cookies after the request's own ones, all in one `Cookie`
     /// field (RFC 6265 §5.4); `nil` if none are added.
     ///
     /// Stored cookies with the name of one of the request's own are not added.
     fileprivate func adding(_ stored: [Cookie]) -> HTTPHeaders? {
         guard !stored.isEmpty else { return nil }
-        var pairs = stored.map(\.pair)
-        if let own = value(for: "Cookie") {
-            let ownNames = own.parts(separatedBy: ";").map { pair -> Substring in
+        var pairs = stored.map(\.pairBytes)
+        if let own = ownCookies {
+            let ownNames = own.value.parts(separatedBy: ";").map { pair -> Substring in
                 pair.cut(at: "=").map { $0.head.trimmingBlanks } ?? ""
             }
             pairs = stored.filter { cookie in
                 !ownNames.contains { $0.hasSameBytes(as: cookie.name) }
-            }.map(\.pair)
+            }.map(\.pairBytes)
             guard !pairs.isEmpty else { return nil }
-            pairs.insert(own, at: 0)
+            pairs.insert(own.valueBytes, at: 0)
         }
         var headers = self
-        headers.update(
-            name: "Cookie", value: pairs.count == 1 ? pairs[0] : pairs.joined(separator: "; "))
+        headers.update(Cookie.cookieField(pairs))
         return headers
     }
 }

@@ -14,6 +14,8 @@ struct SetCookie: Sendable, Equatable {
     var isSecure = false
     var isHTTPOnly = false
     var sameSite: Cookie.SameSite?
+    /// Whether the bytes of name and value are Latin-1; otherwise they are UTF-8.
+    private let isLatin1: Bool
 
     /// The maximum numbers of bytes of name and value together, and of an attribute (RFC 6265bis
     /// §5.6).
@@ -24,7 +26,9 @@ struct SetCookie: Sendable, Equatable {
 
     /// Parses a field; `nil` if it must be ignored: it contains control characters, has neither
     /// name nor value, or is too long.
-    init?(_ field: String) {
+    init?(_ field: HTTPHeader) {
+        isLatin1 = field.isLatin1
+        let field = field.value
         guard !field.utf8.contains(where: { $0.isControl && !$0.isBlank }) else { return nil }
         let parts = field.parts(separatedBy: ";")
         if let (name, value) = parts[0].cut(at: "=") {
@@ -96,6 +100,7 @@ struct SetCookie: Sendable, Equatable {
             isHTTPOnly: isHTTPOnly, sameSite: sameSite, creationDate: now)
         cookie.isHostOnly = isHostOnly
         cookie.expiresDate = end(now)
+        cookie.isLatin1 = isLatin1
         return cookie
     }
 

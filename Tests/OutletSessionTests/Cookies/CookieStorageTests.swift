@@ -148,7 +148,7 @@ import Testing
     func `a Set-Cookie field is split by bytes`(field: String, pair: String, path: String) throws {
         let address = try url("http://x.test/deep/er")
         let found = try #require(
-            SetCookie(field)?.cookie(from: address, of: Origin(address), now: .now))
+            SetCookie(field: field)?.cookie(from: address, of: Origin(address), now: .now))
         #expect(found.pair.hasSameBytes(as: pair) && found.path.hasSameBytes(as: path))
     }
 
@@ -250,7 +250,8 @@ import Testing
         let now = Date.now
         let address = try url("http://x.test/")
         let cookie = try #require(
-            SetCookie("a=1; \(attribute)")?.cookie(from: address, of: Origin(address), now: now))
+            SetCookie(field: "a=1; \(attribute)")?.cookie(
+                from: address, of: Origin(address), now: now))
         #expect(cookie.expiresDate == now + 400 * 86_400)
     }
 
@@ -260,14 +261,14 @@ import Testing
     func `a date before 1601 is invalid`(text: String, isOne: Bool) {
         #expect((CookieDate.parse(text) != nil) == isOne)
         // Without a valid date it is a session cookie.
-        #expect((SetCookie("a=1; Expires=\(text)")?.expires != nil) == isOne)
+        #expect((SetCookie(field: "a=1; Expires=\(text)")?.expires != nil) == isOne)
     }
 
     @Test(arguments: [1024, 1025])
     func `an attribute of more than 1024 bytes is ignored`(size: Int) throws {
         let path = "/" + String(repeating: "x", count: size - 1)
         let address = try url("http://x.test/")
-        let cookie = try SetCookie("a=1; Path=\(path)")?
+        let cookie = try SetCookie(field: "a=1; Path=\(path)")?
             .cookie(from: address, of: Origin(address), now: .now)
         #expect(cookie?.path == (size > 1024 ? "/" : path))
     }
@@ -466,4 +467,57 @@ import Testing
         }
         #expect(Set(storage.cookies.map(\.pair)) == Set(fields))
     }
+
+    @Test func `bytes of cookies that are not UTF-8 are sent, stored and loaded unchanged`() throws
+    {
+        let directory = try TemporaryDirectory()
+        let file = directory.url.appending(path: "jar")
+        let address = try url("http://x.test/")
+        let head: [[UInt8]] = [
+            Array("HTTP/1.1 200 OK\r\nSet-Cookie: a=".utf8), [0xE9],
+            Array("; Max-Age=100\r\nSet-Cookie: b".utf8), [0xFF], Array("=1; Max-Age=100".utf8),
+            Array("\r\nSet-Cookie: c=\u{E9}; Max-Age=100\r\n\r\n".utf8),
+        ]
+        let headers = HTTPHeaders(HeaderBlock(bytes: Array(head.joined())))
+        let sent: [UInt8] =
+            Array("a=".utf8) + [0xE9] + Array("; b".utf8) + [0xFF] + Array("=1; c=\u{E9}".utf8)
+        func bytes(_ storage: CookieStorage, own: HTTPHeaders = [:]) -> [UInt8]? {
+            let request = HTTPRequest(url: address, headers: own)
+            return storage.addingCookies(to: request)?.headers.first?.valueBytes
+        }
+        let storage = CookieStorage()
+        storage.setCookies(of: headers, from: address, policy: .always, mainDocumentURL: nil)
+        #expect(bytes(storage) == sent)
+        let own = HTTPHeaders([HTTPHeader(name: "Cookie", valueBytes: [0x6F, 0x3D, 0xFC])])
+        #expect(bytes(storage, own: own) == [0x6F, 0x3D, 0xFC, 0x3B, 0x20] + sent)
+
+        // The same fields, parsed already.
+        var parsed = HTTPHeaders()
+        for header in headers { parsed.append(header) }
+        let other = CookieStorage()
+        other.setCookies(
+            Cookie.cookies(withResponseHeaderFields: parsed, for: address), for: address)
+        let cookies = other.cookies(for: address)
+        #expect(Cookie.requestHeaderFields(with: cookies).first?.valueBytes == sent)
+        try other.save(to: file)
+        let loaded = CookieStorage()
+        try loaded.load(contentsOf: file)
+        #expect(bytes(loaded) == sent)
+    }
+
+    @Test func `a replaced text that is no Latin-1 is sent as UTF-8`() throws {
+        let field = HTTPHeader(name: "Set-Cookie", valueBytes: [0x61, 0x3D, 0xE9])
+        var cookie = try #require(
+            Cookie.cookies(
+                withResponseHeaderFields: HTTPHeaders([field]), for: try url("http://x.test/")
+            ).first)
+        cookie.value = "\u{20AC}"
+        #expect(
+            Cookie.requestHeaderFields(with: [cookie]).first?.valueBytes == Array("a=\u{20AC}".utf8)
+        )
+    }
+}
+
+extension SetCookie {
+    fileprivate init?(field: String) { self.init(HTTPHeader(name: "Set-Cookie", value: field)) }
 }
