@@ -90,7 +90,8 @@ public enum CommandLineTool {
         case .pluginsCall:
             let command = try PluginsCallCommand(arguments: arguments, console: console)
             return try Interruption.run(
-                console, limit: SessionOptions.pluginTimeout(arguments), of: "plugins call",
+                console, limit: SessionOptions.pluginTimeout(arguments),
+                of: "plugins call \(singleLine(command.function))",
                 blocking: command.run)
         case .pluginsCheck:
             let command = try PluginsCheckCommand(arguments: arguments, console: console)

@@ -44,10 +44,13 @@ import Testing
                 + "(--timeout allows more)\n")
     }
 
-    @Test(arguments: [(2, 130), (15, 143)] as [(Int32, Int32)])
-    func `a signal ends the program while it waits for stdin`(signal: Int32, code: Int32)
-        async throws
-    {
+    @Test(
+        arguments: [
+            (1, 129, "hung up"), (2, 130, "interrupted"), (15, 143, "terminated"),
+        ] as [(Int32, Int32, String)])
+    func `a signal ends the program while it waits for stdin`(
+        signal: Int32, code: Int32, name: String
+    ) async throws {
         let program = try start(
             server.baseURL, standardInput: .open, standardOutput: .terminal(columns: 80))
         try await program.output(containing: "waiting for the body")
@@ -56,8 +59,7 @@ import Testing
         #expect(result.exitCode == code)
         #expect(
             result.output.hasSuffix(
-                "outlet: \(code == 130 ? "interrupted" : "terminated"): "
-                    + "stdin is not at its end\r\n"))
+                "outlet: \(name): stdin is not at its end\r\n"))
     }
 
     @Test(arguments: ["a=@", "a:=@", "a==@", "A:@"])

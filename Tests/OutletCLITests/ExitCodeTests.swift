@@ -131,7 +131,33 @@ import Testing
         #expect(result.output == "")
     }
 
-    @Test(arguments: [(2, 130), (15, 143)] as [(Int32, Int32)])
+    @Test func `a download that SIGHUP ends says what it has left`() async throws {
+        let broken = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), .stall)
+        let directory = try TemporaryDirectory()
+        let file = directory.path("body")
+        let program = try RunningProgram(
+            Products.path("outlet"), [broken.baseURL, "-o", file],
+            environment: ["TERM": "xterm", "NO_COLOR": "1"], standardOutput: .terminal(columns: 80))
+        try await program.output(containing: "4 B of 100 B")
+        program.signal(1)
+        let result = try await program.result()
+        #expect(result.exitCode == 129)
+        #expect(result.output.contains("interrupted (\(file) holds the first 4 B)\r\n"))
+    }
+
+    @Test func `with nohup the program ignores SIGHUP`() async throws {
+        let waiting = try ScriptedServer.start(.request, .stall)
+        let program = try RunningProgram(
+            "/bin/sh",
+            ["-c", #"trap "" HUP; exec "$0" "$1""#, Products.path("outlet"), waiting.baseURL])
+        _ = try await waiting.requests.values(1)
+        program.signal(1)
+        program.signal(2)
+        #expect(try await program.result().exitCode == 130)
+    }
+
+    @Test(arguments: [(1, 129), (2, 130), (15, 143)] as [(Int32, Int32)])
     func `a signal ends a waiting request with 128 plus its number`(signal: Int32, code: Int32)
         async throws
     {

@@ -184,7 +184,8 @@ import Testing
         #expect(result.exitCode == 2)
         #expect(
             result.errorOutput.contains(
-                "outlet: plugins call: not done within 1.0 s: plugin faulty.hangs has not returned "
+                "outlet: plugins call faulty.hangs.function: not done within 1.0 s: plugin "
+                    + "faulty.hangs has not returned "
                     + "from \(hook) for "))
     }
 }

@@ -189,6 +189,26 @@ import Testing
         }
     }
 
+    @Test(arguments: ["body", ""])
+    func `trailers are printed after the body, and are in the report`(body: String) async throws {
+        let chunk = body.isEmpty ? "" : "4\r\nbody\r\n"
+        let answer =
+            "\(Self.chunked)text/plain\r\n\r\n\(chunk)0\r\nX-Sum: \u{1B}[1m\r\nX-Key: k\r\n\r\n"
+        func run(_ options: String...) async throws -> String {
+            let server = try ScriptedServer.start(.request, .send(answer), .stall)
+            let result = try await Program.run(
+                Products.path("outlet"), options + [server.baseURL])
+            #expect(result.exitCode == 0)
+            return result.output
+        }
+        let shown = try await run("-p", "hb")
+        #expect(
+            shown.hasSuffix("\n\n\(body)\(body.isEmpty ? "" : "\n\n")X-Sum:  [1m\nX-Key: •••\n"))
+        #expect(try await run() == body)
+        let report = try JSONValue(parsing: Data(try await run("--json").utf8))
+        #expect(report["response"]?["trailers"]?[1] == ["name": "X-Key", "value": "•••"])
+    }
+
     @Test func `with --chunked stdin is sent with chunked transfer encoding`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let program = try RunningProgram(

@@ -3,7 +3,8 @@ import Outlet
 
 /// `outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR`.
 struct PluginsCallCommand {
-    private let function: String
+    /// The function to call, as `ID.FUNCTION`.
+    let function: String
     private let values: [String]
     private let loading: PluginLoading
     private let isReport: Bool

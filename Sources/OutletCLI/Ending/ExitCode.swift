@@ -20,6 +20,8 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case usage = 64
     /// A plugin directory or file cannot be read.
     case noInput = 66
+    /// The program was ended by SIGHUP: its terminal was closed.
+    case hungUp = 129
     /// The program was ended by SIGINT (^C).
     case interrupted = 130
     /// The program was ended by SIGTERM.
@@ -52,6 +54,7 @@ extension ExitCode {
         case .plugin: "a plugin is unusable, missing, broke a rule, or failed the request"
         case .usage: "wrong command line"
         case .noInput: "plugin directory or file unreadable"
+        case .hungUp: "hung up (SIGHUP)"
         case .interrupted: "interrupted (SIGINT)"
         case .terminated: "terminated (SIGTERM)"
         }

@@ -7,6 +7,8 @@ struct Exchange: Sendable {
     var request: HTTPRequest
     /// The last response head received; `nil` if there is none.
     var response: HTTPResponse?
+    /// The trailer fields of the response (RFC 9110 §6.5); empty if there are none.
+    var trailers: HTTPHeaders = [:]
     /// The path of the file with the response's body; `nil` if none was written.
     var savedPath: String?
     /// The metrics of the last attempt.

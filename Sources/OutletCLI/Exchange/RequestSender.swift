@@ -47,6 +47,7 @@ struct RequestSender: Sendable {
         response.end()
         var exchange = Exchange(request: sent.performedRequests.last ?? request)
         exchange.response = completion.response
+        exchange.trailers = sent.trailers ?? [:]
         exchange.metrics = completion.metrics
         exchange.attempts = sent.retryCount + 1
         exchange.actions = watcher.take()

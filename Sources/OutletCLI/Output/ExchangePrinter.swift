@@ -121,7 +121,12 @@ final class ExchangePrinter: ResponseReceiver {
                 to: console.output.write)
         } else {
             try printRequest(exchange.request, &state)
-            try printMetadata(exchange, hasBody: (state.body?.count ?? 0) > 0)
+            let hasBody = (state.body?.count ?? 0) > 0
+            if options.parts.contains(.responseHead), !exchange.trailers.isEmpty {
+                let text = heads.trailers(exchange.trailers)
+                try console.output.write((hasBody ? "\n" : "") + text)
+            }
+            try printMetadata(exchange, hasBody: hasBody || !exchange.trailers.isEmpty)
         }
         if let warning { console.report(warning) }
         if let failure = exchange.failure { console.report(failure.error) }

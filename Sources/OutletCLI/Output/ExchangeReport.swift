@@ -70,6 +70,7 @@ struct ExchangeReport {
             "http_version": .string(response.httpVersion),
             "url": .string(showsSecrets ? address : Redaction.standard.address(address)),
             "headers": headers(response.headers),
+            "trailers": headers(exchange.trailers),
         ]
     }
 

@@ -24,6 +24,9 @@ struct HeadText {
         return "\(response.httpVersion) \(style.bold(status))\n" + fields(response.headers)
     }
 
+    /// Returns trailer fields, one in each line.
+    func trailers(_ trailers: HTTPHeaders) -> String { trailers.map(field).joined() }
+
     /// Returns the host and port of a URL, without the scheme's default port.
     static func authority(of url: URL) -> String {
         (try? CanonicalAddress(url.absoluteString))?.hostField ?? ""

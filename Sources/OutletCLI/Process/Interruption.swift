@@ -3,7 +3,7 @@ import Glibc
 import Outlet
 import Synchronization
 
-/// Runs a command and handles SIGINT and SIGTERM.
+/// Runs a command and handles SIGINT, SIGTERM and SIGHUP.
 ///
 /// The first signal cancels asynchronous work. A second one ends the process immediately. The
 /// process also ends if something blocks it after the first signal: see ``ProcessEnd``.
@@ -52,7 +52,7 @@ final class Interruption: Sendable {
             return timer
         }
         defer { timer?.cancel() }
-        let source = SignalPipe.open([SIGINT, SIGTERM]) { number in
+        let source = SignalPipe.open() { number in
             ProcessEnd.endNow(console, with: CommandError(endedBy: number))
         }
         defer { source?.cancel() }
@@ -76,7 +76,7 @@ final class Interruption: Sendable {
         let interruption = Interruption(console)
         let done = DispatchSemaphore(value: 0)
         // Installed before the work starts, so that a signal sent at its first output is not lost.
-        let source = SignalPipe.open([SIGINT, SIGTERM]) { interruption.receive($0) }
+        let source = SignalPipe.open() { interruption.receive($0) }
         defer { source?.cancel() }
         let command = try prepare()
         interruption.state.withLock { $0.isPreparing = false }
@@ -131,13 +131,13 @@ private enum SignalPipe {
 
     /// Calls `body` with the number of each signal received, until the source is cancelled.
     ///
+    /// SIGHUP stays ignored if it is, because then the program was started with `nohup`.
+    ///
     /// - Returns: The source; `nil` if no pipe can be made, and signals then have their usual
     ///   effect.
     ///
     /// Thread: `body` is called on a global dispatch queue.
-    static func open(
-        _ numbers: [Int32], _ body: @escaping @Sendable (Int32) -> Void
-    ) -> (any DispatchSourceRead)? {
+    static func open(_ body: @escaping @Sendable (Int32) -> Void) -> (any DispatchSourceRead)? {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }
         for end in ends {
@@ -155,7 +155,7 @@ private enum SignalPipe {
         source.resume()
         // Initialized here, because the first use must not be in a signal handler.
         received.store(0, ordering: .relaxed)
-        for number in numbers {
+        for number in [SIGINT, SIGTERM, SIGHUP] where number != SIGHUP || !isIgnored(number) {
             var action = sigaction()
             action.__sigaction_handler.sa_handler = { number in
                 let count = SignalPipe.received.add(1, ordering: .relaxed).newValue
@@ -170,17 +170,29 @@ private enum SignalPipe {
         }
         return source
     }
+
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        // The handler is a pointer that Swift cannot compare: SIG_IGN has the bits 1.
+        return sigaction(number, nil, &action) == 0
+            && unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+    }
 }
 
 extension CommandError {
     /// Makes the error of a program that a signal ends.
     fileprivate init(endedBy number: Int32) {
-        let code = ExitCode(signal: number)
-        self.init(code, code == .terminated ? "terminated" : "interrupted")
+        let message =
+            switch number {
+            case SIGTERM: "terminated"
+            case SIGHUP: "hung up"
+            default: "interrupted"
+            }
+        self.init(ExitCode(signal: number), message)
     }
 }
 
 extension ExitCode {
     /// Makes the exit code that shells use for a signal: 128 plus its number.
-    init(signal number: Int32) { self = number == SIGTERM ? .terminated : .interrupted }
+    init(signal number: Int32) { self = ExitCode(rawValue: 128 + number) ?? .interrupted }
 }
