@@ -251,9 +251,10 @@ let package = Package(
         .target(
             name: "OutletCLI",
             dependencies: umbrella + [
-                "OutletPluginCheck", "OutletFiles", "OutletPointers", "OutletTestServer",
+                "OutletPluginCheck", "OutletFiles", "OutletPointers", "OutletTestServer", "CMalloc",
             ],
             swiftSettings: swift),
+        .systemLibrary(name: "CMalloc"),
         .executableTarget(
             name: "OutletTool",
             dependencies: ["OutletCLI", "CProcessExit"] + (isSanitized ? ["CGrace"] : []),

@@ -30,11 +30,7 @@ public enum CommandLineTool {
             let words = UnsafeBufferPointer(start: arguments, count: count).compactMap {
                 $0.map { [UInt8](UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
             }
-            guard ProcessSetup.hasDescriptors else {
-                throw CommandError(
-                    .failure, "fewer than \(ProcessSetup.neededDescriptors) files can be opened",
-                    advice: "raise the limit of open files (ulimit -n)")
-            }
+            try ProcessSetup.checkLimits()
             let texts = try ArgumentText.texts(words)
             if PluginCheckChild.isMeant(by: Array(texts.dropFirst())) { PluginCheckChild.run() }
             let parsed = try ArgumentParser.parse(Array(texts.dropFirst()))

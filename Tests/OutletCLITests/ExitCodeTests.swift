@@ -243,6 +243,26 @@ import Testing
                 + "(ulimit -n))\n")
     }
 
+    @Test(arguments: [80_000, 100_000, 120_000, 160_000, 200_000, 220_000, 240_000])
+    func `with little memory the program answers, or says so, but does not wait`(kibibytes: Int)
+        async throws
+    {
+        let result = try await Program.run(
+            "/bin/sh",
+            [
+                "-c", #"ulimit -v "$2"; exec "$0" -b --timeout=20 "$1/status/200""#,
+                Products.path("outlet"), server.baseURL, "\(kibibytes)",
+            ])
+        let isRefused =
+            result.errorOutput
+            == "outlet: less than 80 MiB of memory can be mapped (raise the limit of memory "
+            + "(ulimit -v))\n"
+        #expect(
+            isRefused ? result.exitCode == 1 : result.exitCode == 0 && result.errorOutput.isEmpty,
+            "\(result.exitCode) \(result.errorOutput)")
+        #expect(isRefused == (kibibytes == 80_000) || (100_000..<200_000).contains(kibibytes))
+    }
+
     @Test func `the error for a directory as output file names it`() async throws {
         let directory = try TemporaryDirectory()
         let place = directory.path("")

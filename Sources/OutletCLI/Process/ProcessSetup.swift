@@ -1,3 +1,4 @@
+import CMalloc
 import Glibc
 
 /// Sets up the process at its start.
@@ -11,7 +12,8 @@ enum ProcessSetup {
         return String(cString: path)
     }()
 
-    /// Opens closed standard streams, raises the file limit and ignores SIGPIPE and SIGXFSZ.
+    /// Opens closed standard streams, raises the file limit, ignores SIGPIPE and SIGXFSZ, and lets
+    /// all threads share one heap.
     ///
     /// Called once, before any thread is started.
     static func prepare() {
@@ -22,14 +24,46 @@ enum ProcessSetup {
         signal(SIGPIPE, SIG_IGN)
         // Writing beyond the size limit of files (RLIMIT_FSIZE) then fails with EFBIG.
         signal(SIGXFSZ, SIG_IGN)
+        // Otherwise each thread reserves 64 MiB of addresses, and where it cannot (ulimit -v), each
+        // of its allocations takes system calls.
+        mallopt(M_ARENA_MAX, 1)
     }
 
     /// The number of descriptors that a command needs at the same time; the runtime ends the process
     /// if it cannot open its own.
-    static let neededDescriptors = 8
+    private static let neededDescriptors = 8
+    /// The bytes of addresses that a command needs, most of them for the stacks of its threads;
+    /// without these, it would wait for threads that cannot be started.
+    private static let neededMemory = 80 << 20
+
+    /// Checks that the limits of the process (`ulimit`) permit a request.
+    ///
+    /// - Throws: ``CommandError`` if too few files can be opened, or too little memory can be
+    ///   mapped.
+    static func checkLimits() throws(CommandError) {
+        guard hasDescriptors else {
+            throw CommandError(
+                .failure, "fewer than \(neededDescriptors) files can be opened",
+                advice: "raise the limit of open files (ulimit -n)")
+        }
+        guard hasMemory else {
+            throw CommandError(
+                .failure, "less than \(neededMemory >> 20) MiB of memory can be mapped",
+                advice: "raise the limit of memory (ulimit -v)")
+        }
+    }
+
+    /// Whether ``neededMemory`` more can be mapped.
+    private static var hasMemory: Bool {
+        let place = mmap(
+            nil, neededMemory, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        guard let place, place != MAP_FAILED else { return false }
+        munmap(place, neededMemory)
+        return true
+    }
 
     /// Whether ``neededDescriptors`` more can be opened.
-    static var hasDescriptors: Bool {
+    private static var hasDescriptors: Bool {
         var opened: [Int32] = []
         defer { opened.forEach { close($0) } }
         while opened.count < neededDescriptors {
