@@ -325,6 +325,17 @@ import Testing
                 + "current directory\n")
     }
 
+    @Test(arguments: [("prepare", "it changed"), ("create", "loading it changed")])
+    func `a plugin that leaves no descriptor free is named`(hook: String, fact: String) async throws
+    {
+        let result = try await run(hook, "open_all")
+        #expect(result.exitCode != 0)
+        #expect(
+            result.errorOutput.contains(
+                "outlet: plugin faulty.hangs: breaks the contract: state-process: \(fact) the open "
+                    + "files: no further one can be opened\n"), "\(result.errorOutput)")
+    }
+
     @Test func `a change of the process state by a function of a plugin is reported`() async throws
     {
         let program = try RunningProgram(

@@ -6,7 +6,7 @@ import OutletHTTP
 /// loaded.
 ///
 /// Recorded before a plugin's code runs for the first time and compared after it; differences are
-/// restored, except for the environment and the standard streams. One library is loaded at a time. A signal handler counts
+/// restored, except for the environment and open files. One library is loaded at a time. A signal handler counts
 /// only if it lies in a library that was loaded meanwhile, because other threads of the host may
 /// set handlers of their own. The cost does not grow with the number of loaded libraries, unless a
 /// handler did change.
@@ -19,8 +19,9 @@ package struct ProcessState {
     ]
 
     private static let environmentName = "the environment"
+    private static let filesName = "the open files: no further one can be opened"
     /// The names of changes that are not restored.
-    private static let keptNames = [environmentName] + StandardStream.names
+    private static let keptNames = [environmentName, filesName] + StandardStream.names
 
     /// Describes what loading a plugin changed, and whether that was restored.
     ///
@@ -44,6 +45,7 @@ package struct ProcessState {
     private let limits: [ResourceLimit]
     private let environment: [String]
     private let streams: [StandardStream]
+    private let hadFreeDescriptor: Bool
 
     /// Records the current state.
     init() {
@@ -57,6 +59,7 @@ package struct ProcessState {
         limits = ResourceLimit.all
         environment = ProcessState.currentEnvironment
         streams = StandardStream.all
+        hadFreeDescriptor = ProcessState.hasFreeDescriptor
     }
 
     /// The differences from the recorded state, one item each; nothing is restored.
@@ -80,10 +83,12 @@ package struct ProcessState {
     private var keptChanges: [String] {
         let environment =
             ProcessState.currentEnvironment == environment ? [] : [ProcessState.environmentName]
-        return environment + zip(streams, StandardStream.all).filter { $0 != $1 }.map(\.0.name)
+        let isFull = hadFreeDescriptor && !ProcessState.hasFreeDescriptor
+        return environment + (isFull ? [ProcessState.filesName] : [])
+            + zip(streams, StandardStream.all).filter { $0 != $1 }.map(\.0.name)
     }
 
-    /// Restores what has changed, except for the environment and the standard streams.
+    /// Restores what has changed, except for the environment and open files.
     ///
     /// Signal handlers that lie in libraries loaded before are neither restored nor returned.
     ///
@@ -116,6 +121,14 @@ package struct ProcessState {
             changes.append("the limit of \(before.name)")
         }
         return changes + keptChanges
+    }
+
+    /// Whether a further file can be opened.
+    private static var hasFreeDescriptor: Bool {
+        let descriptor = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+        guard descriptor >= 0 else { return errno != EMFILE }
+        close(descriptor)
+        return true
     }
 
     private static var currentDirectory: String {
