@@ -86,7 +86,10 @@ static const outlet_hooks *hooks(outlet_instance *self) {
 }
 
 static outlet_status quiesce(outlet_instance *self, outlet_call call) {
-    (void)call;
+    if (is(self, "quiesce-reason")) {
+        self->host->fail(self->host, call, outlet_text(""), outlet_text("the file is full"));
+        return OUTLET_E_FAILED;
+    }
     return is(self, "quiesce") ? 42 : OUTLET_OK;
 }
 

@@ -29,6 +29,27 @@ import Testing
         #expect(result.errorOutput == "")
     }
 
+    @Test func `an error response is printed whole with plugins that retry and process`()
+        async throws
+    {
+        // Each of its hooks does nothing.
+        let plugin = try directory.copy("libFaultyHangs.so")
+        func run(_ options: String...) async throws -> Program.Result {
+            let server = try ScriptedServer.start(
+                .request, .send("HTTP/1.1 404 No\r\nContent-Length: 7\r\n\r\nmissing"), .stall)
+            return try await Program.run(
+                Products.path("outlet"), [server.baseURL, "--plugins", plugin] + options)
+        }
+        let body = try await run()
+        #expect(body.exitCode == 4 && body.output == "missing")
+        let page = try await run("-p", "hb")
+        #expect(page.output.hasPrefix("HTTP/1.1 404 ") && page.output.hasSuffix("\n\nmissing\n"))
+        let report = try JSONValue(parsing: try await run("--json").standardOutput)
+        #expect(report["response"]?["body"]?["text"] == "missing")
+        #expect(try await run("-o", directory.path("body")).exitCode == 4)
+        #expect(try directory.read("body") == Array("missing".utf8))
+    }
+
     @Test func `the JSON list has plugins and failures`() async throws {
         _ = try directory.write("no library", to: "broken.so")
         let result = try await outlet("plugins", "list", "--json", "--plugins", directory.path)

@@ -117,12 +117,17 @@ import Testing
                 "'faulty.odd-values' could not start: \(Self.unexplained)") == true)
     }
 
-    @Test func `an undefined status of quiesce is counted as misbehaviour`() async throws {
+    @Test(arguments: [
+        ("quiesce", "status 42, without a reason"), ("quiesce-reason", "the file is full"),
+    ])
+    func `a failure of quiesce is counted as misbehaviour, with its reason`(
+        mode: String, reason: String
+    ) async throws {
         let recorder = ActivityRecorder()
         let host = try PluginFolder(faulty: "OddValues").load(
-            configuration: ["faulty.odd-values": #"{"mode": "quiesce"}"#], observer: recorder)
+            configuration: ["faulty.odd-values": #"{"mode": "\#(mode)"}"#], observer: recorder)
         #expect(await host.shutDown().isEmpty)
-        #expect(recorder.misbehaviours.values.map(\.fact) == ["quiesce returned 42"])
+        #expect(recorder.misbehaviours.values.map(\.fact) == ["quiesce failed: \(reason)"])
     }
 
     @Test(arguments: [

@@ -47,6 +47,44 @@ import Testing
         }
     }
 
+    /// How the calls of a test end.
+    enum CallEnd: String, CaseIterable { case answered, cancelled, shutDown }
+
+    @Test(arguments: CallEnd.allCases)
+    func `request_done is called after the end functions of the request's streams`(end: CallEnd)
+        async throws
+    {
+        let recorder = ActivityRecorder()
+        let host = try PluginFolder(faulty: "StreamsAndDone").load(
+            configuration: [
+                "faulty.streams-and-done": end == .answered ? "{}" : #"{"hold": "yes"}"#
+            ], observer: recorder)
+        let server = try LoopbackServer.start()
+        let session = Session(transport: CurlTransport(), plugins: host)
+        let requests = (0..<4).map { _ in
+            session.request("\(server.baseURL)/post", method: .post)
+        }
+        let tasks = requests.map { $0.serializingData() }
+        if end == .answered {
+            for task in tasks { #expect(await task.response.error == nil) }
+        } else {
+            // A held piece is an answer that the plugin owes.
+            while host.status.first?.hooks["stream_piece"]?.calls != 4, !Task.isCancelled {
+                await Task.yield()
+            }
+        }
+        if end == .cancelled {
+            for (request, task) in zip(requests, tasks) {
+                request.cancel()
+                _ = await task.response
+            }
+        }
+        #expect(await host.shutDown().isEmpty)
+        #expect(recorder.lines.values.map(\.message) == ["4 done, 0 early"])
+        #expect(recorder.misbehaviours.values.map(\.fact) == [])
+        for task in tasks { _ = await task.response }
+    }
+
     private func pluginError(_ error: SessionError?) -> PluginError? {
         error?.underlyingError as? PluginError
     }

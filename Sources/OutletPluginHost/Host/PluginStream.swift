@@ -116,6 +116,9 @@ final class PluginStream: ServiceSubject {
         if isIdle { notifyEnd() }
     }
 
+    /// Calls a closure when the plugin's end function has returned; at once if it has already.
+    func whenEnded(_ body: @escaping @Sendable () -> Void) { ending.whenReported(body) }
+
     private func notifyEnd() { ending.end(completeness.outcome) }
 
     func enter() -> Bool {

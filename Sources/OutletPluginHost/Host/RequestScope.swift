@@ -28,6 +28,8 @@ final class RequestScope: Sendable {
         var isFinishing = false
         /// Whether the shutdown of the instance waits until `request_done` has been called.
         var isHeld = false
+        /// The instance's streams, whose end functions return before `request_done` is called.
+        var streams: [PluginStream] = []
 
         /// Returns the entry after delaying the shutdown of its instance until `request_done` has
         /// been called.
@@ -40,7 +42,7 @@ final class RequestScope: Sendable {
 
     private struct State {
         var entries: [Entry] = []
-        /// The streams that end before `request_done` is called.
+        /// The streams of instances without an entry.
         var streams: [PluginStream] = []
         var isOver = false
         /// Whether the call was cancelled; only `did_receive` and `request_done` are called then.
@@ -152,10 +154,11 @@ final class RequestScope: Sendable {
         let (idle, streams) = state.withLock { state -> ([Entry], [PluginStream]) in
             guard !state.isOver else { return ([], []) }
             state.isOver = true
-            defer { state.streams = [] }
+            let streams = state.streams + state.entries.flatMap(\.streams)
+            state.streams = []
             let idle = state.entries.filter { $0.calls == 0 }.map { $0.held() }
             state.entries.removeAll { $0.calls == 0 }
-            return (idle, state.streams)
+            return (idle, streams)
         }
         for stream in streams { stream.end() }
         for entry in idle { finish(entry) }
@@ -164,7 +167,12 @@ final class RequestScope: Sendable {
     /// Keeps a stream until the call ends; ends it now if the call is over.
     func keep(_ stream: PluginStream) {
         let isOver = state.withLock { state in
-            if !state.isOver { state.streams.append(stream) }
+            // With an entry also after the call, because then its hook is running.
+            if let index = Self.index(of: stream.instance, in: state.entries) {
+                state.entries[index].streams.append(stream)
+            } else if !state.isOver {
+                state.streams.append(stream)
+            }
             return state.isOver
         }
         if isOver { stream.end() }
@@ -195,12 +203,29 @@ final class RequestScope: Sendable {
         entries.firstIndex { $0.instance === instance }
     }
 
+    /// Ends an instance's streams, and then calls its `request_done`.
     private func finish(_ entry: Entry) {
-        entry.instance.closed(ObjectIdentifier(self))
-        defer { if entry.isHeld { entry.instance.endHold() } }
-        var request = HTTPRequest(url: nil)
-        request.context.id = id
-        entry.instance.notifyDone(request, scope: RequestScope(last: entry, of: self))
+        let key = ObjectIdentifier(self)
+        // Made here, because `self` must not be retained where `deinit` calls this.
+        let scope = RequestScope(last: entry, of: self)
+        let left = Lock(entry.streams.count + 1)
+        @Sendable func endOne() {
+            let isLast = left.withLock { left in
+                left -= 1
+                return left == 0
+            }
+            guard isLast else { return }
+            entry.instance.closed(key)
+            defer { if entry.isHeld { entry.instance.endHold() } }
+            var request = HTTPRequest(url: nil)
+            request.context.id = scope.id
+            entry.instance.notifyDone(request, scope: scope)
+        }
+        for stream in entry.streams {
+            stream.end()
+            stream.whenEnded(endOne)
+        }
+        endOne()
     }
 }
 

@@ -23,6 +23,7 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
         @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
     private let state = Lock(State.running(stop: nil))
     private let identifier = Lock(UInt64(0))
+    private let report = PendingAnswer<Void>()
 
     /// Creates a request, which starts with ``begin(limit:closed:)``.
     ///
@@ -98,13 +99,18 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
         stop?()
         HandleTable.shared.remove(identifier.withLock { $0 })
         instance.dismiss(ObjectIdentifier(self), as: hook)
-        guard isHeld else { return }
+        guard isHeld else { return report.give(()) }
         let reported = instance.report(hook, about: self, passing: makeResponse(outcome)) {
             [callPlugin] in
             callPlugin($0, $1, outcome, $2)
         }
-        // Nothing follows the report.
-        reported.deliver {}
+        reported.deliver { [report] in report.give(()) }
         instance.endHold()
     }
+
+    /// Calls a closure when the plugin has returned from the report of the outcome, or was not
+    /// called because it is shutting down; at once if that was before.
+    ///
+    /// Thread: `body` is called on any thread that is not inside a call of the plugin.
+    func whenReported(_ body: @escaping @Sendable () -> Void) { report.whenGiven { body() } }
 }

@@ -1,5 +1,6 @@
 import COutletPlugin
 import Dispatch
+import OutletHTTP
 import OutletSession
 import OutletTransport
 
@@ -453,7 +454,8 @@ final class PluginInstance: @unchecked Sendable {
             status = owner.calling(.quiesce) { quiesce(pointer, outlet_call(id: handle)) }
             HandleTable.shared.remove(handle)
             if status != OUTLET_OK, status != OUTLET_PENDING {
-                owner.note(.forbiddenValue, "quiesce returned \(status)")
+                let reason = Redaction.standard.text(call.reason(status).message)
+                owner.note(.forbiddenValue, "quiesce failed: \(reason)")
             }
         }
         let isPending = status == OUTLET_PENDING

@@ -111,6 +111,8 @@ public struct CallResponse: Sendable {
         parts = Boxed(Parts(head: head, body: body, failure: failure))
     }
 
+    func isCopy(of other: CallResponse) -> Bool { parts.isIdentical(to: other.parts) }
+
     init(head: HTTPResponse, of outcome: AttemptOutcome, in file: URL?) {
         parts = Boxed(
             Parts(
@@ -121,6 +123,16 @@ public struct CallResponse: Sendable {
 
 /// The response of a call, or its error.
 package typealias CallResult = Result<CallResponse, any Error>
+
+extension CallResult {
+    /// Whether both are the same response, and neither was changed since it was copied.
+    func isCopy(of other: CallResult) -> Bool {
+        guard case .success(let response) = self, case .success(let other) = other else {
+            return false
+        }
+        return response.isCopy(of: other)
+    }
+}
 
 /// Middleware that only sees the outcome of a call, and may replace it.
 ///

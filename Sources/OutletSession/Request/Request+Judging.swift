@@ -42,11 +42,14 @@ extension Request {
         case .unchanged:
             // A stream delivers the collected body now; other requests have theirs.
             let isCollected = core.collectsStreams && self is DataStreamRequest
-            judged(isCollected ? result : nil, attempt: attempt, at: place)
-        case .replaced(let replacement): judged(replacement, attempt: attempt, at: place)
+            judged(isCollected ? result : nil, of: result, attempt: attempt, at: place)
+        case .replaced(let replacement):
+            judged(replacement, of: result, attempt: attempt, at: place)
         case .later(let pending):
-            let abandon = pending.begin { result in
-                self.onFinishingQueue { self.judged(result, attempt: attempt, at: $0) }
+            let abandon = pending.begin { decision in
+                self.onFinishingQueue {
+                    self.judged(decision, of: result, attempt: attempt, at: $0)
+                }
             }
             let isOver = mutable.withLock { mutable in
                 guard mutable.machine.isCurrent(attempt, in: .judging) else { return true }
@@ -59,12 +62,20 @@ extension Request {
 
     /// Continues after the decision of the ``OutcomeMiddleware``.
     ///
-    /// - Parameter result: The outcome to apply; `nil` for the one that the request has.
-    private func judged(_ result: CallResult?, attempt: Int, at place: FinishingPlace) {
+    /// - Parameters:
+    ///   - result: The outcome to apply; `nil` for the one that the request has.
+    ///   - attempts: The outcome of the attempts.
+    ///   - attempt: The attempt.
+    ///   - place: Where the request is being finished.
+    private func judged(
+        _ result: CallResult?, of attempts: CallResult, attempt: Int, at place: FinishingPlace
+    ) {
         let isIntercepted = mutable.withLock { mutable -> Bool? in
             guard mutable.machine.isCurrent(attempt, in: .judging) else { return nil }
             mutable.abandonOutcome = nil
-            if let result { apply(result, &mutable) }
+            if let result {
+                apply(result, isUnchanged: result.isCopy(of: attempts), &mutable)
+            }
             return mutable.interception != nil
         }
         guard let isIntercepted else { return }

@@ -162,8 +162,15 @@ extension Request {
 
     /// Applies a result of middleware to the attempt.
     ///
-    /// - Parameter isBodyMade: Whether the middleware has made the body without an attempt.
-    func apply(_ answer: CallResult, isBodyMade: Bool = false, _ mutable: inout Mutable) {
+    /// - Parameters:
+    ///   - answer: The result.
+    ///   - isBodyMade: Whether the middleware has made the body without an attempt.
+    ///   - isUnchanged: Whether it is the outcome of the attempts.
+    ///   - mutable: The state of the request.
+    func apply(
+        _ answer: CallResult, isBodyMade: Bool = false, isUnchanged: Bool = false,
+        _ mutable: inout Mutable
+    ) {
         switch answer {
         case .success(let response):
             // Middleware around this one sees the bodies of streams, too.
@@ -176,7 +183,9 @@ extension Request {
                     error: response.failure?.asSessionError {
                         .responseValidationFailed(reason: .customValidationFailed(error: $0))
                     }))
-            if core.collectsStreams || isBodyMade { takeIntercepted(response.body) }
+            if core.collectsStreams || isBodyMade {
+                takeIntercepted(response.body, isUnchanged: isUnchanged)
+            }
         case .failure(let error):
             let isAnswered = mutable.attempt.response != nil
             mutable.attempt.overrule(

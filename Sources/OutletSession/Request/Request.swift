@@ -197,7 +197,11 @@ public class Request: @unchecked Sendable {
     func placesFile(of result: TransferResult) -> Bool { false }
 
     /// Sets the body returned by the session's middleware for a stream; called under the lock.
-    func takeIntercepted(_ body: Data?) {}
+    ///
+    /// - Parameters:
+    ///   - body: The body; `nil` for none.
+    ///   - isUnchanged: Whether the middleware has left the response of the attempts as it is.
+    func takeIntercepted(_ body: Data?, isUnchanged: Bool) {}
 
     /// Finishes the request with the result of the session's middleware.
     func finishIntercepted(at place: FinishingPlace) { finish(at: place) }

@@ -54,6 +54,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         var backlog: HandlerBacklog
         /// A body that was received as a whole: of a redirect not followed, or for middleware.
         var collected: Data?
+        /// Whether middleware has left the response of the attempts as it is.
+        var isUnchanged = false
         /// The number of handlers that have not got the completion.
         var openPipes = 0
     }
@@ -131,12 +133,21 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return nil
     }
 
-    override func takeIntercepted(_ body: Data?) { stream.withLock { $0.collected = body } }
+    override func takeIntercepted(_ body: Data?, isUnchanged: Bool) {
+        stream.withLock { state in
+            state.collected = body
+            state.isUnchanged = isUnchanged
+        }
+    }
 
     override func finishIntercepted(at place: FinishingPlace) {
-        guard core.collectsStreams || stream.withLock({ $0.collected != nil }), error == nil,
-            let response
-        else { return finish(at: place) }
+        let (isCollected, isUnchanged) = stream.withLock { ($0.collected != nil, $0.isUnchanged) }
+        // As without middleware, handlers get the body that a validator has refused.
+        let isShown =
+            error.map { isUnchanged && !isCancelled && $0.isResponseValidationError } ?? true
+        guard core.collectsStreams || isCollected, isShown, let response else {
+            return finish(at: place)
+        }
         requestLateDisposition(of: response) { request in
             guard let request = request as? DataStreamRequest else { return }
             if !request.isCancelled { request.offerCollected(from: request.lastTask) }
@@ -161,6 +172,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         stream.withLock { state in
             state.backlog.forget()
             state.collected = nil
+            state.isUnchanged = false
         }
     }
 
