@@ -127,6 +127,9 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
         head->has_length = head->has_coding = false;
         head->fault = CCURL_HEAD_SOUND;
         head->marks = 0;
+        if (!head->is_behind && length > 5 && line[5] == '2' && memcmp(line, "HTTP/", 5) == 0 &&
+            !head->began_http2(head->client))
+            return false;
     }
     // A loop, because names are short and a call per name would cost more.
     size_t colon = 0;

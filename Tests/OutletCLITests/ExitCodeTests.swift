@@ -184,6 +184,70 @@ import Testing
         #expect(result.errorOutput == "")
     }
 
+    @Test(arguments: [
+        (#"/status/500"#, "-v", 5), ("/status/404", "-h", 4), ("/redirect/1", "-v", 3),
+    ])
+    func `with a closed reader the exit code is that of the response`(
+        path: String, option: String, code: Int
+    ) async throws {
+        let result = try await Program.run(
+            "/bin/bash",
+            [
+                "-c", #""$0" "$2" "$1" </dev/null | true; echo ${PIPESTATUS[0]}"#,
+                Products.path("outlet"), server.baseURL + path, option,
+            ])
+        #expect(result.output == "\(code)\n")
+        #expect(result.errorOutput == "")
+    }
+
+    @Test func `with a closed reader a failed request is reported`() async throws {
+        let closed = try ScriptedServer.start(.request)
+        let result = try await Program.run(
+            "/bin/bash",
+            [
+                "-c", #""$0" -v "$1" </dev/null | true; echo ${PIPESTATUS[0]}"#,
+                Products.path("outlet"), closed.baseURL,
+            ])
+        #expect(result.output == "1\n")
+        #expect(isOneLine(result.errorOutput))
+    }
+
+    @Test(arguments: ["-v", "-ph", "--json"])
+    func `with a closed reader a body is written to its file all the same`(option: String)
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let result = try await Program.run(
+            "/bin/bash",
+            [
+                "-c",
+                #""$0" "$2" -o "$3" "$1/bytes/300000" </dev/null | true; echo ${PIPESTATUS[0]}"#,
+                Products.path("outlet"), server.baseURL, option, directory.path("body"),
+            ])
+        #expect(result.output == "0\n")
+        #expect(try directory.read("body").count == 300_000)
+    }
+
+    @Test(arguments: [[], ["--json"]])
+    func `a pipe of --output whose reader leaves is an error`(options: [String]) async throws {
+        let directory = try TemporaryDirectory()
+        let pipe = directory.path("pipe")
+        let result = try await Program.run(
+            "/bin/bash",
+            [
+                "-c",
+                #"mkfifo "$2"; head -c 5 "$2" >/dev/null & "$0" -o "$2" "$1/bytes/3000000" "${@:3}""#,
+                Products.path("outlet"), server.baseURL, pipe,
+            ] + options)
+        #expect(result.exitCode == 1)
+        if options.isEmpty {
+            #expect(result.errorOutput.contains("\(pipe): cannot be written: Broken pipe"))
+        } else {
+            let report = try JSONValue(parsing: result.standardOutput)
+            #expect(report["error"]?["code"] == "cannotWriteToFile")
+        }
+    }
+
     @Test func `the error for a full disk has the reason`() async throws {
         let result = try await Program.run(
             "/bin/sh",

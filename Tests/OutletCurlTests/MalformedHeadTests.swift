@@ -77,6 +77,29 @@ import Testing
         #expect(result.error?.code == .badServerResponse)
     }
 
+    @Test(arguments: ["0\r\nfoo\r\n\r\n", "0x2\r\nok\r\n0\r\n\r\n"], [true, false])
+    func `text in place of trailers is refused, also after a pause at the head`(
+        rest: String, isLate: Bool
+    ) async throws {
+        let gate = try Gate()
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let server =
+            isLate
+            ? try ScriptedServer.start(.request, .send(head), .wait(gate), .send(rest), .stall)
+            : try ScriptedServer.start(.request, .send(head + rest), .stall)
+        let probe = Probe(onHead: { _ in .pause })
+        let task = CurlTransport.test().start(
+            TransferJob(request: HTTPRequest(url: URL(string: server.baseURL))), handler: probe)
+        while probe.heads.isEmpty, !probe.isOver, !Task.isCancelled { await Task.yield() }
+        task.resume()
+        gate.open()
+        let result = try await probe.end.value()
+        #expect(result.error?.code == .badServerResponse)
+        #expect(
+            result.error?.reason == "the trailer section has a line that is no header field, or a "
+                + "chunk has no length")
+    }
+
     @Test func `an invalid field name in the trailers is refused`() async throws {
         let result = try await response(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX A: b\r\n\r\n")

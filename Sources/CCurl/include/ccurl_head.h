@@ -48,6 +48,8 @@ typedef struct ccurl_head {
     /// Called when the empty line after a head is received, or, with `is_whole` false, when a limit
     /// is exceeded. Returns whether the transfer continues.
     bool (*_Nullable completed)(void *_Nullable client, bool is_whole);
+    /// Called when a status line of HTTP/2 is received. Returns whether the transfer continues.
+    bool (*_Nullable began_http2)(void *_Nullable client);
 } ccurl_head;
 
 /// Returns the bit for a field's name. Several names share a bit, so a bit that is not set proves

@@ -58,6 +58,8 @@ final class ExchangePrinter: ResponseReceiver {
                 return options.path != nil || !options.parts.isSubset(of: .heads)
                     || options.parts.isEmpty
             } catch {
+                // A body that is written to a file does not need the reader of stdout.
+                if error == .closed, options.path != nil { return true }
                 state.error = error
                 return false
             }
@@ -85,8 +87,12 @@ final class ExchangePrinter: ResponseReceiver {
         do {
             return try state.withLock { state throws(OutputError) in try end(exchange, &state) }
         } catch .closed {
-            // The reader of stdout has closed it, as `head` does.
-            return .ok
+            // The reader of stdout has closed it, as `head` does. A transfer that was ended for that
+            // has not failed.
+            var exchange = exchange
+            if state.withLock({ $0.error == .closed }) { exchange.failure = nil }
+            if let failure = exchange.failure { console.report(failure.error) }
+            return exitCode(of: exchange)
         } catch {
             console.report(CommandError(.failure, "\(error)"))
             return .failure

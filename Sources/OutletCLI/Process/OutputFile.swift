@@ -3,7 +3,7 @@ import Glibc
 
 /// The error of a failed write.
 enum OutputError: Error, Equatable {
-    /// The reader has closed stdout (`EPIPE`); the program then ends without an error message.
+    /// The reader of a standard stream has closed it (`EPIPE`), which is no error.
     case closed
     /// A system call failed; `reason` is the system's error message.
     case failed(name: String, reason: String)
@@ -106,7 +106,7 @@ struct OutputFile: Sendable {
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if error != EINTR {
-                if error == EPIPE { return .closed }
+                if error == EPIPE, stream != nil { return .closed }
                 let isTaken = identity != nil && FileIdentity(of: descriptor) != identity
                 return .failed(
                     name: name,

@@ -178,7 +178,9 @@ extension EventLoop {
         } else {
             easy.applyPlainMethod()
         }
-        easy.applyBuffers(isBulk: isBulk, isLone: pool.inUse == 1 && transfer.isCollected)
+        easy.applyBuffers(
+            isBulk: isBulk, isLone: pool.inUse == 1 && transfer.isCollected,
+            mayBeHTTP2: settings.version(of: address) != .http1)
         if transfer.reportsProgress { easy.applyProgress() }
         try checkOptions(of: easy, address)
     }

@@ -72,11 +72,16 @@ extension EventLoop {
         // libcurl delivers the data it has kept within this call, so it may fail as any callback
         // may.
         let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+        guard code != CURLE_OK else { return }
         // CURLE_BAD_FUNCTION_ARGUMENT means that the handle has no connection: libcurl reports the
-        // transfer's end next, or tries another connection.
-        if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT {
-            complete(transfer, easy, code)
+        // transfer's end next, or tries another connection. After the head it can also mean that a
+        // line of the trailers is no field; libcurl does not report the transfer's end then.
+        if code == CURLE_BAD_FUNCTION_ARGUMENT {
+            guard transfer.hasResponse else { return }
+            _ = collect()
+            guard transfer.easy === easy, transfer.phase == .active else { return }
         }
+        complete(transfer, easy, code)
     }
 
     /// Processes the decision of a body observer that had asked the transfer to wait.

@@ -402,7 +402,7 @@ final class EventLoop: @unchecked Sendable {
     /// Completes all transfers that libcurl has finished.
     ///
     /// - Returns: Whether there were any.
-    private func collect() -> Bool {
+    func collect() -> Bool {
         assertOnLoop()
         var code = CURLE_OK
         var isNews = false

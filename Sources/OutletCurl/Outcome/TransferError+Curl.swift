@@ -199,6 +199,10 @@ private struct Meaning {
                 "see the machine's interfaces and addresses (ip address)")
         case CURLE_ABORTED_BY_CALLBACK:
             self = Meaning(.cancelled, "the transfer was cancelled")
+        case CURLE_BAD_FUNCTION_ARGUMENT where transfer.hasResponse:
+            self = Meaning(
+                .badServerResponse,
+                "the trailer section has a line that is no header field, or a chunk has no length")
         case CURLE_BAD_FUNCTION_ARGUMENT where transfer.sends > 0:
             self = Meaning(
                 .badServerResponse,

@@ -12,6 +12,10 @@ func receiveHead(_ client: UnsafeMutableRawPointer?, _ isWhole: Bool) -> Bool {
     } ?? false
 }
 
+func beginHTTP2Head(_ client: UnsafeMutableRawPointer?) -> Bool {
+    EasyHandle.call(client) { easy, transfer, loop in transfer.beginHTTP2Head(easy, loop) } ?? false
+}
+
 func receiveBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ client: UnsafeMutableRawPointer?

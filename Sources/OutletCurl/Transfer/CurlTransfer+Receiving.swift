@@ -1,6 +1,7 @@
 import CCurl
 import FoundationEssentials
 import OutletHTTP
+import OutletTLS
 import OutletTransport
 
 /// What a write callback returns to make libcurl fail the transfer: any number but the given one.
@@ -20,6 +21,25 @@ extension CurlTransfer {
             return fail(notHTTP(easy.head.bytes))
         }
         return receive(head, easy, loop)
+    }
+
+    /// Processes a status line of HTTP/2, which libcurl makes of an HTTP/2 head.
+    ///
+    /// From a server that speaks HTTP/1 it would make libcurl send several requests at the same time
+    /// on the connection, and take the response to one for that to another.
+    ///
+    /// - Returns: Whether the transfer continues.
+    func beginHTTP2Head(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
+        let isNegotiated = ccurl_get_ssl(easy.raw).map(TLSConnection.speaksHTTP2) ?? false
+        guard isNegotiated || loop.settings.configuration.httpVersion == .http2PriorKnowledge else {
+            return fail(
+                TransferError(
+                    code: .badServerResponse, stage: .receiving, host: address?.host,
+                    reason: "the answer's status line says HTTP/2, but the connection speaks "
+                        + "HTTP/1.1"))
+        }
+        return true
     }
 
     /// The error of a response that does not begin with a status line; shows its first bytes.
@@ -83,6 +103,15 @@ extension CurlTransfer {
         // An intermediary may parse such a head differently, which allows response splitting (RFC
         // 9112 §6.3, RFC 9110 §5.1).
         if let fault = easy.head.fault { return fail(malformed(fault)) }
+        guard !hasResponse else { return fail(secondAnswer) }
+        if easy.head.isHTTP2, easy.head.size > easy.largestHTTP2Head {
+            return fail(
+                TransferError(
+                    code: .headerFieldsExceedMaximum, stage: .receiving, host: address?.host,
+                    reason: "the answer's header fields are larger than "
+                        + "\(easy.largestHTTP2Head) bytes, the most that libcurl takes over HTTP/2")
+            )
+        }
         if easy.head.isInterim { return receiveInterim(head, loop) }
         lastProgress = loop.now
         if let link { return loop.greet(self, link, head) }
@@ -111,6 +140,16 @@ extension CurlTransfer {
         }
         heldHead = nil
         return accept(head, loop)
+    }
+
+    /// The error of a request whose response has begun, and that libcurl would send again, because
+    /// the server has ended the stream and wants HTTP/1.1 (`HTTP_1_1_REQUIRED`, RFC 9113 §7).
+    var secondAnswer: TransferError {
+        TransferError(
+            code: .networkConnectionLost, stage: .receiving, host: address?.host,
+            reason:
+                "the server broke off its answer after \(received) bytes of the body, and wants "
+                + "the request again over HTTP/1.1")
     }
 
     /// The maximum number of informational heads (1xx) before a final one.

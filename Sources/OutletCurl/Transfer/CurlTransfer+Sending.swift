@@ -25,6 +25,7 @@ extension CurlTransfer {
         let opened = easy.opener.pointee.opened
         let isNew = opened != easy.socketsBefore
         easy.socketsBefore = opened
+        guard !hasResponse else { return fail(secondAnswer) }
         guard sends == 0 || wasAnswered || wasSentOnNewConnection || request.method.isIdempotent
         else {
             failure = TransferError(

@@ -31,6 +31,7 @@ extension EasyHandle {
         ccurl_opener_adopt(opener, raw)
         head.lines.pointee.client = UnsafeMutableRawPointer(mutating: client)
         head.lines.pointee.completed = receiveHead
+        head.lines.pointee.began_http2 = beginHTTP2Head
         note(
             CURLOPT_HEADERFUNCTION,
             ccurl_set_write(raw, CURLOPT_HEADERFUNCTION, ccurl_collect_header))
@@ -176,8 +177,11 @@ extension EasyHandle {
     /// - Parameters:
     ///   - isBulk: Whether there is a file or a stream at either end.
     ///   - isLone: Whether the body is collected, and no other transfer runs.
-    func applyBuffers(isBulk: Bool, isLone: Bool) {
-        let size = isBulk ? 256 * 1024 : isLone ? 64 * 1024 : Self.usualBufferSize
+    ///   - mayBeHTTP2: Whether the response may come over HTTP/2, so that its head has to fit into
+    ///     the buffer (``largestHTTP2Head``).
+    func applyBuffers(isBulk: Bool, isLone: Bool, mayBeHTTP2: Bool) {
+        let size =
+            isBulk ? 256 * 1024 : isLone || mayBeHTTP2 ? 64 * 1024 : Self.usualBufferSize
         // Fails on a handle that still has its buffer, because its last transfer was cancelled
         // before it was connected; the transfer then uses the existing buffer.
         if size != bufferSize, ccurl_set_long(raw, CURLOPT_BUFFERSIZE, size) == CURLE_OK {
@@ -187,6 +191,11 @@ extension EasyHandle {
         isMarked = true
         set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
     }
+
+    /// The largest heads of a response over HTTP/2, together, in bytes.
+    ///
+    /// Where heads do not fit into its buffer, libcurl 7.88 may never notice the end of the response.
+    var largestHTTP2Head: Int { bufferSize - 1024 }
 
     /// Sets a credential, which is sent when the server asks for it.
     ///

@@ -11,6 +11,8 @@ struct HeadCollector: ~Copyable {
     private(set) var statusCode = 0
     /// Whether the last head was received over HTTP/2.
     private(set) var isHTTP2 = false
+    /// The size of all heads of the transfer so far, in bytes.
+    private(set) var size = 0
 
     init() {
         lines = .allocate(capacity: 1)
@@ -72,6 +74,7 @@ struct HeadCollector: ~Copyable {
         } else if fault != nil {
             fault = nil
         }
+        size += lines.pointee.count
         lines.pointee.count = 0
         lines.pointee.lines = 0
         lines.pointee.is_behind = !isInterim
@@ -85,7 +88,8 @@ struct HeadCollector: ~Copyable {
     }
 
     /// Discards all lines, and the memory too if it is larger than usual.
-    func reset() {
+    mutating func reset() {
+        size = 0
         lines.pointee.is_behind = false
         lines.pointee.count = 0
         lines.pointee.lines = 0
