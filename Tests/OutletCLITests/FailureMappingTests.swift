@@ -29,6 +29,35 @@ import Testing
         #expect(!failure.error.message.containsBytes(of: "geheim"))
     }
 
+    @Test func `an invalid request that plugins have changed names them, and exits with 7`() {
+        let request = HTTPRequest(url: URL(string: "http://h/"))
+        let action = PluginAction(
+            plugin: "a.b", hook: "prepare", effects: ["method: HEAD"], failure: nil,
+            retryDelay: nil, microseconds: 1)
+        let idle = PluginAction(
+            plugin: "c.d", hook: "prepare", effects: [], failure: nil, retryDelay: nil,
+            microseconds: 1)
+        let invalid = TransferError(code: .badRequest, reason: "no body, please")
+        let failure = Exchange.Failure(.sessionTaskFailed(error: invalid), request: request)
+        let named = failure.naming(changersIn: [idle, action])
+        #expect(named.error.exitCode == .plugin)
+        #expect(
+            named.error.message
+                == "GET http://h/: no body, please; changed by plugin a.b in prepare (method: HEAD)"
+        )
+        #expect(failure.naming(changersIn: [idle]) == failure)
+        let lost = TransferError(code: .networkConnectionLost, reason: "gone")
+        let other = Exchange.Failure(.sessionTaskFailed(error: lost), request: request)
+        #expect(other.naming(changersIn: [action]) == other)
+
+        let refused = SessionError.requestAdaptationFailed(
+            error: SessionError.urlRequestValidationFailed(
+                reason: .invalidSyntax(.invalidHeaderValue(name: "X"))))
+        let broken = Exchange.Failure(refused, request: request).naming(changersIn: [action])
+        #expect(broken.error.exitCode == .plugin)
+        #expect(broken.error.message.hasSuffix("; changed by plugin a.b in prepare (method: HEAD)"))
+    }
+
     @Test func `an adaptation or retry failure has the exit code of a plugin failure`() {
         let errors: [SessionError] = [
             .requestAdaptationFailed(error: Refused()),

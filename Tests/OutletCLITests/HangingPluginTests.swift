@@ -188,4 +188,39 @@ import Testing
                     + "faulty.hangs has not returned "
                     + "from \(hook) for "))
     }
+
+    @Test func `the timeout and signals end a plugin that blocks in the loader`() async throws {
+        let directory = try TemporaryDirectory()
+        let plugin = try directory.copy("libFaultyBlocksInResolver.so")
+        let timed = try await RunningProgram(
+            Products.path("outlet"), [server.baseURL, "--plugins", plugin, "--timeout=1"]
+        ).result(within: .seconds(30))
+        #expect(timed.exitCode == 2)
+        let fact = "plugin \(plugin) has not returned from load for "
+        #expect(timed.errorOutput.contains(fact), "\(timed.errorOutput)")
+        let program = try RunningProgram(
+            Products.path("outlet"), ["plugins", "inspect", "--run", plugin, "--timeout=60"])
+        try await program.errorOutput(containing: "resolving\n")
+        program.signal(2)
+        let ended = try await program.result(within: .seconds(30))
+        #expect(ended.exitCode == 130)
+        #expect(ended.errorOutput.contains(fact), "\(ended.errorOutput)")
+    }
+
+    @Test func `the time limit of a hook ends one that blocks while the host reads its memory`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        _ = try directory.copy("libFaultyBlocksReaders.so")
+        try directory.write(
+            #"{"plugins": {"faulty.blocks-readers": {"deadlines": {"prepare": 0.2}}}}"#,
+            to: "plugins.json")
+        let result = try await RunningProgram(
+            Products.path("outlet"), [server.baseURL, "--plugins", directory.path]
+        ).result(within: .seconds(30))
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput.contains("plugin faulty.blocks-readers: breaks the contract: "),
+            "\(result.errorOutput)")
+    }
 }

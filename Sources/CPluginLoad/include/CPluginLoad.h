@@ -47,6 +47,12 @@ static inline void cpluginload_set_float_control(uint64_t value) {
 #endif
 }
 
+/* Reads the first and the last of `count` bytes, at least one. */
+static inline void cpluginload_read(const uint8_t *bytes, long count) {
+    (void)*(const volatile uint8_t *)bytes;
+    (void)*(const volatile uint8_t *)(bytes + count - 1);
+}
+
 /* Returns what the calling thread has set with cpluginload_set_current_call(); NULL at first. */
 static inline void *cpluginload_current_call(void) {
     extern _Thread_local void *cpluginload_call;

@@ -24,6 +24,14 @@ extension Exchange.Failure {
                 advice: "not tried again: a part of the response was there already")
             return
         }
+        if error.isRequestAdaptationError, let invalid = error.underlyingError as? SessionError,
+            case .urlRequestValidationFailed = invalid
+        {
+            self.init(
+                error: CommandError(.plugin, "\(place): \(TerminalText.visibleLine("\(invalid)"))"),
+                code: TransferError.Code.badRequest.rawValue, stage: "")
+            return
+        }
         if error.isRequestAdaptationError || error.isRequestRetryError
             || error.underlyingError is PluginError
         {
@@ -50,6 +58,21 @@ extension Exchange.Failure {
         self.init(
             error: CommandError(.plugin, "\(place): a plugin failed the request: \(words)"),
             code: "pluginFailed", stage: "")
+    }
+
+    /// The failure with the plugins that have changed the request, if it is the request that is
+    /// invalid.
+    ///
+    /// - Parameter actions: The actions of plugins for the request.
+    func naming(changersIn actions: [PluginAction]) -> Exchange.Failure {
+        let changes = actions.filter { !$0.effects.isEmpty && $0.failure == nil }
+        guard code == TransferError.Code.badRequest.rawValue, !changes.isEmpty else { return self }
+        let facts = changes.map { "\($0.plugin) in \($0.hook) (\($0.summary ?? ""))" }
+        var failure = self
+        failure.error = CommandError(
+            .plugin, "\(error.message); changed by plugin \(facts.joined(separator: ", "))",
+            advice: error.advice)
+        return failure
     }
 
     /// Makes the failure of a request that exceeded the time limit.

@@ -114,14 +114,15 @@ final class Interruption: Sendable {
     }
 }
 
-/// Receives signals through a pipe: the handler writes the signal's number, a dispatch source reads
-/// it.
+/// Receives signals through a pipe: the handler writes the signal's number, a thread reads it.
 ///
-/// A dispatch source for signals cannot replace it: it needs the signals blocked in all threads, or
-/// ignored, and loses signals that are ignored before the source is active.
-private enum SignalPipe {
+/// The thread exists before plugins are loaded, as those of ``SleepingThread``. A dispatch source for
+/// signals cannot replace it: it needs the signals blocked in all threads, or ignored, and loses
+/// signals that are ignored before the source is active.
+private struct SignalPipe {
     nonisolated(unsafe) private static var writer: Int32 = -1
-    // because it is written once, before the handler that reads it is installed.
+    // because it is written before the handler that reads it is installed, and when signals are no
+    // longer awaited.
 
     /// The number of signals received so far.
     private static let received = Atomic(0)
@@ -133,26 +134,30 @@ private enum SignalPipe {
     ///
     /// SIGHUP stays ignored if it is, because then the program was started with `nohup`.
     ///
-    /// - Returns: The source; `nil` if no pipe can be made, and signals then have their usual
-    ///   effect.
+    /// - Returns: Stops the calls; `nil` if no pipe or no thread can be made, and signals then have
+    ///   their usual effect.
     ///
-    /// Thread: `body` is called on a global dispatch queue.
-    static func open(_ body: @escaping @Sendable (Int32) -> Void) -> (any DispatchSourceRead)? {
+    /// Thread: `body` is called on a thread of its own.
+    static func open(_ body: @escaping @Sendable (Int32) -> Void) -> SignalPipe? {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }
-        for end in ends {
-            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
-            _ = fcntl(end, F_SETFL, O_NONBLOCK)
-        }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
         let reader = ends[0]
-        writer = ends[1]
-        let source = DispatchSource.makeReadSource(fileDescriptor: reader, queue: .global())
-        source.setEventHandler {
+        let isStarted = SleepingThread.start {
             var number: UInt8 = 0
-            while read(reader, &number, 1) == 1 { body(Int32(number)) }
+            while true {
+                let count = read(reader, &number, 1)
+                if count == 1 { body(Int32(number)) }
+                if count == 0 || count < 0 && errno != EINTR { break }
+            }
+            close(reader)
         }
-        source.setCancelHandler { close(reader) }
-        source.resume()
+        guard isStarted else {
+            for end in ends { close(end) }
+            return nil
+        }
+        writer = ends[1]
         // Initialized here, because the first use must not be in a signal handler.
         received.store(0, ordering: .relaxed)
         for number in [SIGINT, SIGTERM, SIGHUP] where number != SIGHUP || !isIgnored(number) {
@@ -168,7 +173,14 @@ private enum SignalPipe {
             action.sa_flags = SA_RESTART
             sigaction(number, &action, nil)
         }
-        return source
+        return SignalPipe()
+    }
+
+    /// Stops the calls.
+    func cancel() {
+        let descriptor = SignalPipe.writer
+        SignalPipe.writer = -1
+        close(descriptor)
     }
 
     private static func isIgnored(_ number: Int32) -> Bool {

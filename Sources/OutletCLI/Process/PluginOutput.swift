@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Outlet
 import Synchronization
@@ -46,7 +47,9 @@ enum PluginOutput {
         let descriptor = reader.withLock { reader -> Int32? in
             guard reader == nil, let descriptor = makePipe() else { return reader?.descriptor }
             reader = Reader(descriptor: descriptor, identity: FileIdentity(of: descriptor))
-            SleepingThread.run(after: 0) { copyAll(from: descriptor) }
+            if !SleepingThread.start({ copyAll(from: descriptor) }) {
+                DispatchQueue.global().async { copyAll(from: descriptor) }
+            }
             // Exit handlers of plugins, which are registered later, run before. A write may be
             // blocked meanwhile: the program does not wait for it then.
             atexit { _ = PluginOutput.reader.withLockIfAvailable { $0?.copy() } }

@@ -2,37 +2,34 @@ import Dispatch
 import Glibc
 import OutletPointers
 
-/// Runs a closure after a time on a thread that sleeps until then.
+/// Runs closures after a time on threads that sleep until then.
 ///
-/// Unlike a timer of a dispatch queue, it needs no descriptor. A plugin may have closed all of them.
-/// If no thread can be started, it uses such a timer.
+/// Unlike a timer of a dispatch queue, they need no descriptor: a plugin may have closed all of them.
+/// And they exist before plugins are loaded, unless the first closure comes later: no thread can be
+/// started while a plugin blocks in the loader (an IFUNC resolver).
 enum SleepingThread {
-    /// What the thread runs, and when.
-    private final class Work: Sendable {
-        let time: timespec
-        let body: @Sendable () -> Void
+    /// The threads; a second one, because the first closure may be one that does not return.
+    private static let threads = SleepingThreads(count: 2)
 
-        init(after seconds: Double, _ body: @escaping @Sendable () -> Void) {
-            let whole = min(max(0, seconds), 1e9).rounded(.down)
-            time = timespec(
-                tv_sec: Int(whole), tv_nsec: Int(max(0, min(seconds - whole, 0.999_999)) * 1e9))
-            self.body = body
-        }
-
-        func run() {
-            var (rest, left) = (time, timespec())
-            while nanosleep(&rest, &left) != 0, errno == EINTR { rest = left }
-            body()
-        }
-    }
-
-    /// Starts the thread.
+    /// Calls a closure after a time.
     ///
     /// - Parameters:
     ///   - seconds: The time in seconds.
-    ///   - body: Called once, on the thread or on a global dispatch queue.
+    ///   - body: Called once, on one of the threads, or on a global dispatch queue if there are
+    ///     none. Short, unless it ends the process.
     static func run(after seconds: Double, _ body: @escaping @Sendable () -> Void) {
-        let work = ObjectPointer.retained(Work(after: seconds, body))
+        guard threads.add(after: seconds, body) else {
+            DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: body)
+            return
+        }
+    }
+
+    /// Starts a thread.
+    ///
+    /// - Parameter body: Called once, on the thread.
+    /// - Returns: False if no thread can be started.
+    static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+        let work = ObjectPointer.retained(Work(body))
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
@@ -41,11 +38,94 @@ enum SleepingThread {
         let code = pthread_create(
             &thread, &attributes,
             { pointer in
-                if let pointer { ObjectPointer.takeRetained(pointer, as: Work.self).run() }
+                if let pointer { ObjectPointer.takeRetained(pointer, as: Work.self).body() }
                 return nil
             }, work)
-        guard code != 0 else { return }
-        ObjectPointer.release(work)
-        DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: body)
+        if code != 0 { ObjectPointer.release(work) }
+        return code == 0
+    }
+
+    /// What a thread runs.
+    private final class Work: Sendable {
+        let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+}
+
+/// Threads that wait for closures and for their times.
+///
+/// Thread: any.
+private final class SleepingThreads: @unchecked Sendable {
+    // because `items` is used with the mutex only, and the rest is constant.
+    private struct Item {
+        let time: timespec
+        let body: @Sendable () -> Void
+    }
+
+    /// The closures that have not been called, those that are due first at the end.
+    private var items: [Item] = []
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var hasThreads = false
+
+    /// Starts the threads, which never end.
+    init(count: Int) {
+        pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
+        for _ in 0..<count where SleepingThread.start({ self.run() }) { hasThreads = true }
+    }
+
+    /// Adds a closure; returns false if there is no thread to call it.
+    func add(after seconds: Double, _ body: @escaping @Sendable () -> Void) -> Bool {
+        guard hasThreads else { return false }
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        let whole = min(max(0, seconds), 1e9).rounded(.down)
+        time.tv_sec += Int(whole)
+        time.tv_nsec += Int(max(0, min(seconds - whole, 0.999_999)) * 1e9)
+        if time.tv_nsec >= 1_000_000_000 {
+            time.tv_sec += 1
+            time.tv_nsec -= 1_000_000_000
+        }
+        pthread_mutex_lock(mutex)
+        let place = items.firstIndex { $0.time.isUntil(time) } ?? items.count
+        items.insert(Item(time: time, body: body), at: place)
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+        return true
+    }
+
+    private func run() -> Never {
+        pthread_mutex_lock(mutex)
+        while true {
+            guard var time = items.last?.time else {
+                pthread_cond_wait(condition, mutex)
+                continue
+            }
+            var now = timespec()
+            clock_gettime(CLOCK_MONOTONIC, &now)
+            guard time.isUntil(now) else {
+                pthread_cond_timedwait(condition, mutex, &time)
+                continue
+            }
+            let item = items.removeLast()
+            // The other thread waits for the next one meanwhile.
+            pthread_cond_signal(condition)
+            pthread_mutex_unlock(mutex)
+            item.body()
+            pthread_mutex_lock(mutex)
+        }
+    }
+}
+
+extension timespec {
+    /// Whether the time is not after another one.
+    fileprivate func isUntil(_ other: timespec) -> Bool {
+        (tv_sec, tv_nsec) <= (other.tv_sec, other.tv_nsec)
     }
 }

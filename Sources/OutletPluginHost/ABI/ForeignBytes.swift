@@ -1,4 +1,5 @@
 import COutletPlugin
+import CPluginLoad
 
 extension outlet_view {
     /// The maximum number of bytes that a plugin may pass, by purpose.
@@ -20,6 +21,17 @@ extension outlet_view {
         guard len > 0 else { return UnsafeBufferPointer(start: nil, count: 0) }
         guard let ptr, len <= UInt64(limit.rawValue) else { return nil }
         return UnsafeBufferPointer(start: ptr, count: Int(len))
+    }
+
+    /// Returns the plugin's bytes as ``foreign(_:)``, after reading the first and the last of them.
+    ///
+    /// To be called without a lock: a plugin's memory may block who reads it (userfaultfd, a handler
+    /// of SIGSEGV), and the deadline of its hook takes the lock of the hook's handles, too.
+    @inline(__always)
+    func read(_ limit: Limit) -> UnsafeBufferPointer<UInt8>? {
+        let bytes = foreign(limit)
+        if let bytes, let first = bytes.baseAddress { cpluginload_read(first, bytes.count) }
+        return bytes
     }
 
     /// Returns a copy as text; `nil` if the bytes are not UTF-8 or too long.

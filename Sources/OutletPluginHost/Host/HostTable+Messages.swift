@@ -83,7 +83,7 @@ extension HostTable {
         _ body: (RequestHandle, UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>)
             -> outlet_status
     ) -> outlet_status {
-        guard let name = name.foreign(.name), let value = value.foreign(.value) else {
+        guard let name = name.read(.name), let value = value.foreign(.value) else {
             return refuseText(host, change, request)
         }
         return apply(host, request, change, name) { request in body(request, name, value) }
@@ -113,7 +113,7 @@ extension HostTable {
     static func requestRemoveHeader(
         _ host: Table, _ request: outlet_request, _ name: outlet_view
     ) -> outlet_status {
-        guard let name = name.foreign(.name) else {
+        guard let name = name.read(.name) else {
             return refuseText(host, .removeHeader, request)
         }
         return apply(host, request, .removeHeader, name) { $0.remove(header: name) }

@@ -398,10 +398,12 @@ final class RequestHandle: SettledSubject {
     private func change(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, keepsOthers: Bool
     ) -> outlet_status {
-        state.withLock { state in
+        // Before the lock, as in ``outlet_view/read(_:)``.
+        let isValue = isFieldValue(value)
+        return state.withLock { state in
             if let objection = state.objection(changing: .field(name)) { return objection }
             state.loadFields()
-            guard isFieldValue(value) else { return OUTLET_E_ARGUMENT }
+            guard isValue else { return OUTLET_E_ARGUMENT }
             let place = state.fields.first(named: name)
             if place?.isOrdinary != true {
                 guard isToken(name) else { return OUTLET_E_ARGUMENT }
