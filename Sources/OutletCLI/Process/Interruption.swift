@@ -153,6 +153,7 @@ private struct SignalPipe {
             }
             close(reader)
         }
+        SleepingThread.begin()
         guard isStarted else {
             for end in ends { close(end) }
             return nil

@@ -5,11 +5,14 @@ import OutletPointers
 /// Runs closures after a time on threads that sleep until then.
 ///
 /// Unlike a timer of a dispatch queue, they need no descriptor: a plugin may have closed all of them.
-/// And they exist before plugins are loaded, unless the first closure comes later: no thread can be
-/// started while a plugin blocks in the loader (an IFUNC resolver).
+/// And they exist before plugins are loaded (``begin()``): no thread can be started while a plugin
+/// blocks in the loader (an IFUNC resolver).
 enum SleepingThread {
     /// The threads; a second one, because the first closure may be one that does not return.
     private static let threads = SleepingThreads(count: 2)
+
+    /// Starts the threads; the first closure does so otherwise.
+    static func begin() { _ = threads }
 
     /// Calls a closure after a time.
     ///
