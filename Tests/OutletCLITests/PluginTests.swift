@@ -329,6 +329,31 @@ import Testing
         #expect(try await delay(1, "--plugin-config", "hush").errorOutput.contains("hush") == false)
     }
 
+    @Test func `several --plugin-config for one id are merged key by key`() async throws {
+        let id = try await identifier(of: pacer)
+        let file = try directory.write(
+            #"{"baseDelayMs": 700, "maxDelayMs": 900}"#, to: "pacer.json")
+        chmod(file, 0o600)
+        func delay(_ attempt: Int, _ values: String...) async throws -> Program.Result {
+            try await Program.run(
+                Products.path("outlet"),
+                ["plugins", "call", "\(id).delay_ms", "\(attempt)", "--plugins", pacer]
+                    + values.flatMap { ["--plugin-config", "\(id)=\($0)"] })
+        }
+        let both = [#"{"baseDelayMs": 300}"#, #"{"maxDelayMs": 500}"#]
+        #expect(try await delay(1, both[0], both[1]).output == "300\n")
+        #expect(try await delay(2, both[0], both[1]).output == "500\n")
+        #expect(try await delay(1, "@\(file)", both[0]).output == "300\n")
+        #expect(try await delay(2, "@\(file)", both[0], both[1]).output == "500\n")
+        #expect(try await delay(1, both[0], "@\(file)").output == "700\n")
+        let wrong = try await delay(1, "@\(file)", #"{"baseDelayMs": "x"}"#)
+        #expect(
+            wrong.errorOutput.contains(
+                " is wrong: \(file), --plugin-config: /baseDelayMs: expected a whole number"))
+        let repeated = try await delay(1, "@\(file)", #"{"maxDelayMs": 1, "maxDelayMs": 2}"#)
+        #expect(repeated.errorOutput.contains("the key 'maxDelayMs' is there twice"))
+    }
+
     @Test func `settings are listed, shown and checked without creating plugins`() async throws {
         let id = try await identifier(of: pacer)
         let settings = try directory.write(

@@ -14,8 +14,8 @@ enum OptionTable {
             .pluginConfig, value: "ID=JSON|@FILE", repeats: true, .plugins,
             verbs: [.request, .pluginsInspect, .pluginsConfig, .pluginsCall, .pluginsCheck, .demo],
             "Configures a plugin, or with ID#NAME an instance, with a JSON object, its keys before those "
-                + "of plugins.json; may be given often. Others see a command line: secrets belong in a "
-                + "file."),
+                + "of plugins.json; may be given often, also for one ID: keys of a later object replace "
+                + "those of an earlier one. Others see a command line: secrets belong in a file."),
         Option(
             .pluginsOptional, .plugins, verbs: [.request, .pluginsCall, .demo],
             "Goes on without plugins that cannot be used; they end the program otherwise."),

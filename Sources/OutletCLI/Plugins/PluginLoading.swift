@@ -172,8 +172,9 @@ extension CommandError {
 private struct PluginConfiguration {
     /// JSON objects by plugin id, or by `ID#INSTANCE`.
     private(set) var texts: [String: String] = [:]
-    /// The origins of the texts, by the same keys: a file's path or the option's name.
-    private(set) var sources: [String: String] = [:]
+    /// The origins of the texts, by the same keys: paths of files, the option's name, or both.
+    var sources: [String: String] { places.mapValues { $0.joined(separator: ", ") } }
+    private var places: [String: [String]] = [:]
     /// Warnings about files that all users can read.
     private(set) var warnings: [String] = []
 
@@ -181,9 +182,9 @@ private struct PluginConfiguration {
     /// The maximum size of a file in bytes.
     private static let largestFile = 1 << 20
 
-    /// Reads the values of the option.
+    /// Reads the values of the option; those of one id are merged.
     ///
-    /// - Parameter values: Values of the form `ID=JSON` or `ID=@FILE`.
+    /// - Parameter values: Values of the form `ID=JSON` or `ID=@FILE`, in order.
     /// - Throws: ``CommandError`` with ``ExitCode/usage`` if a value is wrong or a file cannot be
     ///   read.
     init(_ values: [String]) throws(CommandError) {
@@ -196,13 +197,31 @@ private struct PluginConfiguration {
             let id = String(parts[0])
             if parts[1].startsWithBytes(of: "@") {
                 let path = String(parts[1].droppingBytes(1))
-                sources[id] = path
-                texts[id] = try text(ofFile: path, for: id)
+                lay(try text(ofFile: path, for: id), on: id, from: path)
             } else {
-                sources[id] = Self.option
-                texts[id] = try Self.checked(Array(parts[1].utf8), "\(Self.option): \(id)")
+                lay(
+                    try Self.checked(Array(parts[1].utf8), "\(Self.option): \(id)"), on: id,
+                    from: Self.option)
             }
         }
+    }
+
+    /// Merges an object over those that were read for the same id, top-level key by key.
+    private mutating func lay(_ text: String, on id: String, from source: String) {
+        guard let earlier = texts[id].flatMap(Self.object), let later = Self.object(text) else {
+            texts[id] = text
+            places[id] = [source]
+            return
+        }
+        let names = Set(later.map(\.name))
+        // Keys that one text repeats stay repeated: the host refuses them.
+        let merged = JSONObject(parsed: earlier.filter { !names.contains($0.name) } + later)
+        texts[id] = JSONValue.object(merged).text(.compact)
+        if places[id]?.contains(source) != true { places[id, default: []].append(source) }
+    }
+
+    private static func object(_ text: String) -> JSONObject? {
+        (try? JSONValue(parsing: text))?.objectValue
     }
 
     private mutating func text(

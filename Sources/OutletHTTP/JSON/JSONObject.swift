@@ -36,7 +36,7 @@ public struct JSONObject: Sendable, Equatable, Hashable {
     }
 
     /// Makes an object from parsed members; keeps repeated names.
-    init(parsed members: [Member]) { self.members = members }
+    package init(parsed members: [Member]) { self.members = members }
 
     /// The value of a member, of the last one if the name is repeated; `nil` if there is none.
     ///
