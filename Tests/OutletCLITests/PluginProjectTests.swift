@@ -49,7 +49,7 @@ import Testing
             ))
         // Options may be at any position; the timeout is long enough for a busy machine.
         let tested = try await shell(
-            "\(next.dropFirst("next: ".count)) CFLAGS='-g -Wall -Wextra -Werror' "
+            "umask 002 && \(next.dropFirst("next: ".count)) CFLAGS='-g -Wall -Wextra -Werror' "
                 + "OUTLET='\(try Products.path("outlet")) --timeout=\(120 * patience)'")
         #expect(tested.exitCode == 0, "\(tested.output)\(tested.errorOutput)")
         #expect(tested.output.contains(" passed, 0 failed, "))
@@ -150,8 +150,10 @@ import Testing
     {
         let made = try await new("--lang=swift", "com.example.stamp")
         let next = try #require(made.output.split(separator: "\n").last).dropFirst("next: ".count)
+        // With this mask the group can write to what the compiler makes.
         let tested = try await shell(
-            "\(next) OUTLET='\(try Products.path("outlet")) --timeout=\(120 * patience)'")
+            "umask 002 && \(next) "
+                + "OUTLET='\(try Products.path("outlet")) --timeout=\(120 * patience)'")
         #expect(tested.exitCode == 0, "\(tested.output)\(tested.errorOutput)")
         #expect(tested.output.contains(" passed, 0 failed, "))
         #expect(!tested.output.contains("warning, "))

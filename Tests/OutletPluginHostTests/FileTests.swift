@@ -304,7 +304,8 @@ import Testing
         chmod(folder.path, 0o770)
         #expect(
             throws: PluginDirectoryError.unsafe(
-                path: folder.path, reason: "is writable by its group (mode 770); chmod go-w")
+                path: folder.path,
+                reason: "\(folder.path) is writable by its group (mode 770); chmod go-w")
         ) { try folder.load() }
     }
 
@@ -314,7 +315,8 @@ import Testing
         chmod(folder.path, 0o1777)
         #expect(
             throws: PluginDirectoryError.unsafe(
-                path: folder.path, reason: "is writable by all users (mode 1777); chmod go-w")
+                path: folder.path,
+                reason: "\(folder.path) is writable by all users (mode 1777); chmod go-w")
         ) { try folder.load() }
     }
 

@@ -340,10 +340,14 @@ import Testing
         chmod(folder.path, 0o777)
         let unsafe = PluginLoadError.unsafe(
             path: file,
-            reason: "lies in a directory that is writable by all users (mode 777); chmod go-w")
+            reason: "lies in \(folder.path), which is writable by all users (mode 777); chmod go-w")
         #expect(throws: PluginDirectoryError.incomplete([unsafe])) {
             try PluginHost.load(directories: [], files: [file])
         }
+        #expect(
+            unsafe.description
+                == "\(file): not safe to load: it lies in \(folder.path), which is writable by all "
+                + "users (mode 777); chmod go-w")
     }
 
     @Test func `configuration for a missing plugin fails the whole load`() throws {
@@ -368,7 +372,7 @@ import Testing
         chmod(inner, 0o777)
         let unsafe = PluginLoadError.unsafe(
             path: file,
-            reason: "lies in a directory that is writable by all users (mode 777); chmod go-w")
+            reason: "lies in \(inner), which is writable by all users (mode 777); chmod go-w")
         #expect(throws: PluginDirectoryError.incomplete([unsafe])) {
             try PluginHost.load(directories: [], files: [file])
         }

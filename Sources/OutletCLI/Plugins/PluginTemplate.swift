@@ -255,8 +255,8 @@ enum PluginTemplate {
         all:
         	@test -e '$(OUTLET_SDK)/C/exports.map' || { \
         		echo 'no SDK: set OUTLET_SDK to the folder PluginsSDK of Outlet' >&2; false; }
-        	swift build -c release
-        	@chmod go-w $(BUILT)
+        	umask 022 && swift build -c release
+        	@chmod go-w .build .build/release/.. .build/release/. $(BUILT)
 
         test: all
         	$(OUTLET) plugins check $(BUILT)$(if $(CHECK), $(CHECK))
@@ -293,6 +293,7 @@ enum PluginTemplate {
 
             """# + use + #"""
             ```sh
+            umask 022   # the host refuses a library that the group can write to
             swift build
             gdb -ex 'set breakpoint pending on' -ex 'break {Type}.swift:21' -ex run \
                 --args outlet --plugins .build/debug/lib{name}.so http://127.0.0.1:8080/get

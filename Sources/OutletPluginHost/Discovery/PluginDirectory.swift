@@ -26,8 +26,8 @@ struct PluginDirectory {
             throw .unreadable(path: path, reason: "it leads to a name that is not UTF-8")
         }
         self.path = own
-        if checksOwnership, let reason = FileTrust.objection(toDirectory: self.path) {
-            throw .unsafe(path: path, reason: reason)
+        if checksOwnership, let fault = FileTrust.fault(of: self.path) {
+            throw .unsafe(path: path, reason: "\(fault.directory) \(fault.reason)")
         }
         guard let stream = opendir(resolved) else {
             throw .unreadable(path: path, reason: systemText(errno))

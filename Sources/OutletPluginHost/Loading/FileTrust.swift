@@ -8,16 +8,12 @@ enum FileTrust {
     /// A parent directory may be writable by all if it has the sticky bit, as `/tmp` has: users can
     /// rename only their own entries there. The directory itself may not.
     ///
-    /// - Parameter path: An absolute path without symbolic links.
-    /// - Returns: Why the directory is not safe; `nil` when it is.
-    static func objection(toDirectory path: String) -> String? {
-        fault(of: path).map { directory, reason in
-            directory == path ? reason : "\(directory), above it, \(reason)"
-        }
-    }
-
-    /// The first directory from `path` upwards that other users can write to, and the reason.
-    private static func fault(
+    /// - Parameters:
+    ///   - path: An absolute path without symbolic links.
+    ///   - isAncestor: Whether the directory itself may have the sticky bit, too.
+    /// - Returns: The first directory from `path` upwards that is not safe, and the reason, such as
+    ///   "is writable by all users"; `nil` when all are.
+    static func fault(
         of path: String, isAncestor: Bool = false
     ) -> (directory: String, reason: String)? {
         var directory = path[...]
@@ -25,7 +21,9 @@ enum FileTrust {
         while true {
             let current = directory.isEmpty ? "/" : String(directory)
             var status = stat()
-            guard lstat(current, &status) == 0 else { return (current, systemText(errno)) }
+            guard lstat(current, &status) == 0 else {
+                return (current, "cannot be checked: \(systemText(errno))")
+            }
             let isSticky = isAncestor && status.st_mode & mode_t(S_ISVTX) != 0
             if let objection = objection(to: status, allowsWriting: isSticky) {
                 return (current, objection)

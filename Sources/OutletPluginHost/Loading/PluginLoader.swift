@@ -198,8 +198,8 @@ struct PluginLoader {
     /// Refuses a file in a directory that other users can write to.
     private static func checkPlace(of path: String) throws(PluginLoadError) {
         let directory = try PluginFile.directory(of: path)
-        guard let objection = FileTrust.objection(toDirectory: directory) else { return }
-        throw .unsafe(path: path, reason: "lies in a directory that \(objection)")
+        guard let fault = FileTrust.fault(of: directory) else { return }
+        throw .unsafe(path: path, reason: "lies in \(fault.directory), which \(fault.reason)")
     }
 
     /// Adds an error for settings of plugins that were not found.
