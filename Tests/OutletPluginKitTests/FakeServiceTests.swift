@@ -63,6 +63,35 @@ import Testing
             (error as? PluginError)?.code == "unsupported"
         }
     }
+
+    @Test func `a request without a method is GET`() async throws {
+        let fake = FakeHost()
+        fake.answerRequests { HTTPReply(status: 200, body: Array("\($0.method) \($0.url)".utf8)) }
+        let plugin = try fake.make(Fetcher.self)
+        let reply = try await plugin.host.send(HTTPCall("https://id.example/"))
+        #expect(String(decoding: reply.body, as: UTF8.self) == "GET https://id.example/")
+        plugin.host.log("fetched")
+        #expect(fake.logged == 1)
+    }
+
+    @Test func `without a permission the HTTP service is denied`() async throws {
+        let fake: OpaquePointer = outlet_fake_new()
+        let table = UnsafeMutablePointer<outlet_host>.allocate(capacity: 1)
+        defer {
+            table.deallocate()
+            outlet_fake_free(fake)
+        }
+        table.initialize(to: outlet_fake_table(fake).pointee)
+        table.pointee.extension = { _, _, _ in OUTLET_E_DENIED }
+        let host = Host(table: table)
+        await #expect {
+            try await host.send(HTTPCall("https://id.example/"))
+        } throws: { error in
+            guard let error = error as? PluginError else { return false }
+            return error.status == OUTLET_E_DENIED && error.code.isEmpty
+                && error.message.hasPrefix("outlet.http/1 needs a permission")
+        }
+    }
 }
 
 /// The services of the fake host in C, driven as a test in C drives them.

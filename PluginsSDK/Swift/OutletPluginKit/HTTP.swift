@@ -29,7 +29,7 @@ public struct HTTPCall: Sendable {
     ///   - timeout: The time limit for the whole request, redirects included; 30 seconds by
     ///     default.
     public init(
-        _ method: String = "GET", _ url: String, headers: [(name: String, value: String)] = [],
+        _ method: String, _ url: String, headers: [(name: String, value: String)] = [],
         body: [UInt8] = [], timeout: Duration = .seconds(30)
     ) {
         self.method = method
@@ -37,6 +37,20 @@ public struct HTTPCall: Sendable {
         self.headers = headers
         self.body = body
         self.timeout = timeout
+    }
+
+    /// Makes a GET request without a body.
+    ///
+    /// - Parameters:
+    ///   - url: The URL, absolute, http or https. Its server must be granted to the plugin.
+    ///   - headers: The headers, in order; `Host` is not allowed.
+    ///   - timeout: The time limit for the whole request, redirects included; 30 seconds by
+    ///     default.
+    public init(
+        _ url: String, headers: [(name: String, value: String)] = [],
+        timeout: Duration = .seconds(30)
+    ) {
+        self.init("GET", url, headers: headers, timeout: timeout)
     }
 }
 
@@ -80,15 +94,15 @@ extension Host {
     /// - Parameter call: The request.
     /// - Throws: ``PluginError`` when the request cannot be sent or failed. Its
     ///   ``PluginError/status`` is `OUTLET_E_ARGUMENT` for a malformed request, `OUTLET_E_DENIED`
-    ///   when the server is not granted, `OUTLET_E_STATE` when there is no session or too many
-    ///   requests run. Its ``PluginError/code`` is `unsupported` when the host has no HTTP service,
-    ///   and that of the failure, such as `timed-out`, when the request was sent and failed.
+    ///   when the server is not granted or the plugin requests no permission `net:`,
+    ///   `OUTLET_E_STATE` when there is no session or too many requests run. Its
+    ///   ``PluginError/code`` is `unsupported` when the host has no HTTP service, and that of the
+    ///   failure, such as `timed-out`, when the request was sent and failed.
     ///
     /// Thread: any; not in `init` of the plugin.
     public func send(_ call: HTTPCall) async throws(PluginError) -> HTTPReply {
-        guard let http: UnsafePointer<outlet_http> = service(OUTLET_HTTP_1) else {
-            throw PluginError("this host sends no requests for plugins", code: "unsupported")
-        }
+        let http: UnsafePointer<outlet_http> = try service(
+            OUTLET_HTTP_1, without: "this host sends no requests for plugins")
         let exchange = Exchange(http: http, table: table)
         let reply = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -100,11 +114,24 @@ extension Host {
         return try reply.get()
     }
 
-    /// A service's table; `nil` if the host does not offer or grant it.
-    func service<Table>(_ name: String) -> UnsafePointer<Table>? {
+    /// Returns a service's table.
+    ///
+    /// - Parameter fact: What a host without the service cannot do, for the error.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_DENIED` if the plugin does not request
+    ///   the permission that the service needs, with the code `unsupported` if the host does not
+    ///   offer the service.
+    func service<Table>(
+        _ name: String, without fact: String
+    ) throws(PluginError) -> UnsafePointer<Table> {
         var found: UnsafeRawPointer?
         let status = withView(name) { table.pointee.extension(table, $0, &found) }
-        return status == OUTLET_OK ? found?.assumingMemoryBound(to: Table.self) : nil
+        if status == OUTLET_OK, let found { return found.assumingMemoryBound(to: Table.self) }
+        guard status == OUTLET_E_DENIED else { throw PluginError(fact, code: "unsupported") }
+        var error = PluginError(
+            "\(name) needs a permission that the plugin does not request: net:HOST in the "
+                + "permissions of its info and its manifest")
+        error.status = status
+        throw error
     }
 }
 

@@ -41,8 +41,7 @@ public struct Host: @unchecked Sendable {
     ///   - facts: Names and values to add to the line, in this order; each is cut off after 4 KiB.
     ///     With more than 32 the line is dropped.
     public func log(
-        _ level: LogLevel = .info, _ message: String,
-        facts: KeyValuePairs<String, String> = [:]
+        _ level: LogLevel, _ message: String, facts: KeyValuePairs<String, String> = [:]
     ) {
         let facts = facts.map {
             (name: $0.key.start(ofUTF8: 4096), value: $0.value.start(ofUTF8: 4096))
@@ -52,6 +51,18 @@ public struct Host: @unchecked Sendable {
                 _ = table.pointee.log(table, outlet_call(), level.rawValue, message, fields, count)
             }
         }
+    }
+
+    /// Writes a line of the level ``LogLevel/info`` to the host's log.
+    ///
+    /// The host cannot redact secrets: do not log any.
+    ///
+    /// - Parameters:
+    ///   - message: The text; cut off after 4 KiB.
+    ///   - facts: Names and values to add to the line, in this order; each is cut off after 4 KiB.
+    ///     With more than 32 the line is dropped.
+    public func log(_ message: String, facts: KeyValuePairs<String, String> = [:]) {
+        log(.info, message, facts: facts)
     }
 
     /// Settles a hook that returns nothing, such as `adapt`, `prepare` or `process`.

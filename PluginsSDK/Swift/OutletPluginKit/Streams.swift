@@ -77,9 +77,7 @@ extension MutableRequest {
     }
 
     private func streams() throws(PluginError) -> UnsafePointer<outlet_streams> {
-        guard let streams: UnsafePointer<outlet_streams> = current.host.service(OUTLET_STREAM_1)
-        else { throw PluginError("this host has no streams", code: "unsupported") }
-        return streams
+        try current.host.service(OUTLET_STREAM_1, without: "this host has no streams")
     }
 }
 
