@@ -177,6 +177,41 @@ import Testing
         #expect(source.contains(#"id: "com.example.my-stamp""#) && !source.contains("{Type}"))
     }
 
+    @Test(arguments: [
+        ("host", "HostPlugin"), ("string", "StringPlugin"), ("self", "SelfPlugin"),
+        ("any", "AnyPlugin"), ("manifest", "ManifestPlugin"), ("outlet-http", "OutletHttpPlugin"),
+        ("outlet", "OutletPluginPlugin"), ("c-curl", "CCurlPlugin"), ("c", "C"),
+        ("stamp", "Stamp"), ("hosts", "Hosts"),
+    ])
+    func `the type of a Swift plugin has a name that nothing else has`(
+        name: String, type: String
+    ) throws {
+        let project = try #require(PluginProject(name: name, language: .swift))
+        #expect(project.typeName == type)
+    }
+
+    @Test func `no type or module of the SDK has the name of a Swift plugin's type`() throws {
+        let kit = "\(sdk)/Swift/OutletPluginKit"
+        let files = try FileManager.default.contentsOfDirectory(atPath: kit)
+            .filter { $0.hasSuffix(".swift") }
+        var names: [String] = []
+        for file in files {
+            let text = try String(contentsOf: URL(filePath: "\(kit)/\(file)"), encoding: .utf8)
+            names += text.matches(
+                of: /(?m)^public (?:final )?(?:struct|class|enum|protocol) (\w+)/
+            ).map { String($0.1) }
+        }
+        #expect(names.contains("Host") && names.contains("RequestPreparing"))
+        let package = try String(
+            contentsOf: URL(filePath: "\(sdk)/../Package.swift"), encoding: .utf8)
+        // The modules that a name can have the form of, but for those that begin with `Outlet` or `C`.
+        names += package.matches(of: /(?:name: |cPlugin\()"([A-Z]\w+)"/)
+            .map { String($0.1) }
+            .filter { !$0.hasPrefix("Outlet") && $0.prefixMatch(of: /C[A-Z]/) == nil }
+        #expect(names.contains("Pacer"))
+        #expect(names.filter { !PluginTemplate.takenNames.contains($0) } == [])
+    }
+
     @Test func `the manifest is equal to the output of the SDK's tool`() async throws {
         let project = try #require(PluginProject(name: "com.example.stamp", language: .swift))
         try project.write(to: folder.path("stamp"))

@@ -9,7 +9,8 @@ struct PluginProject {
         case c, swift
     }
 
-    /// The last part of the id, which is also the name of the folder and the library.
+    /// The last part of the id, which is also the name of the folder and the library; another name
+    /// if the SDK's package has a product of that name.
     let name: String
     /// The plugin's id, such as `com.example.stamp`.
     let id: String
@@ -25,7 +26,7 @@ struct PluginProject {
         guard text.utf8.count <= 64, let last = parts.last, parts.allSatisfy(Self.isName) else {
             return nil
         }
-        name = String(last)
+        name = language == .swift && last == "outlet" ? "outlet-plugin" : String(last)
         id = parts.count > 1 ? text : "com.example.\(text)"
         self.language = language
     }
@@ -41,11 +42,18 @@ struct PluginProject {
             }
     }
 
-    /// The name in the form of a Swift type's, such as `RequestId`.
-    private var typeName: String {
-        name.parts(separatedBy: "-").map { part in
+    /// The name in the form of a Swift type's, such as `RequestId`, which is also the name of the
+    /// module; with the suffix `Plugin` if Swift or the SDK uses it.
+    var typeName: String {
+        let parts = name.parts(separatedBy: "-")
+        let words = parts.map { part in
             part.prefix(1).uppercased() + part.dropFirst()  // text: ours
         }.joined()
+        // The SDK's modules begin with `Outlet`, and those of C with `C`.
+        let isTaken =
+            PluginTemplate.takenNames.contains(words) || parts[0] == "c" && parts.count > 1
+            || words.startsWithBytes(of: "Outlet")
+        return isTaken ? "\(words)Plugin" : words
     }
 
     /// Makes a folder and writes the project's files into it.

@@ -239,6 +239,28 @@ enum PluginTemplate {
 
         """#
 
+    /// The names that a plugin's type and module in Swift cannot have: keywords, modules, types that
+    /// the template or most code uses, the types of the SDK, and the sample plugins' modules.
+    static let takenNames: Set<String> = [
+        "Any", "Protocol", "Self", "Type",
+        "Builtin", "Cxx", "Dispatch", "Distributed", "Foundation", "FoundationEssentials", "Glibc",
+        "Observation", "Runtime", "Swift", "Synchronization", "Testing",
+        "Array", "Bool", "Character", "Codable", "Data", "Date", "Decodable", "Decoder",
+        "Dictionary", "Double", "Duration", "Encodable", "Encoder", "Error", "Float", "Int",
+        "Never", "Optional", "Range", "Result", "Sendable", "Sequence", "Set", "String",
+        "Substring", "Task", "UInt32", "UnsafePointer", "Void",
+        "BodyPiece", "CallTracking", "Configuration", "ConfiguredPlugin", "EventMonitoring",
+        "Export", "FunctionExporting", "HTTPCall", "HTTPReply", "Host", "MutableRequest",
+        "MutableResponse", "Plugin", "PluginError", "PluginInfo", "PluginModule",
+        "RedirectDeciding", "RedirectDecision", "Request", "RequestAdapting", "RequestEvent",
+        "RequestFinalizing", "RequestObserving", "RequestPreparing", "RequestRetrying", "Response",
+        "ResponseProcessing", "ResponseSerializing", "RetryDecision", "ServerIdentity",
+        "ServerTrustDeciding", "WorkingPlugin",
+        "Guard", "HMACSigner", "KitFixture", "OAuth2", "Pacer", "RequestID", "RetryAfter",
+        // The file beside the type's.
+        "Manifest",
+    ]
+
     static let swiftMakefile = #"""
         # make builds the plugin; make test checks it against the rules of Outlet's plugin ABI.
         #
