@@ -354,13 +354,20 @@ public final class PluginHost: SessionPlugins {
         _ name: String
     ) throws(PluginCallError) -> (FunctionCaller, CallableFunction) {
         guard let parts = name.cutAtLast("."), !parts.head.isEmpty, !parts.tail.isEmpty else {
-            throw .malformedName(name)
+            throw withoutFunction(name) ?? .malformedName(name)
         }
         let (id, function) = (String(parts.head), String(parts.tail))
         guard let plugin = plugins.first(where: { $0.id == id }) else {
-            throw .unknownPlugin(id, known: plugins.map(\.id))
+            throw withoutFunction(name) ?? .unknownPlugin(id, known: plugins.map(\.id))
         }
         return (plugin.caller, try plugin.caller.function(named: function))
+    }
+
+    /// The error for a name that is a plugin's id; `nil` if it is none.
+    private func withoutFunction(_ name: String) -> PluginCallError? {
+        plugins.first { $0.id == name }.map {
+            .missingFunction(plugin: name, known: $0.functions.map(\.name))
+        }
     }
 
     // MARK: The end

@@ -21,6 +21,13 @@ private let wrongLines = [
         advice: "did you mean '--verbose'?"),
     WrongLine("--zzz", ":80", message: "--zzz: no such option"),
     WrongLine("-Z", ":80", message: "-Z: no such option"),
+    WrongLine("-7", ":80", message: "-7: no such option"),
+    WrongLine(
+        "plugins", "call", "a.b", "-Z", message: "-Z: no such option",
+        advice: "'--' goes before texts that begin with '-'"),
+    WrongLine(
+        "plugins", "call", "a.b", "--plugin", message: "--plugin: no such option",
+        advice: "did you mean '--plugins'?"),
     WrongLine("--timeout", message: "--timeout: the value is missing: SECONDS"),
     WrongLine("--json=1", message: "--json: takes no value"),
     WrongLine(
@@ -56,6 +63,16 @@ private let wrongLines = [
 
     @Test func `a value may follow a short option directly`() throws {
         #expect(try ArgumentParser.parse(["-vofile", ":80"]).value(.output) == "file")
+    }
+
+    @Test func `negative numbers are arguments of a function`() throws {
+        let parsed = try ArgumentParser.parse([
+            "plugins", "call", "a.add", "5", "-7", "--plugins", "d", "-1.5e3", "--json",
+        ])
+        #expect(parsed.verb == .pluginsCall && parsed.isOn(.json))
+        #expect(parsed.operands == ["a.add", "5", "-7", "-1.5e3"])
+        let texts = try ArgumentParser.parse(["plugins", "call", "a.say", "--", "-v", "--json"])
+        #expect(texts.operands == ["a.say", "-v", "--json"])
     }
 
     @Test func `two dashes end the options`() throws {

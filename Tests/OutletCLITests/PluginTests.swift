@@ -134,6 +134,9 @@ import Testing
         let id = try await identifier(of: pacer)
         let result = try await outlet("plugins", "call", "\(id).delay_ms", "2", "--plugins", pacer)
         #expect(result.output == "400\n")
+        let negative = try await outlet(
+            "plugins", "call", "\(id).delay_ms", "-2", "--plugins", pacer)
+        #expect(negative.output == "-1\n", "\(negative.errorOutput)")
         let slower = try await outlet(
             "plugins", "call", "\(id).delay_ms", "2", "--plugins", pacer, "--json",
             "--plugin-config", #"\#(id)={"baseDelayMs":1000}"#)
@@ -149,7 +152,7 @@ import Testing
         let id = try await identifier(of: pacer)
         for (arguments, code) in [
             (["\(id).delay_ms"], 64), (["\(id).delay_ms", "x"], 64), (["\(id).nothing"], 64),
-            (["nodot"], 64), (["no.such.plugin.function"], 7),
+            (["nodot"], 64), ([id], 64), (["no.such.plugin.function"], 7),
         ] as [([String], Int32)] {
             let result = try await Program.run(
                 Products.path("outlet"),

@@ -58,13 +58,18 @@ import Testing
         #expect(try host.call("dev.outlet.pacer.delay_ms", parsing: ["3"]) == -1)
     }
 
-    @Test func `the error of a failing function has its code and message`() {
+    @Test func `the error of a failing function has its name, code and message`() {
+        var failure = PluginError(
+            plugin: "dev.outlet.request-id", hook: .call, kind: .failed, code: "empty-id",
+            message: "the id is empty")
+        failure.function = "format"
+        #expect(throws: PluginCallError.failed(failure)) {
+            try host.call("dev.outlet.request-id.format", [""])
+        }
         #expect(
-            throws: PluginCallError.failed(
-                PluginError(
-                    plugin: "dev.outlet.request-id", hook: .call, kind: .failed, code: "empty-id",
-                    message: "the id is empty"))
-        ) { try host.call("dev.outlet.request-id.format", [""]) }
+            error("dev.outlet.request-id.format", [""])
+                == "plugin dev.outlet.request-id: call of 'format' failed (empty-id): the id is "
+                + "empty")
     }
 
     private func error(_ name: String, _ arguments: [PluginValue] = []) -> String {
@@ -84,6 +89,9 @@ import Testing
         #expect(
             error("dev.outlet.request-id.nxt")
                 == "dev.outlet.request-id.nxt: no such function; there is next, format, count")
+        #expect(
+            error("dev.outlet.request-id")
+                == "dev.outlet.request-id: no function given; there is next, format, count")
     }
 
     @Test func `the error for wrong arguments contains the declaration`() {
@@ -115,7 +123,8 @@ import Testing
         await host.shutDown()
         #expect(
             error("dev.outlet.request-id.next")
-                == "plugin dev.outlet.request-id: call is not available: it was shut down")
+                == "plugin dev.outlet.request-id: call of 'next' is not available: it was shut "
+                + "down")
     }
 
     /// Calls the plugin from inside `pluginDidLog`.
@@ -215,9 +224,9 @@ import Testing
         #expect(try plugin.call("numbers", step, step, step, step, step, watch) == 5.5)
         #expect(bytes.values == [.bytes([0, 255])])
         #expect(
-            throws: PluginCallError.wrongType(
+            throws: PluginCallError.notAText(
                 declaration: "faulty.obliging.liked(((text) -> boolean)) -> int32", position: 1,
-                wanted: "function", given: "\"f\"")
+                wanted: "function")
         ) { try host.call("faulty.obliging.liked", parsing: ["f"]) }
     }
 }

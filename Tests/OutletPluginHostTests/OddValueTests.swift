@@ -137,10 +137,11 @@ import Testing
         throws
     {
         let host = try host("")
-        #expect(
-            throws: PluginCallError.failed(
-                PluginError(
-                    plugin: "faulty.odd-values", hook: .call, kind: .failed, message: reason))
-        ) { try host.call("faulty.odd-values.\(name)") }
+        var failure = PluginError(
+            plugin: "faulty.odd-values", hook: .call, kind: .failed, message: reason)
+        failure.function = name
+        #expect(throws: PluginCallError.failed(failure)) {
+            try host.call("faulty.odd-values.\(name)")
+        }
     }
 }

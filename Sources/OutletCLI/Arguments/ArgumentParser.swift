@@ -3,7 +3,8 @@ import Outlet
 /// Parses a command line by means of ``OptionTable``.
 ///
 /// Options may stand anywhere: `--long value`, `--long=value`, `-s value`, `-svalue`, `-abc`.
-/// `--no-SWITCH` turns a switch off, `--` ends the options.
+/// `--no-SWITCH` turns a switch off, `--` ends the options. A negative number after the name of a
+/// function is an argument of `plugins call`, and not an option.
 struct ArgumentParser {
     private var arguments: ArraySlice<String>
     private var values: [Option.ID: [String]] = [:]
@@ -28,7 +29,9 @@ struct ArgumentParser {
                 break
             } else if argument.startsWithBytes(of: "--") {
                 try parseLong(argument.droppingBytes(2))
-            } else if argument.startsWithBytes(of: "-"), argument != "-" {
+            } else if argument.startsWithBytes(of: "-"), argument != "-",
+                !isOfFunction || Double(argument) == nil
+            {
                 try parseShort(argument.droppingBytes(1))
             } else {
                 operands.append(argument)
@@ -46,6 +49,12 @@ struct ArgumentParser {
             }
         }
         return parsed(verb, operands: rest)
+    }
+
+    /// Whether what follows are arguments of a function, besides options.
+    private var isOfFunction: Bool {
+        operands.count > Verb.pluginsCall.words.count
+            && operands.starts(with: Verb.pluginsCall.words)
     }
 
     private func parsed(_ verb: Verb, operands: [String]) -> ParsedArguments {
@@ -120,6 +129,8 @@ struct ArgumentParser {
             among: OptionTable.all.map(\.long))
         return .usage(
             "\(name): no such option",
-            advice: nearest.map { "did you mean '--\($0)'?" } ?? "see 'outlet --help'")
+            advice: nearest.map { "did you mean '--\($0)'?" }
+                ?? (isOfFunction
+                    ? "'--' goes before texts that begin with '-'" : "see 'outlet --help'"))
     }
 }

@@ -23,7 +23,7 @@ enum Verb: String, Sendable, CaseIterable {
                 "outlet plugins inspect [--run] ID --plugins DIR",
             ]
         case .pluginsConfig: ["outlet plugins config [--run] [ID] --plugins DIR"]
-        case .pluginsCall: ["outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR"]
+        case .pluginsCall: ["outlet plugins call ID.FUNCTION --plugins DIR [--] [ARGUMENT…]"]
         case .pluginsCheck: ["outlet plugins check FILE"]
         case .pluginsNew: ["outlet plugins new --lang=c|swift NAME"]
         case .demo: ["outlet demo [--plugins DIR]"]
@@ -41,7 +41,8 @@ enum Verb: String, Sendable, CaseIterable {
             "Shows what a plugin's file says of it; with --run what its code says, too."
         case .pluginsConfig:
             "Checks the settings of plugins, with --run against the schemas of their code, too; starts none."
-        case .pluginsCall: "Calls a function that a plugin exports, by name."
+        case .pluginsCall:
+            "Calls a function that a plugin exports, by name; '--' goes before texts that begin with '-'."
         case .pluginsCheck:
             "Tests whether a plugin keeps to the rules of the ABI, each test in a process of its own."
         case .pluginsNew: "Writes the project of a new plugin, which its own 'make test' checks."

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Outlet
 
-/// `outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR`.
+/// `outlet plugins call ID.FUNCTION --plugins DIR [--] [ARGUMENT…]`.
 struct PluginsCallCommand {
     /// The function to call, as `ID.FUNCTION`.
     let function: String
@@ -24,7 +24,7 @@ struct PluginsCallCommand {
         }
     }
 
-    private static let advice = "outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR"
+    private static let advice = "outlet plugins call ID.FUNCTION --plugins DIR [--] [ARGUMENT…]"
 
     func run() throws -> ExitCode {
         let host = try loading.loadForWork(
@@ -54,7 +54,9 @@ struct PluginsCallCommand {
 
     private static func exitCode(of error: PluginCallError) -> ExitCode {
         switch error {
-        case .malformedName, .unknownFunction, .wrongCount, .wrongType: .usage
+        case .malformedName, .missingFunction, .unknownFunction, .wrongCount, .wrongType,
+            .notAText:
+            .usage
         case .unknownPlugin, .failed: .plugin
         }
     }

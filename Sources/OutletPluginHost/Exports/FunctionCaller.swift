@@ -95,6 +95,10 @@ final class FunctionCaller: Sendable {
         }
         var values: [PluginValue] = []
         for (index, (text, kind)) in zip(texts, function.parameters).enumerated() {
+            guard kind != .request, kind != .callback else {
+                throw .notAText(
+                    declaration: declaration(function), position: index + 1, wanted: kind.name)
+            }
             guard let value = PluginValue(parsing: text, as: kind) else {
                 throw .wrongType(
                     declaration: declaration(function), position: index + 1, wanted: kind.name,
@@ -115,7 +119,7 @@ final class FunctionCaller: Sendable {
     ) throws(PluginCallError) -> PluginValue {
         guard let interface = function.interface else {
             let text = "libffi cannot call \(function.export.signature) on this machine"
-            throw .failed(failure(PluginReason(message: text)))
+            throw .failed(failure(of: function, PluginReason(message: text)))
         }
         let stopwatch = Stopwatch(instance.owner.observer)
         guard function.isPlain else {
@@ -137,7 +141,7 @@ final class FunctionCaller: Sendable {
             arguments = CallArguments(values, signature, for: instance)
             guard arguments != nil else {
                 let text = "libffi makes no function pointers on this machine"
-                throw .failed(failure(PluginReason(message: text)))
+                throw .failed(failure(of: function, PluginReason(message: text)))
             }
         }
         defer { arguments?.end() }
@@ -147,17 +151,20 @@ final class FunctionCaller: Sendable {
         let written = arguments?.written ?? []
         if signature.hasSink, signature.arguments.contains(.sink) {
             text = String(validating: written, as: UTF8.self)
-            if text == nil { error = failure(PluginReason(message: "its text is not UTF-8")) }
+            if text == nil {
+                error = failure(of: function, PluginReason(message: "its text is not UTF-8"))
+            }
         }
         if signature.result == .status, case .int(let status) = returned,
             status != Int64(OUTLET_OK)
         {
             let context = arguments?.context ?? CallContext(deadline: 0)
-            error = failure(context.reason(outlet_status(truncatingIfNeeded: status)))
+            error = failure(
+                of: function, context.reason(outlet_status(truncatingIfNeeded: status)))
         }
         if error == nil, let refusal = arguments?.refusal {
             instance.owner.note(.forbiddenValue, "\(function.export.name): \(refusal)")
-            error = failure(PluginReason(message: refusal))
+            error = failure(of: function, PluginReason(message: refusal))
         }
         report(function, error, stopwatch)
         if let error { throw .failed(error) }
@@ -179,7 +186,7 @@ final class FunctionCaller: Sendable {
                     function.export.function, on: $0, values: values, arguments: arguments)
             }
         } catch {
-            throw .failed(error)
+            throw .failed(named(error, function))
         }
     }
 
@@ -191,7 +198,16 @@ final class FunctionCaller: Sendable {
             failure: error?.message)
     }
 
-    private func failure(_ reason: PluginReason) -> PluginError {
-        instance.failure(of: .call, reason)
+    private func failure(
+        of function: CallableFunction, _ reason: PluginReason
+    ) -> PluginError {
+        named(instance.failure(of: .call, reason), function)
+    }
+
+    /// An error with the name of the function that failed.
+    private func named(_ error: PluginError, _ function: CallableFunction) -> PluginError {
+        var error = error
+        error.function = function.export.name
+        return error
     }
 }

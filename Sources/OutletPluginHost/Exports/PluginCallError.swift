@@ -2,6 +2,8 @@
 public enum PluginCallError: Error, Sendable, Equatable {
     /// The name is not of the form `plugin-id.function`.
     case malformedName(String)
+    /// The name is that of a plugin; `known` are the functions that it exports.
+    case missingFunction(plugin: String, known: [String])
     /// No plugin with this id is loaded.
     case unknownPlugin(String, known: [String])
     /// The plugin exports no function with this name.
@@ -10,6 +12,9 @@ public enum PluginCallError: Error, Sendable, Equatable {
     case wrongCount(declaration: String, given: Int)
     /// An argument is of the wrong type or out of range; `position` counts from 1.
     case wrongType(declaration: String, position: Int, wanted: String, given: String)
+    /// An argument of a kind that a text cannot be, a request or a function, was given as a text;
+    /// `position` counts from 1.
+    case notAText(declaration: String, position: Int, wanted: String)
     /// The function failed or could not be called, for example because its plugin is closed.
     case failed(PluginError)
 }
@@ -19,6 +24,10 @@ extension PluginCallError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .malformedName(let name): "\(name): not of the form PLUGIN-ID.FUNCTION"
+        case .missingFunction(let plugin, let known):
+            "\(plugin): no function given"
+                + (known.isEmpty
+                    ? "; the plugin exports none" : "; there is \(known.joined(separator: ", "))")
         case .unknownPlugin(let id, let known):
             "\(id): no such plugin"
                 + (known.isEmpty
@@ -31,6 +40,9 @@ extension PluginCallError: CustomStringConvertible {
             "\(declaration): called with \(given) argument\(given == 1 ? "" : "s")"
         case .wrongType(let declaration, let position, let wanted, let given):
             "\(declaration): argument \(position) is not \(wanted): \(given)"
+        case .notAText(let declaration, let position, let wanted):
+            "\(declaration): argument \(position) is a \(wanted), which cannot be given as a text; "
+                + "only a program that embeds Outlet can call it"
         case .failed(let error): error.description
         }
     }

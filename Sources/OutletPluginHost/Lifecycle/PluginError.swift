@@ -23,6 +23,8 @@ public struct PluginError: Error, Sendable, Equatable {
     public var plugin: String
     /// The hook that failed.
     public var hook: PluginHook
+    /// The name of the exported function that failed; empty for hooks.
+    public var function = ""
     /// The kind of failure.
     public var kind: Kind
     /// The plugin's stable error code, such as `token-expired`; empty where it gave none.
@@ -54,7 +56,7 @@ public struct PluginError: Error, Sendable, Equatable {
 }
 
 extension PluginError: CustomStringConvertible {
-    /// One line: the plugin, the hook, the code and the message, with secrets redacted.
+    /// One line: the plugin, the hook or function, the code and the message, with secrets redacted.
     public var description: String {
         let what =
             switch kind {
@@ -66,7 +68,8 @@ extension PluginError: CustomStringConvertible {
             case .tripped: "was not called"
             }
         let code = code.isEmpty ? "" : " (\(code))"
-        return "plugin \(plugin): \(hook.rawValue) \(what)\(code): "
+        let place = function.isEmpty ? hook.rawValue : "call of '\(function)'"
+        return "plugin \(plugin): \(place) \(what)\(code): "
             + Redaction.standard.text(message)
     }
 }
