@@ -7,7 +7,7 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
                             outlet_instance **out) {
     (void)descriptor, (void)config;
     *out = (outlet_instance *)8; /* The host must ignore it. */
-    host->fail(host, call, outlet_text(""), outlet_text("no licence in /etc/faulty"));
+    host->fail(host, call, outlet_text("no-licence"), outlet_text("no licence in /etc/faulty"));
     return OUTLET_E_FAILED;
 }
 

@@ -69,4 +69,12 @@ import Testing
             #expect(failure.error.message.containsBytes(of: "the quota is used up"))
         }
     }
+
+    @Test func `the code of a plugin's failure is kept`() {
+        let error = PluginError(
+            plugin: "a.b", hook: .prepare, kind: .failed, code: "token-expired", message: "why")
+        let failure = Exchange.Failure(
+            .requestAdaptationFailed(error: error), request: request)
+        #expect(failure.error.pluginCode == "token-expired")
+    }
 }

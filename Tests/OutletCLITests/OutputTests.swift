@@ -207,7 +207,7 @@ import Testing
             value["error"]
                 == [
                     "code": "timedOut", "stage": "waiting", "message": "h: no answer",
-                    "advice": "wait",
+                    "advice": "wait", "plugin_code": nil,
                 ])
         #expect(value["exit_code"] == 2)
     }

@@ -144,8 +144,50 @@ import Testing
             try JSONValue(parsing: slower.standardOutput)
                 == [
                     "schema": "outlet.call/1", "function": .string("\(id).delay_ms"),
-                    "result": 2000,
+                    "result": 2000, "error": nil,
                 ])
+    }
+
+    @Test func `the report of a failing call has the error and the plugin's code`() async throws {
+        func report(_ arguments: String...) async throws -> JSONValue {
+            let result = try await Program.run(
+                Products.path("outlet"),
+                ["plugins", "call", "--json", "--plugins", requestID] + arguments)
+            #expect(result.errorOutput.split(separator: "\n").count == 1)
+            return try JSONValue(parsing: result.standardOutput)
+        }
+        let failed = try await report("dev.outlet.request-id.format", "")
+        #expect(failed["schema"] == "outlet.call/1" && failed["result"] == .null)
+        #expect(failed["error"]?["plugin_code"] == "empty-id")
+        #expect(
+            failed["error"]?["message"]
+                == "plugin dev.outlet.request-id: call of 'format' failed (empty-id): the id is empty"
+        )
+        let unknown = try await report("dev.outlet.request-id.none")
+        #expect(unknown["error"]?["plugin_code"] == .null)
+        let unusable = try await report(
+            "dev.outlet.request-id.next", "--plugins", directory.path("libpacer.so"),
+            "--plugin-config", #"dev.outlet.pacer={"baseDelayMs":"x"}"#)
+        #expect(unusable["error"]?["message"]?.stringValue?.contains("/baseDelayMs") == true)
+    }
+
+    @Test func `the report of plugins config has valid settings and errors`() async throws {
+        let arguments = [
+            "plugins", "config", "--json", "--run", "--plugins", directory.path,
+            "--plugin-config", #"dev.outlet.pacer={"baseDelayMs":"x"}"#,
+        ]
+        let result = try await Program.run(Products.path("outlet"), arguments)
+        #expect(result.exitCode == 7)
+        let value = try JSONValue(parsing: result.standardOutput)
+        #expect(value["schema"] == "outlet.config/1")
+        #expect(
+            value["plugins"] == [
+                [
+                    "id": "dev.outlet.request-id", "file": .string(requestID), "validated": true,
+                ]
+            ])
+        #expect(value["failures"]?[0]?["file"] == .string(pacer))
+        #expect(value["failures"]?[1] == nil)
     }
 
     @Test func `a call that cannot be made exits with an error of one line`() async throws {
@@ -274,6 +316,13 @@ import Testing
         let refused = try await outlet("--plugins", other.path, server.baseURL)
         #expect(refused.exitCode == 7)
         #expect(refused.errorOutput.contains("'faulty.create-fails' could not start"))
+        let report = try await outlet("--json", "--plugins", other.path, "\(server.baseURL)/a")
+        #expect(report.exitCode == 7 && report.errorOutput == refused.errorOutput)
+        let value = try JSONValue(parsing: report.standardOutput)
+        #expect(value["request"]?["url"] == .string("\(server.baseURL)/a"))
+        #expect(value["response"] == .null && value["exit_code"] == 7)
+        #expect(value["error"]?["code"] == "pluginUnusable")
+        #expect(value["error"]?["plugin_code"] == "no-licence")
         #expect(server.requests.count == 0)
         let sent = try await outlet(
             "--plugins", other.path, "--plugins-optional", server.baseURL)

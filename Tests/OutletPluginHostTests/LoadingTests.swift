@@ -23,7 +23,8 @@ import Testing
         for _ in 0..<2 {
             #expect(
                 try failure(of: "CreateFails")
-                    == "'faulty.create-fails' could not start: no licence in /etc/faulty")
+                    == "'faulty.create-fails' could not start (no-licence): no licence in "
+                    + "/etc/faulty")
         }
     }
 
@@ -32,7 +33,10 @@ import Testing
         ("FutureABI", "uses another ABI: the plugin needs ABI 2, this host has 1"),
         ("NullModule", "refused this host: outlet_module_v1(0) returned null"),
         ("NewerHost", "needs a newer host: ABI minor 99, this host has 0"),
-        ("CreateFails", "'faulty.create-fails' could not start: no licence in /etc/faulty"),
+        (
+            "CreateFails",
+            "'faulty.create-fails' could not start (no-licence): no licence in /etc/faulty"
+        ),
         (
             "CreateNothing",
             "'faulty.create-nothing' could not start: create returned OUTLET_OK without an "

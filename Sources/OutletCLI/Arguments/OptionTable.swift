@@ -61,7 +61,8 @@ enum OptionTable {
     private static let output = [
         Option(
             .json, .output, verbs: pluginVerbs + [.pluginsCheck],
-            "Prints one JSON object: request, response, metrics, plugin actions, error."),
+            "Prints one JSON object: request, response, metrics, plugin actions, error; 'plugins "
+                + "inspect' prints one for each plugin."),
         Option(
             .verbose, short: "v", .output,
             "Prints both heads, plugin actions, proxy and CA in use, and the timing."),

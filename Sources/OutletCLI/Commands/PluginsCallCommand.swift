@@ -26,15 +26,26 @@ struct PluginsCallCommand {
 
     private static let advice = "outlet plugins call ID.FUNCTION --plugins DIR [--] [ARGUMENT…]"
 
+    /// Calls the function, and prints its result.
+    ///
+    /// - Throws: ``CommandError`` if a plugin cannot be used or the call fails; a report is printed
+    ///   before. ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
+        do {
+            return try call()
+        } catch let error as CommandError {
+            if isReport { try print(PluginReport.call(function, failure: error)) }
+            throw error
+        }
+    }
+
+    private func call() throws -> ExitCode {
         let host = try loading.loadForWork(
             observer: PluginWatcher(console: console, isVerbose: false), console: console)
         do {
             let value = try host.call(function, parsing: values)
             if isReport {
-                let report = PluginReport.call(function, value)
-                let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
-                try console.print(report.text(format) + "\n")
+                try print(PluginReport.call(function, value))
             } else if case .bytes(let bytes) = value, !console.outputIsTerminal {
                 try console.output.write(Data(bytes))
             } else if value != .nothing {
@@ -42,7 +53,8 @@ struct PluginsCallCommand {
             }
         } catch let error as PluginCallError {
             console.report(host.processChanges, by: host)
-            throw CommandError(Self.exitCode(of: error), "\(error)")
+            throw CommandError(
+                Self.exitCode(of: error), "\(error)", pluginCode: Self.pluginCode(of: error))
         }
         let changes = host.processChanges
         console.report(changes, by: host)
@@ -50,6 +62,15 @@ struct PluginsCallCommand {
         console.report(abandoned: abandoned)
         console.report(host.processChanges.filter { !changes.contains($0) }, by: host)
         return abandoned.isEmpty ? .ok : .plugin
+    }
+
+    private func print(_ report: JSONValue) throws(OutputError) {
+        let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
+        try console.print(report.text(format) + "\n")
+    }
+
+    private static func pluginCode(of error: PluginCallError) -> String {
+        if case .failed(let failure) = error { failure.code } else { "" }
     }
 
     private static func exitCode(of error: PluginCallError) -> ExitCode {

@@ -6,11 +6,13 @@ struct PluginsConfigCommand {
     private let id: String?
     private let loading: PluginLoading
     private let runsCode: Bool
+    private let isReport: Bool
     private let console: Console
 
     init(arguments: ParsedArguments, console: Console) throws(CommandError) {
         self.console = console
         runsCode = arguments.isOn(.run)
+        isReport = arguments.isOn(.json)
         guard arguments.operands.count <= 1 else {
             throw .usage("plugins config: one id at most", advice: Self.advice)
         }
@@ -23,7 +25,7 @@ struct PluginsConfigCommand {
 
     private static let advice = "outlet plugins config [ID] --plugins DIR"
 
-    /// Prints a line for each plugin with valid settings, and reports errors to stderr.
+    /// Prints a line for each plugin with valid settings, or a report, and errors to stderr.
     ///
     /// - Returns: ``ExitCode/plugin`` if there was an error.
     /// - Throws: ``CommandError`` if a place cannot be read or there is no such plugin;
@@ -36,17 +38,24 @@ struct PluginsConfigCommand {
             PluginOutput.begin()
         }
         var isShown = false
+        var valid: [PluginFacts] = []
         for file in inspection.files {
             do {
                 for facts in try facts(of: file) where id == nil || facts.id == id {
                     isShown = true
                     let objections = try facts.objections()
                     errors += objections
-                    if objections.isEmpty { try show(facts) }
+                    guard objections.isEmpty else { continue }
+                    valid.append(facts)
+                    if !isReport { try show(facts) }
                 }
             } catch let error as PluginLoadError {
                 errors.append(error)
             }
+        }
+        if isReport {
+            let report = PluginReport.settings(of: valid, failures: errors)
+            try console.print(report.text(console.outputIsTerminal ? .pretty : .compact) + "\n")
         }
         for error in errors { console.report(CommandError(unusable: error)) }
         guard isShown || id == nil else {

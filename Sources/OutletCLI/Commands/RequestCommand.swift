@@ -40,16 +40,20 @@ struct RequestCommand: Sendable {
 
     func run() async -> ExitCode {
         let progress = ProgressReporter(console: console)
+        let printer = ExchangePrinter(
+            options: output, console: console, bodyLimit: configuration.maximumResponseSize,
+            progress: progress)
         let service: RequestService
         do {
             service = try makeService(progress)
         } catch {
-            console.report(error)
-            return error.exitCode
+            guard output.isReport else {
+                console.report(error)
+                return error.exitCode
+            }
+            return printer.finish(
+                Exchange(request: request, failure: .init(unusablePlugins: error)))
         }
-        let printer = ExchangePrinter(
-            options: output, console: console, bodyLimit: configuration.maximumResponseSize,
-            progress: progress)
         let input = request.standardInput
         let fault = output.path.flatMap(BodySink.fault)
         let send: @Sendable () async -> Exchange = {

@@ -7,12 +7,17 @@ public struct CommandError: Error, Sendable, Equatable {
     /// What failed, in the form `subject: problem: detail`, without secrets.
     public let message: String
     /// How to fix it; empty if there is no advice.
-    public let advice: String
+    public internal(set) var advice: String
+    /// The stable error code of the plugin that failed, such as `token-expired`; empty for none.
+    let pluginCode: String
 
-    init(_ exitCode: ExitCode, _ message: String, advice: String = "") {
+    init(
+        _ exitCode: ExitCode, _ message: String, advice: String = "", pluginCode: String = ""
+    ) {
         self.exitCode = exitCode
         self.message = message
         self.advice = advice
+        self.pluginCode = pluginCode
     }
 
     /// Makes the error of a wrong command line.

@@ -19,9 +19,7 @@ extension Exchange.Failure {
             let original = original as? SessionError
         {
             self.init(original, request: request)
-            self.error = CommandError(
-                self.error.exitCode, self.error.message,
-                advice: "not tried again: a part of the response was there already")
+            self.error.advice = "not tried again: a part of the response was there already"
             return
         }
         if error.isRequestAdaptationError, let invalid = error.underlyingError as? SessionError,
@@ -56,7 +54,9 @@ extension Exchange.Failure {
         let place = Self.place(of: request)
         let words = TerminalText.visibleLine("\(error)")
         self.init(
-            error: CommandError(.plugin, "\(place): a plugin failed the request: \(words)"),
+            error: CommandError(
+                .plugin, "\(place): a plugin failed the request: \(words)",
+                pluginCode: (error as? PluginError)?.code ?? ""),
             code: "pluginFailed", stage: "")
     }
 
@@ -73,6 +73,11 @@ extension Exchange.Failure {
             .plugin, "\(error.message); changed by plugin \(facts.joined(separator: ", "))",
             advice: error.advice)
         return failure
+    }
+
+    /// Makes the failure of a request that is not sent because plugins cannot be used.
+    init(unusablePlugins error: CommandError) {
+        self.init(error: error, code: "pluginUnusable", stage: "")
     }
 
     /// Makes the failure of a request that exceeded the time limit.

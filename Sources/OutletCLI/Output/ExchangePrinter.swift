@@ -152,9 +152,8 @@ final class ExchangePrinter: ResponseReceiver {
         if sink.bytes > 0 || isWanted { exchange.savedPath = sink.path }
         guard let failure = exchange.failure, sink.bytes > 0, state.error == nil else { return }
         let held = "\(sink.path) holds the first \(Quantity.bytes(sink.bytes))"
-        exchange.failure?.error = CommandError(
-            failure.error.exitCode, failure.error.message,
-            advice: failure.error.advice.isEmpty ? held : "\(failure.error.advice); \(held)")
+        exchange.failure?.error.advice =
+            failure.error.advice.isEmpty ? held : "\(failure.error.advice); \(held)"
     }
 
     /// Records a write error as the exchange's failure, for a report.

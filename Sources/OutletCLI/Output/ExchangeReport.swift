@@ -167,7 +167,7 @@ struct ExchangeReport {
         [
             "code": .string(failure.code), "stage": text(failure.stage),
             "message": .string(singleLine(failure.error.message)),
-            "advice": text(failure.error.advice),
+            "advice": text(failure.error.advice), "plugin_code": text(failure.error.pluginCode),
         ]
     }
 }

@@ -153,7 +153,10 @@ struct PluginLoading: Sendable {
 extension CommandError {
     /// Makes the error of a plugin that cannot be used; the message may come from the plugin.
     init(unusable failure: PluginLoadError, advice: String = "") {
-        self.init(.plugin, TerminalText.visibleLine("\(failure)"), advice: advice)
+        var code = ""
+        if case .creationFailed(_, _, let given, _) = failure { code = given }
+        self.init(
+            .plugin, TerminalText.visibleLine("\(failure)"), advice: advice, pluginCode: code)
     }
 }
 

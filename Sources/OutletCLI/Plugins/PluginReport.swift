@@ -1,22 +1,37 @@
 import FoundationEssentials
 import Outlet
 
-/// Describes plugins as JSON of the schemas `outlet.plugins/1`, `outlet.plugin/1` and
-/// `outlet.call/1`.
+/// Describes plugins as JSON of the schemas `outlet.plugins/1`, `outlet.plugin/1`,
+/// `outlet.config/1` and `outlet.call/1`.
 enum PluginReport {
     /// Returns a list of plugins, and the files that cannot be used.
     static func list(_ plugins: [PluginFacts], failures: [PluginLoadError]) -> JSONValue {
         [
             "schema": "outlet.plugins/1",
             "plugins": .array(plugins.map(facts).map(JSONValue.object)),
-            "failures": .array(
-                failures.map {
+            "failures": .array(failures.map(failure)),
+        ]
+    }
+
+    /// Returns the plugins whose settings are valid, and the errors.
+    static func settings(of plugins: [PluginFacts], failures: [PluginLoadError]) -> JSONValue {
+        [
+            "schema": "outlet.config/1",
+            "plugins": .array(
+                plugins.map { plugin in
                     [
-                        "file": .string($0.path),
-                        "message": .string(TerminalText.visibleLine("\($0)")),
+                        "id": plugin.id.map(JSONValue.string) ?? nil,
+                        "file": .string(plugin.file.path),
+                        "validated": .bool(
+                            plugin.code.map { !$0.configurationSchema.isEmpty } ?? false),
                     ]
                 }),
+            "failures": .array(failures.map(failure)),
         ]
+    }
+
+    private static func failure(_ error: PluginLoadError) -> JSONValue {
+        ["file": .string(error.path), "message": .string(TerminalText.visibleLine("\(error)"))]
     }
 
     /// Returns all data of a plugin; that of its descriptor only if its code was run.
@@ -63,6 +78,20 @@ enum PluginReport {
             }
         return [
             "schema": "outlet.call/1", "function": .string(function), "result": result,
+            "error": nil,
+        ]
+    }
+
+    /// Returns why an exported function has no result.
+    static func call(_ function: String, failure: CommandError) -> JSONValue {
+        let code = failure.pluginCode
+        return [
+            "schema": "outlet.call/1", "function": .string(function), "result": nil,
+            "error": [
+                "message": .string(singleLine(failure.message)),
+                "advice": failure.advice.isEmpty ? nil : .string(failure.advice),
+                "plugin_code": code.isEmpty ? nil : .string(code),
+            ],
         ]
     }
 

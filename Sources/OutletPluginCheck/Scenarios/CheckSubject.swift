@@ -166,7 +166,7 @@ extension PluginLoadError {
         case .notLoadable: .loadLinks
         case .invalidModule(_, let reason):
             reason.containsBytes(of: ": signature ") ? .exportSignature : .entryModule
-        case .creationFailed(_, _, let reason):
+        case .creationFailed(_, _, _, let reason):
             if reason.endsWithBytes(of: "without an instance") {
                 .createInstance
             } else if reason.endsWithBytes(of: "without a reason")

@@ -36,8 +36,9 @@ public enum PluginLoadError: Error, Equatable, Sendable {
     /// The policy does not grant permissions that the plugin asks for; `policy` is the origin of
     /// the policy.
     case notGranted(path: String, id: String, permissions: [String], policy: String)
-    /// The instance could not be created; `reason` is the plugin's or the host's.
-    case creationFailed(path: String, id: String, reason: String)
+    /// The instance could not be created; `reason` is the plugin's or the host's, `code` the
+    /// plugin's stable error code, empty where it gave none.
+    case creationFailed(path: String, id: String, code: String = "", reason: String)
     /// Settings name a plugin that was not found; `path` is the settings file, or the directories
     /// and files that were loaded.
     case unknownPlugin(path: String, id: String, known: [String])
@@ -51,7 +52,7 @@ public enum PluginLoadError: Error, Equatable, Sendable {
             .notLoadable(let path, _), .refused(let path, _), .invalidModule(let path, _),
             .duplicate(let path, _, _), .invalidSchema(let path, _, _),
             .invalidConfiguration(let path, _, _), .notGranted(let path, _, _, _),
-            .creationFailed(let path, _, _),
+            .creationFailed(let path, _, _, _),
             .unknownPlugin(let path, _, _):
             path
         }
@@ -92,7 +93,8 @@ extension PluginLoadError: CustomStringConvertible {
         case .notGranted(_, let id, let permissions, let policy):
             "'\(id)' needs permissions that are not granted: "
                 + "\(permissions.joined(separator: ", ")) (policy: \(policy))"
-        case .creationFailed(_, let id, let reason): "'\(id)' could not start: \(reason)"
+        case .creationFailed(_, let id, let code, let reason):
+            "'\(id)' could not start\(code.isEmpty ? "" : " (\(code))"): \(reason)"
         case .unknownPlugin(_, let id, let known):
             "configuration for '\(id)': no such plugin"
                 + (known.isEmpty ? "" : "; there is \(known.joined(separator: ", "))")

@@ -337,7 +337,7 @@ struct PluginLoader {
         } catch {
             owner.unregister()
             if descriptor.isSingle { SinglePlugins.release(descriptor.id) }
-            throw .creationFailed(path: path, id: id, reason: error.reason)
+            throw .creationFailed(path: path, id: id, code: error.code, reason: error.reason)
         }
         owner.instance = instance
         if let refusal = PluginLoader.refusal(of: instance, hooks, path: path) {
@@ -397,7 +397,8 @@ struct PluginLoader {
             }
         }
         guard status == OUTLET_OK else {
-            throw InvalidDescriptor(reason: context.reason(status).message)
+            let reason = context.reason(status)
+            throw InvalidDescriptor(reason: reason.message, code: reason.code)
         }
         guard let pointer else {
             throw InvalidDescriptor(reason: "create returned OUTLET_OK without an instance")
