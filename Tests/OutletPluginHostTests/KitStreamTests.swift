@@ -56,6 +56,14 @@ import Testing
         #expect(lines.contains("watched, whole false"))
     }
 
+    @Test(arguments: [("make", "10 bytes, streamed"), ("make-chunked", "streamed")])
+    func `the body that a plugin makes is reported as a stream`(
+        mode: String, size: String
+    ) async throws {
+        _ = try await made(mode)
+        #expect(recorder.activities.values.flatMap(\.effects).contains("body: \(size)"))
+    }
+
     @Test(arguments: ["make", "make-chunked"])
     func `a plugin makes a body in pieces`(mode: String) async throws {
         let response = try await made(mode)

@@ -51,7 +51,8 @@ struct ExchangeReport {
             switch request.body {
             case .none: 0
             case .data(let data): .int(Int64(data.count))
-            case .file, .stream: nil
+            case .file: nil
+            case .stream(let stream): stream.length.map { .int($0) } ?? nil
             }
         return [
             "method": .string(request.method.rawValue),

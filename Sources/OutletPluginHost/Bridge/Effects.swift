@@ -15,7 +15,7 @@ enum Effects {
         }
         effects += headers(before.headers, after.headers)
         if before.body != after.body {
-            effects.append("body: \(after.httpBody?.count ?? 0) bytes")
+            effects.append("body: \(size(of: after.body))")
         }
         let notes = before.context.notes
         for (key, value) in after.context.notes.sorted(by: { $0.key < $1.key })
@@ -34,6 +34,16 @@ enum Effects {
         case nil: []
         case .response(let answer): ["replaced by \(answer.status), \(answer.body.count) bytes"]
         case .failure: ["replaced by a failure"]
+        }
+    }
+
+    private static func size(of body: HTTPBody) -> String {
+        switch body {
+        case .none: "0 bytes"
+        case .data(let data): "\(data.count) bytes"
+        case .file: "a file"
+        case .stream(let stream):
+            stream.length.map { "\($0) bytes, streamed" } ?? "streamed"
         }
     }
 
