@@ -76,6 +76,15 @@ import Testing
         #expect(result.errorOutput.contains(words))
     }
 
+    @Test func `an error in the configuration names --plugin-config as its source`() async throws {
+        let plugin = try directory.copy("librequest-id.so")
+        let result = try await outlet(
+            "plugins", "check", plugin, "--only", "create", "--plugin-config",
+            #"dev.outlet.request-id={"prefix": 1}"#)
+        #expect(result.exitCode == 7)
+        #expect(result.output.contains("is wrong: --plugin-config: /prefix: "), "\(result.output)")
+    }
+
     @Test func `a missing file exits with 66`() async throws {
         let result = try await outlet("plugins", "check", directory.path("none.so"))
         #expect(result.exitCode == 66)

@@ -99,6 +99,13 @@ import Testing
         #expect(byID.output.hasPrefix("faulty.create-fails 1.0.0\n"))
     }
 
+    @Test func `a missing file is not called a directory`() async throws {
+        let missing = directory.path("none.so")
+        let result = try await outlet("plugins", "list", missing)
+        #expect(result.exitCode == 66)
+        #expect(result.errorOutput == "outlet: \(missing): no such file\n")
+    }
+
     @Test func `a second plugin with the same id is listed as a failure`() async throws {
         let copy = try directory.write(try directory.read("libpacer.so"), to: "z.so")
         let result = try await outlet("plugins", "list", directory.path)
@@ -361,6 +368,17 @@ import Testing
             readable.errorOutput
                 == "outlet: \(file): holds configuration and is readable by all users (mode 644); "
                 + "chmod o-r\n")
+        for (mode, fact) in [
+            (0o666, "readable and writable by all users (mode 666); chmod o-r,go-w"),
+            (0o664, "readable by all users and writable by its group (mode 664); chmod o-r,go-w"),
+            (0o660, "writable by its group (mode 660); chmod go-w"),
+        ] as [(mode_t, String)] {
+            chmod(file, mode)
+            let open = try await delay(1, "--plugin-config", "\(id)=@\(file)")
+            #expect(
+                open.errorOutput == "outlet: \(file): holds configuration and is \(fact)\n")
+        }
+        chmod(file, 0o600)
         _ = try directory.write(#"{"baseDelayMs": "hush"}"#, to: "pacer.json")
         let wrong = try await delay(1, "--plugin-config", "\(id)=@\(file)")
         #expect(wrong.exitCode == 7)

@@ -104,6 +104,20 @@ import Testing
         }
     }
 
+    @Test func `an error in one of several manifests names the entry`() {
+        let whole = #"{"id": "a.b", "version": "1", "abi": "1.0", "permissions": []}"#
+        let partial = #"{"id": "a.c", "version": "1", "permissions": []}"#
+        for (text, reason) in [
+            (partial, #""abi" is missing"#),
+            ("\(whole)\0\(partial)", #"entry 2: "abi" is missing"#),
+        ] {
+            let error = #expect(throws: PluginManifest.Malformed.self) {
+                try PluginManifest.all(in: Array(text.utf8))
+            }
+            #expect(error?.reason == reason)
+        }
+    }
+
     private func refusal(of manifest: String) -> String? {
         do {
             for manifest in try PluginManifest.all(in: Array(manifest.utf8)) {

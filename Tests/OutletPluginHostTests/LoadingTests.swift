@@ -104,7 +104,7 @@ import Testing
     @Test func `a broken manifest stops a plugin before any of its code runs`() throws {
         // Its constructor would end the process if the library were mapped.
         let error = try failure(of: "BrokenManifest")
-        #expect(error.hasPrefix("manifest is wrong: not JSON: "))
+        #expect(error.hasPrefix("manifest is wrong: not JSON at byte "))
     }
 
     @Test(

@@ -69,6 +69,16 @@ import Testing
         #expect(try line(load { $0.readsSettingsFiles = false }) != "X-File: f-x")
     }
 
+    @Test func `an error in the settings of a missing plugin names the file once`() throws {
+        try write(#"{"plugins": {"not.there": {"permissions": ["file:x"]}}}"#)
+        let inspection = try PluginInspection(directories: [folder.path])
+        let texts = inspection.failures.map(\.description)
+        #expect(
+            texts.contains {
+                $0.hasPrefix("\(file): configuration of 'not.there' is wrong: /permissions/0: ")
+            }, "\(texts)")
+    }
+
     @Test func `each violation names the source of the configuration`() throws {
         try write(
             #"{"plugins": {"dev.outlet.request-id": {"config": {"prefix": 1, "a/b": 2}}}}"#)

@@ -5,7 +5,8 @@ import FoundationEssentials
 /// The host validates the configuration by a JSON Schema before it makes the plugin: by
 /// ``PluginInfo/configurationSchema``, or, if that is empty, by one derived from the type. The
 /// derived schema has the type's keys and allows no others, and gives for each whether it is
-/// required and its type. A key is optional if its property is, or if `init(from:)` decodes it by
+/// required and its type. The values of an enumeration with raw values are listed, also in the
+/// host's error for another one, if it is `CaseIterable`. A key is optional if its property is, or if `init(from:)` decodes it by
 /// `decodeIfPresent`.
 ///
 /// ```swift
@@ -64,7 +65,8 @@ extension Configuration {
                     (context.codingPath + [key], "it is missing")
                 case .typeMismatch(_, let context)?: (context.codingPath, "it is of another kind")
                 case .valueNotFound(_, let context)?: (context.codingPath, "it is null")
-                case .dataCorrupted(let context)?: (context.codingPath, "it cannot be used")
+                case .dataCorrupted(let context)?:
+                    (context.codingPath, "it is none of the values that the plugin accepts")
                 default: ([], "\(error)")
                 }
             let place = path.map { "/\($0.intValue.map(String.init) ?? $0.stringValue)" }.joined()

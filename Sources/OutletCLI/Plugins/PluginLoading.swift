@@ -39,13 +39,18 @@ struct PluginLoading: Sendable {
     /// The configurations of `--plugin-config`: JSON objects by plugin id.
     var configurationTexts: [String: String] { configuration.texts }
 
-    /// The places, split into directories and files; a missing one counts as a directory.
-    private var sortedPlaces: (directories: [String], files: [String]) {
+    /// Splits the places into directories and files; a missing one counts as a directory.
+    ///
+    /// - Throws: ``CommandError`` with ``ExitCode/noInput`` for a missing one that is named as a file.
+    private func sortedPlaces() throws(CommandError) -> (directories: [String], files: [String]) {
         var directories: [String] = []
         var files: [String] = []
         for place in places {
             var isDirectory = false
             let exists = FileManager.default.fileExists(atPath: place, isDirectory: &isDirectory)
+            guard exists || !place.endsWithBytes(of: ".so") else {
+                throw CommandError(.noInput, "\(place): no such file")
+            }
             if exists, !isDirectory { files.append(place) } else { directories.append(place) }
         }
         return (directories, files)
@@ -56,7 +61,7 @@ struct PluginLoading: Sendable {
     /// - Throws: ``CommandError`` with ``ExitCode/noInput`` if a place cannot be read, with
     ///   ``ExitCode/plugin`` if its `plugins.json` is wrong.
     func inspect() throws(CommandError) -> PluginInspection {
-        let (directories, files) = sortedPlaces
+        let (directories, files) = try sortedPlaces()
         do {
             return try PluginInspection(
                 directories: directories, files: files, configuration: configuration.texts,
@@ -73,7 +78,7 @@ struct PluginLoading: Sendable {
     ///
     /// Thread: blocks while plugins are created.
     func load(observer: any PluginObserver) throws(CommandError) -> PluginHost {
-        let (directories, files) = sortedPlaces
+        let (directories, files) = try sortedPlaces()
         var options = PluginHost.Options()
         options.configuration = configuration.texts
         options.configurationSources = configuration.sources
@@ -178,7 +183,7 @@ private struct PluginConfiguration {
     /// The origins of the texts, by the same keys: paths of files, the option's name, or both.
     var sources: [String: String] { places.mapValues { $0.joined(separator: ", ") } }
     private var places: [String: [String]] = [:]
-    /// Warnings about files that all users can read.
+    /// Warnings about files that others can read or write.
     private(set) var warnings: [String] = []
 
     private static let option = "--plugin-config"
@@ -235,14 +240,25 @@ private struct PluginConfiguration {
         var status = stat()
         // Only for regular files: the permissions of a pipe do not matter.
         if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_mode & mode_t(S_IROTH) != 0
+            let fault = Self.fault(ofMode: status.st_mode)
         {
-            let mode = String(status.st_mode & 0o7777, radix: 8)
-            warnings.append(
-                "\(path): holds configuration and is readable by all users (mode \(mode)); chmod o-r"
-            )
+            warnings.append("\(path): holds configuration and is \(fault)")
         }
         return text
+    }
+
+    /// Who else can read or write a file, and how to change that; `nil` if only its group can read
+    /// it.
+    private static func fault(ofMode mode: mode_t) -> String? {
+        let isReadable = mode & mode_t(S_IROTH) != 0
+        let digits = "(mode \(String(mode & 0o7777, radix: 8)))"
+        guard mode & mode_t(S_IWGRP | S_IWOTH) != 0 else {
+            return isReadable ? "readable by all users \(digits); chmod o-r" : nil
+        }
+        let writers = mode & mode_t(S_IWOTH) != 0 ? "all users" : "its group"
+        let readers = writers == "all users" ? "" : " by all users"
+        return (isReadable ? "readable\(readers) and " : "")
+            + "writable by \(writers) \(digits); chmod \(isReadable ? "o-r," : "")go-w"
     }
 
     private static func checked(

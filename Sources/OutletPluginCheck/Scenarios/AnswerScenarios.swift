@@ -48,7 +48,7 @@ extension CheckSubject {
                 _ = try JSONValue(parsing: Array(value.data))
                 return nil
             } catch {
-                return "its value of the type json is not JSON: \(error)"
+                return "its value of the type json is \(error)"
             }
         case "text":
             return String(validating: value.data, as: UTF8.self) == nil

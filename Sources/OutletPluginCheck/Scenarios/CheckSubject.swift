@@ -53,6 +53,7 @@ struct CheckSubject: Sendable {
     ) throws(PluginDirectoryError) -> PluginHost {
         var options = PluginHost.Options()
         options.configuration = configuration ?? job.configuration
+        options.configurationSources = options.configuration.mapValues { _ in "--plugin-config" }
         options.observer = observer ?? CheckObserver(report)
         options.answerDeadline = deadline ?? self.deadline
         options.shutDownDeadline = self.deadline

@@ -86,9 +86,10 @@ extension PluginLoadError: CustomStringConvertible {
             "a second plugin '\(id)': the first is \(first), and is kept"
         case .invalidSchema(_, let id, let reason):
             "the configuration schema of '\(id)' is wrong: \(reason)"
-        case .invalidConfiguration(_, let id, let violations):
+        case .invalidConfiguration(let path, let id, let violations):
             "configuration of '\(id)' is wrong: "
-                + (violations.commonSource.isEmpty ? "" : "\(violations.commonSource): ")
+                + (["", path].contains(violations.commonSource)
+                    ? "" : "\(violations.commonSource): ")
                 + violations.line
         case .notGranted(_, let id, let permissions, let policy):
             "'\(id)' needs permissions that are not granted: "

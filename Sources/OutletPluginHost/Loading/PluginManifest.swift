@@ -23,8 +23,15 @@ public struct PluginManifest: Equatable, Sendable {
     /// by NUL bytes.
     static func all(in section: [UInt8]) throws(Malformed) -> [PluginManifest] {
         var manifests: [PluginManifest] = []
-        for entry in section.split(separator: 0) {
-            let manifest = try PluginManifest(entry)
+        let entries = section.split(separator: 0)
+        for (index, entry) in entries.enumerated() {
+            let manifest: PluginManifest
+            do {
+                manifest = try PluginManifest(entry)
+            } catch {
+                let place = entries.count > 1 ? "entry \(index + 1): " : ""
+                throw Malformed(reason: place + error.reason)
+            }
             guard !manifests.contains(where: { $0.id.hasSameBytes(as: manifest.id) }) else {
                 throw Malformed(reason: "\(String(reflecting: manifest.id)) has two entries")
             }
@@ -57,7 +64,7 @@ public struct PluginManifest: Equatable, Sendable {
         do {
             json = try JSONValue(parsing: entry)
         } catch {
-            throw Malformed(reason: "not JSON: \(error)")
+            throw Malformed(reason: "\(error)")
         }
         guard let members = json.objectValue else {
             throw Malformed(reason: "not a JSON object")

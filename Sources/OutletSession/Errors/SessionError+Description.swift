@@ -123,6 +123,7 @@ extension SessionError.ResponseSerializationFailureReason: CustomStringConvertib
             "Response could not be serialized, \(url.path) cannot be read."
         case .stringSerializationFailed(let encoding):
             "Response is not text in \(encoding)."
+        case .jsonSerializationFailed(let error as JSONSyntaxError): "Response is \(error)"
         case .jsonSerializationFailed(let error): "Response is not JSON: \(error)"
         case .decodingFailed(let error):
             "Response could not be decoded: \(SessionError.explain(decoding: error))"
