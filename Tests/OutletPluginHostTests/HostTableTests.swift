@@ -201,9 +201,6 @@ import Testing
     @Test func `a refused change of a request is logged in the plugin's name`() throws {
         let caller = try Caller()
         let (table, host, request) = (caller.table, caller.table.pointee, caller.request)
-        let field =
-            "the name or the value is not valid in HTTP or too long, the transport sets this field, "
-            + "or there are too many fields"
         #expect(caller.set("a b", "1") == OUTLET_E_ARGUMENT)
         #expect(caller.set("X", "1\r\nY: 2") == OUTLET_E_ARGUMENT)
         #expect(caller.set("Content-Length", "1") == OUTLET_E_DENIED)
@@ -214,16 +211,30 @@ import Testing
         Self.with("file:///etc/passwd") { url in
             #expect(host.request_set_url(table, request, url) == OUTLET_E_ARGUMENT)
             #expect(host.request_answer(table, request, 99, nil, 0, url) == OUTLET_E_ARGUMENT)
+            #expect(host.request_answer(table, request, 204, nil, 0, url) == OUTLET_E_ARGUMENT)
+        }
+        #expect(caller.set("Transfer-Encoding", "x") == OUTLET_E_ARGUMENT)
+        #expect(caller.set("X", String(repeating: "x", count: 65_537)) == OUTLET_E_ARGUMENT)
+        Self.with("") { key in
+            #expect(host.request_set_attr(table, request, key, key) == OUTLET_E_ARGUMENT)
+        }
+        Self.with("CONNECT") { method in
+            #expect(host.request_set_method(table, request, method) == OUTLET_E_ARGUMENT)
         }
         #expect(
             caller.recorder.lines.values.map(\.message) == [
-                "request_set_header of 'a b' was refused: \(field)",
-                "request_set_header of 'X' was refused: \(field)",
+                "request_set_header of 'a b' was refused: the name is not valid in HTTP",
+                "request_set_header of 'X' was refused: the value is not valid in HTTP",
                 "request_set_header of 'Content-Length' was refused: the host sets that itself",
-                "request_add_header of '\(String(repeating: "x ", count: 32))' was refused: \(field)",
-                "request_set_url was refused: the URL is neither http nor https, or has no valid host",
-                "request_answer was refused: the status is not 200 to 599, or one without a body, or "
-                    + "a field is not valid",
+                "request_add_header of '\(String(repeating: "x ", count: 32))' was refused: the name "
+                    + "is not valid in HTTP",
+                "request_set_url was refused: the URL is neither http nor https",
+                "request_answer was refused: the status is 99, not 200 to 599",
+                "request_answer was refused: it has a body, which the status 204 must not have",
+                "request_set_header of 'Transfer-Encoding' was refused: the transport sets this field",
+                "request_set_header was refused: its value has 65537 bytes, at most 65536 are allowed",
+                "request_set_attr was refused: the key is empty",
+                "request_set_method was refused: only the transport sends CONNECT",
             ])
         #expect(caller.recorder.lines.values.allSatisfy { $0.level == .warning })
         #expect(caller.misbehaviour == [:])

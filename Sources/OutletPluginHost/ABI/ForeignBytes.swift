@@ -50,10 +50,18 @@ extension outlet_view {
     /// - Throws: ``RefusedText`` if the view cannot be read, or is not UTF-8.
     func text(_ limit: Limit, _ name: String) throws(RefusedText) -> String {
         if let text = text(limit) { return text }
-        if len > UInt64(limit.rawValue) {
-            throw .tooLong(name: name, count: len, limit: limit.rawValue)
-        }
-        throw ptr == nil ? .null(name: name) : .notUTF8(name: name)
+        throw refusal(limit, name) ?? .notUTF8(name: name)
+    }
+
+    /// Why the bytes cannot be read; `nil` if they can.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum length.
+    ///   - name: What the bytes are, for the error.
+    func refusal(_ limit: Limit, _ name: String) -> RefusedText? {
+        guard foreign(limit) == nil else { return nil }
+        return len > UInt64(limit.rawValue)
+            ? .tooLong(name: name, count: len, limit: limit.rawValue) : .null(name: name)
     }
 }
 

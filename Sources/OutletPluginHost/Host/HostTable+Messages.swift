@@ -44,26 +44,31 @@ extension HostTable {
     ///   - request: The handle.
     ///   - change: What the plugin called.
     ///   - name: The name of the header field; `nil` for other parts.
+    ///   - fault: What is wrong with the arguments; called if `body` returns `OUTLET_E_ARGUMENT`.
     private static func apply(
         _ host: Table, _ request: outlet_request, _ change: RequestChange,
-        _ name: UnsafeBufferPointer<UInt8>? = nil, _ body: (RequestHandle) -> outlet_status
+        _ name: UnsafeBufferPointer<UInt8>? = nil, fault: () -> String? = { nil },
+        _ body: (RequestHandle) -> outlet_status
     ) -> outlet_status {
         with(host, request) { handle in
             let status = body(handle)
             switch status {
             case OUTLET_OK: break
             case OUTLET_E_STALE: return refuse(request.id, of: HostTables.number(of: host))
-            default: owner(host)?.reportRefusal(status, of: change, request.id, name)
+            default:
+                owner(host)?.reportRefusal(status, of: change, request.id, name, fault: fault)
             }
             return status
         }
     }
 
-    /// Logs that a text which a plugin passed is too long or null, and returns the status.
-    private static func refuseText(
-        _ host: Table, _ change: RequestChange, _ request: outlet_request
+    /// Logs that bytes which a plugin passed are too long or null, and returns the status.
+    private static func refuse(
+        _ host: Table, _ change: RequestChange, _ request: outlet_request, _ refused: RefusedText?
     ) -> outlet_status {
-        owner(host)?.reportRefusal(OUTLET_E_ARGUMENT, of: change, request.id)
+        if let refused {
+            owner(host)?.reportRefusal(refused, of: change.rawValue, request.id)
+        }
         return OUTLET_E_ARGUMENT
     }
 
@@ -74,7 +79,13 @@ extension HostTable {
         guard let text = self.text(host, text, .value, name, of: change, request) else {
             return OUTLET_E_ARGUMENT
         }
-        return apply(host, request, change) { request in body(request, text) }
+        return apply(
+            host, request, change,
+            fault: {
+                change == .url
+                    ? RequestChange.fault(inURL: text) : RequestChange.fault(inMethod: text)
+            }
+        ) { request in body(request, text) }
     }
 
     static func writeField(
@@ -83,10 +94,15 @@ extension HostTable {
         _ body: (RequestHandle, UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>)
             -> outlet_status
     ) -> outlet_status {
-        guard let name = name.read(.name), let value = value.foreign(.value) else {
-            return refuseText(host, change, request)
+        guard let field = name.read(.name), let bytes = value.foreign(.value) else {
+            return refuse(
+                host, change, request,
+                name.refusal(.name, "name") ?? value.refusal(.value, "value"))
         }
-        return apply(host, request, change, name) { request in body(request, name, value) }
+        return apply(
+            host, request, change, field,
+            fault: { RequestChange.fault(inField: field, bytes) }
+        ) { request in body(request, field, bytes) }
     }
 
     // MARK: Requests
@@ -113,10 +129,10 @@ extension HostTable {
     static func requestRemoveHeader(
         _ host: Table, _ request: outlet_request, _ name: outlet_view
     ) -> outlet_status {
-        guard let name = name.read(.name) else {
-            return refuseText(host, .removeHeader, request)
+        guard let field = name.read(.name) else {
+            return refuse(host, .removeHeader, request, name.refusal(.name, "name"))
         }
-        return apply(host, request, .removeHeader, name) { $0.remove(header: name) }
+        return apply(host, request, .removeHeader, field) { $0.remove(header: field) }
     }
 
     static func requestBody(
@@ -204,7 +220,9 @@ extension HostTable {
         guard let key = text(host, key, .name, "key", of: .attribute, request),
             let value = text(host, value, .value, "value", of: .attribute, request)
         else { return OUTLET_E_ARGUMENT }
-        return apply(host, request, .attribute) { $0.set(attribute: key, value: value) }
+        return apply(host, request, .attribute, fault: { "the key is empty" }) {
+            $0.set(attribute: key, value: value)
+        }
     }
 
     static func requestSlot(
@@ -233,7 +251,9 @@ extension HostTable {
     static func requestSetBody(_ host: Table, _ request: outlet_request, _ body: outlet_view)
         -> outlet_status
     {
-        guard let bytes = body.foreign(.body) else { return refuseText(host, .body, request) }
+        guard let bytes = body.foreign(.body) else {
+            return refuse(host, .body, request, body.refusal(.body, "body"))
+        }
         return apply(host, request, .body) { request in request.set(body: Array(bytes)) }
     }
 
@@ -244,7 +264,10 @@ extension HostTable {
     ) -> outlet_status {
         let answer = RequestHandle.Answer(
             status: status, fields: fields, count: count, body: body)
-        return apply(host, request, .answer) { request in
+        return apply(
+            host, request, .answer,
+            fault: { RequestChange.fault(inAnswer: status, fields, count, body) }
+        ) { request in
             answer.map(request.answer) ?? OUTLET_E_ARGUMENT
         }
     }
@@ -334,7 +357,9 @@ extension HostTable {
             let answer = RequestHandle.Answer(
                 status: status, fields: fields, count: count, body: body)
         else {
-            owner(host)?.reportRefusal(OUTLET_E_ARGUMENT, of: .replace, response.id)
+            owner(host)?.reportRefusal(OUTLET_E_ARGUMENT, of: .replace, response.id) {
+                RequestChange.fault(inAnswer: status, fields, count, body)
+            }
             return OUTLET_E_ARGUMENT
         }
         return with(host, response.id, ResponseHandle.self) { handle in

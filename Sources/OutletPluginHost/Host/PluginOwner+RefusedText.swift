@@ -24,19 +24,20 @@ extension PluginOwner {
     ///   - handle: The handle of the request or response.
     ///   - name: The name of the header field; `nil` for other parts. Of a long name, the first 64
     ///     bytes are logged.
+    ///   - fault: What is wrong with the arguments (`OUTLET_E_ARGUMENT`).
     func reportRefusal(
         _ status: outlet_status, of change: RequestChange, _ handle: UInt64,
-        _ name: UnsafeBufferPointer<UInt8>? = nil
+        _ name: UnsafeBufferPointer<UInt8>? = nil, fault: () -> String? = { nil }
     ) {
         let subject = name.map { " of '\(String(decoding: $0.prefix(64), as: UTF8.self))'" } ?? ""
-        let reason =
+        let reason: String? =
             switch status {
-            case OUTLET_E_ARGUMENT: change.mistakes
+            case OUTLET_E_ARGUMENT: fault()
             case OUTLET_E_DENIED: "the host sets that itself"
             case OUTLET_E_STATE: "not in this hook"
-            default: "it failed with \(status)"
+            default: nil
             }
-        report(change.rawValue + subject, reason, handle)
+        report(change.rawValue + subject, reason ?? "it failed with \(status)", handle)
     }
 
     private func report(_ function: String, _ reason: String, _ handle: UInt64) {

@@ -1,3 +1,7 @@
+import COutletPlugin
+import FoundationEssentials
+import OutletHTTP
+
 /// The functions of the host with which a plugin changes a request or a response; the raw value is
 /// the name.
 enum RequestChange: String {
@@ -11,21 +15,59 @@ enum RequestChange: String {
     case answer = "request_answer"
     case replace = "response_replace"
     case replaceError = "response_replace_error"
+}
 
-    /// What can be wrong with the arguments (`OUTLET_E_ARGUMENT`).
-    var mistakes: String {
-        switch self {
-        case .method: "the method is CONNECT, or no token"
-        case .url: "the URL is neither http nor https, or has no valid host"
-        case .setHeader, .addHeader:
-            "the name or the value is not valid in HTTP or too long, the transport sets this field, "
-                + "or there are too many fields"
-        case .removeHeader: "the name is too long"
-        case .attribute: "the key or the value is too long"
-        case .body: "the body is too long"
-        case .replaceError: "the reason cannot be read"
-        case .answer, .replace:
-            "the status is not 200 to 599, or one without a body, or a field is not valid"
+/// What is wrong with an argument that was refused (`OUTLET_E_ARGUMENT`); computed after the
+/// refusal, so that accepted calls cost no more.
+extension RequestChange {
+    static func fault(inMethod method: String) -> String {
+        isToken(method) ? "only the transport sends CONNECT" : "the method is no token"
+    }
+
+    static func fault(inURL text: String) -> String {
+        guard !text.utf8.contains(where: \.isControl) else {
+            return "the URL has control characters"
         }
+        guard let scheme = URL(string: text)?.scheme?.lowercasedASCII else {
+            return "the URL is not absolute, or not valid"
+        }
+        return ["http", "https"].contains(scheme)
+            ? "the URL has no valid host" : "the URL is neither http nor https"
+    }
+
+    static func fault(
+        inField name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
+    ) -> String {
+        if !isToken(name) { return "the name is not valid in HTTP" }
+        if !isFieldValue(value) { return "the value is not valid in HTTP" }
+        return isFramingName(name)
+            ? "the transport sets this field"
+            : "there are \(OUTLET_MAX_FIELDS) fields, the most that are allowed"
+    }
+
+    static func fault(
+        inAnswer status: Int32, _ fields: UnsafePointer<outlet_field>?, _ count: UInt64,
+        _ body: outlet_view
+    ) -> String {
+        guard 200...599 ~= status else { return "the status is \(status), not 200 to 599" }
+        if let refused = body.refusal(.body, "body") { return refused.fact }
+        guard body.len == 0 || status != 204 && status != 304 else {
+            return "it has a body, which the status \(status) must not have"
+        }
+        let limit = Int(OUTLET_MAX_FIELDS)
+        guard count <= UInt64(limit) else {
+            return RefusedText.tooMany(name: "list of fields", count: count, limit: limit).fact
+        }
+        guard let fields else { return RefusedText.null(name: "list of fields").fact }
+        for field in UnsafeBufferPointer(start: fields, count: Int(count)) {
+            guard let name = field.name.foreign(.name), isToken(name) else {
+                return "the name of a field is not valid in HTTP, or too long"
+            }
+            guard let value = field.value.foreign(.value), isFieldValue(value) else {
+                return "the value of '\(String(decoding: name.prefix(64), as: UTF8.self))' is not "
+                    + "valid in HTTP, or too long"
+            }
+        }
+        return "its fields are not valid in HTTP"
     }
 }
