@@ -70,11 +70,11 @@ import Testing
         let hanging = try folder.copy("libFaultyHangsOnLoad.so")
         let list = try await outlet("plugins", "list", folder.path)
         #expect(list.exitCode == 0)
-        #expect(list.output == "?  ?  ABI 1  no manifest (OUTLET_MANIFEST)  ?  \(hanging)\n")
+        #expect(list.output == "?  ?  ABI 1  no manifest  ?  \(hanging)\n")
         let page = try await outlet("plugins", "inspect", hanging)
         #expect(page.exitCode == 0)
         #expect(
-            page.output.contains("manifest    none: the plugin was built without OUTLET_MANIFEST"))
+            page.output.contains("manifest    none: the file has no section .outlet.manifest\n"))
         let report = try await outlet("plugins", "inspect", hanging, "--json")
         let value = try JSONValue(parsing: report.standardOutput)
         #expect(value["id"] == .some(nil) && value["has_manifest"] == false)

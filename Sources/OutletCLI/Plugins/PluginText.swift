@@ -11,7 +11,7 @@ struct PluginText {
                 [
                     plugin.id ?? "?", plugin.version ?? "?", "ABI \(plugin.abi)",
                     plugin.permissions.map { PluginText.list($0, none: "no permissions") }
-                        ?? "no manifest (OUTLET_MANIFEST)",
+                        ?? "no manifest",
                     PluginText.use(plugin), plugin.file.path,
                 ]
             })
@@ -116,7 +116,7 @@ struct PluginText {
 
     private func manifest(_ plugin: PluginFacts) -> String {
         guard plugin.manifest != nil else {
-            return "none: the plugin was built without OUTLET_MANIFEST"
+            return "none: the file has no section .outlet.manifest"
         }
         return plugin.code == nil ? "is what this shows" : "agrees with the code"
     }

@@ -9,8 +9,12 @@ extension PluginRule {
         case .fileEntry: "use OUTLET_MODULE, or export outlet_module_v1"
         case .fileSymbols:
             "link it with the flags of outlet-plugin.pc: --version-script=exports.map"
-        case .manifestPresent: "add OUTLET_MANIFEST, or manifest.sh's file in Swift"
-        case .manifestValid: "let OUTLET_MANIFEST make it"
+        case .manifestPresent:
+            "add OUTLET_MANIFEST in C, manifest.sh's file in Swift, in other languages the section "
+                + ".outlet.manifest with objcopy"
+        case .manifestValid:
+            "let OUTLET_MANIFEST in C or manifest.sh in Swift make it; with objcopy, add an object "
+                + "with id, version, abi and permissions"
         case .manifestAgrees: "make the manifest and the descriptor say the same"
         case .loadLinks: "link it with -Wl,-z,defs to learn of it earlier"
         case .loadQuick: "put the work off until create"
