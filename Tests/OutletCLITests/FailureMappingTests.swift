@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletPluginHost
 import OutletSession
 import OutletTransport
 import Testing
