@@ -63,9 +63,16 @@ import Testing
     }
 
     @Test func `a ConfiguredPlugin gets its decoded settings`() throws {
-        let plugin = try fake.make(Typed.self, configuration: #"{"names": ["a", "b"]}"#)
+        let plugin = try fake.make(
+            Typed.self, configuration: #"{"names": ["a", "b"], "mode": "quick"}"#)
         #expect(plugin.settings.names == ["a", "b"])
         #expect(throws: (any Error).self) { try fake.make(Typed.self, configuration: "{}") }
+        let error = #expect(throws: PluginError.self) {
+            try fake.make(Typed.self, configuration: #"{"names": [], "mode": "secret"}"#)
+        }
+        #expect(
+            error?.message
+                == "configuration: /mode: it is none of the values that the plugin accepts")
     }
 
     @Test func `a test can read a plugin's responses and replacements`() async throws {
@@ -120,7 +127,11 @@ private struct Stamp: RequestPreparing, ResponseProcessing {
 }
 
 private struct Typed: ConfiguredPlugin {
-    struct Settings: Decodable, Sendable { let names: [String] }
+    struct Settings: Decodable, Sendable {
+        enum Mode: String, Decodable, Sendable { case quick }
+        let names: [String]
+        let mode: Mode?
+    }
     static let info = PluginInfo(id: "test.typed", version: "1.0.0")
     let settings: Settings
 

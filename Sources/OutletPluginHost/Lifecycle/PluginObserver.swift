@@ -55,7 +55,7 @@ public struct PluginActivity: Sendable, Equatable {
     /// without one.
     public var retryDelay: Double?
     /// The changes of requests or responses that the host has refused, at most 8, for example
-    /// `request_set_url: the URL is neither http nor https, or has no valid host`; empty for none.
+    /// `request_set_url: the URL is neither http nor https`; empty for none.
     public var refusals: [String] = []
 }
 
