@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { depth_limit = 4, line_size = 512, stack_size = 65536, library_limit = 256, kept_limit = 8 };
@@ -189,6 +190,11 @@ static size_t index_of(int number) {
     return index;
 }
 
+/* Removes the signals of crashes from a mask. */
+static void remove_crashes(sigset_t *mask) {
+    for (size_t i = 0; i < crash_count; i++) sigdelset(mask, signals[i]);
+}
+
 /* Calls the handler that a plugin has set. Returns whether the signal is dealt with. */
 static bool call_handler(size_t index, siginfo_t *info, void *context) {
     int number = signal_at(index);
@@ -206,6 +212,8 @@ static bool call_handler(size_t index, siginfo_t *info, void *context) {
         atomic_store(&actions[index].handler, default_handler);
     }
     handler(number, info, context);
+    // The mask that is set when the handler returns.
+    remove_crashes(&((ucontext_t *)context)->uc_sigmask);
     inside.handler_frame = outer;
     return number != SIGABRT;
 }
@@ -435,6 +443,10 @@ bool cpluginwatch_refuses_trace(const void *caller) {
 
 void cpluginwatch_mask_set(const void *caller) {
     if (inside.depth > 0 && is_of_plugin(caller)) unblock();
+}
+
+void cpluginwatch_will_set_mask(sigset_t *mask, const void *caller) {
+    if (inside.depth > 0 && is_of_plugin(caller)) remove_crashes(mask);
 }
 
 bool cpluginwatch_refuses_close(unsigned first, unsigned last, const void *caller) {

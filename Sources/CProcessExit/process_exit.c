@@ -5,18 +5,27 @@
 #include <errno.h>
 #include <linux/sched.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "CPluginWatch.h"
+
+/* Some of the functions that are replaced are deprecated, or no longer declared. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+int __sigaction(int number, const struct sigaction *action, struct sigaction *former);
+sighandler_t bsd_signal(int number, sighandler_t handler);
+void __longjmp_chk(struct __jmp_buf_tag place[1], int value) __attribute__((noreturn));
 
 /* Symbols of the executable take precedence over the C library's, so a plugin that calls these is
  * reported. Calls within the C library and raw system calls do not come here. */
@@ -344,45 +353,108 @@ int dup3(int descriptor, int target, int flags) {
     CALL_NEXT(dup3, (descriptor, target, flags));
 }
 
-/* Defines a function that sets the blocked signals of the thread. */
-#define SET_MASK(name, failure)                                              \
-    int name(int how, const sigset_t *restrict set, sigset_t *restrict former) { \
-        __typeof__(&name) next = NEXT_KEPT(name);                            \
-        int status = next ? next(how, set, former) : failure;                \
-        cpluginwatch_mask_set(__builtin_return_address(0));                  \
-        return status;                                                       \
+/* Defines a function that changes the blocked signals of the thread. */
+#define SET_MASK(name, parameters, arguments, failure)        \
+    int name parameters {                                     \
+        __typeof__(&name) next = NEXT_KEPT(name);             \
+        int status = next ? next arguments : failure;         \
+        cpluginwatch_mask_set(__builtin_return_address(0));   \
+        return status;                                        \
     }
 
-SET_MASK(sigprocmask, -1)
-SET_MASK(pthread_sigmask, ENOSYS)
+SET_MASK(sigprocmask, (int how, const sigset_t *restrict set, sigset_t *restrict former), (how, set, former), -1)
+SET_MASK(pthread_sigmask, (int how, const sigset_t *restrict set, sigset_t *restrict former), (how, set, former),
+         ENOSYS)
+SET_MASK(sighold, (int number), (number), -1)
+SET_MASK(sigblock, (int mask), (mask), -1)
+SET_MASK(sigsetmask, (int mask), (mask), -1)
 
-int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict former) {
-    if (cpluginwatch_set_action(number, action, former, __builtin_return_address(0))) return 0;
-    CALL_NEXT(sigaction, (number, action, former));
+/* Defines a function that jumps, and sets the mask that was saved with the place. */
+#define JUMP(name)                                                                      \
+    void name(struct __jmp_buf_tag place[1], int value) {                               \
+        __typeof__(&name) next = NEXT_KEPT(name);                                       \
+        cpluginwatch_will_set_mask(&place->__saved_mask, __builtin_return_address(0));  \
+        if (next) next(place, value);                                                   \
+        abort();                                                                        \
+    }
+
+JUMP(longjmp)
+JUMP(_longjmp)
+JUMP(siglongjmp)
+JUMP(__longjmp_chk)
+
+/* Contexts are not in constant memory: getcontext() has written them. */
+int setcontext(const ucontext_t *context) {
+    cpluginwatch_will_set_mask(&((ucontext_t *)(uintptr_t)context)->uc_sigmask, __builtin_return_address(0));
+    CALL_NEXT(setcontext, (context));
+}
+
+int swapcontext(ucontext_t *restrict former, const ucontext_t *restrict context) {
+    cpluginwatch_will_set_mask(&((ucontext_t *)(uintptr_t)context)->uc_sigmask, __builtin_return_address(0));
+    CALL_NEXT(swapcontext, (former, context));
+}
+
+/* Defines a function that sets the action of a signal. */
+#define SET_ACTION(name)                                                                                        \
+    int name(int number, const struct sigaction *restrict action, struct sigaction *restrict former) {          \
+        const void *caller = __builtin_return_address(0);                                                       \
+        if (cpluginwatch_set_action(number, action, former, caller)) return 0;                                  \
+        struct sigaction wanted;                                                                                \
+        if (action) {                                                                                           \
+            wanted = *action;                                                                                   \
+            cpluginwatch_will_set_mask(&wanted.sa_mask, caller);                                                \
+        }                                                                                                       \
+        CALL_NEXT(name, (number, action ? &wanted : NULL, former));                                             \
+    }
+
+SET_ACTION(sigaction)
+SET_ACTION(__sigaction)
+
+/* Sets the handler of a signal, in the program by the function of the C library. */
+static sighandler_t set_handler(int number, sighandler_t handler, int flags, sighandler_t (*next)(int, sighandler_t),
+                                const void *caller) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, former;
+    if (cpluginwatch_set_action(number, &action, &former, caller)) return former.sa_handler;
+    if (next) return next(number, handler);
+    errno = ENOSYS;
+    return SIG_ERR;
 }
 
 /* Defines a function that sets the handler of a signal. */
-#define SET_HANDLER(name, flags)                                                              \
-    sighandler_t name(int number, sighandler_t handler) {                                     \
-        struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, former;         \
-        if (cpluginwatch_set_action(number, &action, &former, __builtin_return_address(0))) { \
-            return former.sa_handler;                                                         \
-        }                                                                                     \
-        sighandler_t (*next)(int, sighandler_t);                                              \
-        next = (sighandler_t(*)(int, sighandler_t))dlsym(RTLD_NEXT, #name);                   \
-        if (next) return next(number, handler);                                               \
-        errno = ENOSYS;                                                                       \
-        return SIG_ERR;                                                                       \
+#define SET_HANDLER(name, flags)                                                                     \
+    sighandler_t name(int number, sighandler_t handler) {                                            \
+        return set_handler(number, handler, flags, NEXT_KEPT(name), __builtin_return_address(0));    \
     }
 
 SET_HANDLER(signal, SA_RESTART)
 SET_HANDLER(ssignal, SA_RESTART)
+SET_HANDLER(bsd_signal, SA_RESTART)
 SET_HANDLER(sysv_signal, SA_RESETHAND)
 SET_HANDLER(__sysv_signal, SA_RESETHAND)
-SET_HANDLER(sigset, 0)
+
+sighandler_t sigset(int number, sighandler_t handler) {
+    const void *caller = __builtin_return_address(0);
+    __typeof__(&sigset) next = NEXT_KEPT(sigset);
+    if (handler != SIG_HOLD || !next) return set_handler(number, handler, 0, next, caller);
+    /* This one blocks the signal. */
+    sighandler_t former = next(number, handler);
+    cpluginwatch_mask_set(caller);
+    return former;
+}
+
+int sigignore(int number) {
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    if (cpluginwatch_set_action(number, &action, NULL, __builtin_return_address(0))) return 0;
+    CALL_NEXT(sigignore, (number));
+}
 
 int sigaltstack(const stack_t *restrict stack, stack_t *restrict former) {
     if (stack && cpluginwatch_keeps_stack(__builtin_return_address(0))) stack = NULL;
     CALL_NEXT(sigaltstack, (stack, former));
+}
+
+int sigstack(struct sigstack *stack, struct sigstack *former) {
+    if (stack && cpluginwatch_keeps_stack(__builtin_return_address(0))) stack = NULL;
+    CALL_NEXT(sigstack, (stack, former));
 }
 #endif

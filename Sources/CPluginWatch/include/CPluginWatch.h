@@ -117,10 +117,16 @@ bool cpluginwatch_refuses_close(unsigned first, unsigned last, const void *calle
 bool cpluginwatch_refuses_trace(const void *caller);
 
 /*
- * For a program whose pthread_sigmask() and sigprocmask() call this after they have set the mask. If a plugin has set
+ * For a program whose pthread_sigmask(), sighold() and the like call this after they have set the mask. If a plugin has set
  * it, the signals of crashes are unblocked again: a crash would else end the process without a report. Thread: any.
  */
 void cpluginwatch_mask_set(const void *caller);
+
+/*
+ * For a program whose siglongjmp(), setcontext() and sigaction() call this with the mask that is set when they do not
+ * return, or in a handler. If a plugin calls them, removes the signals of crashes from it. Thread: any.
+ */
+void cpluginwatch_will_set_mask(sigset_t *mask, const void *caller);
 
 /*
  * For a program whose sigaction() and signal() call this first, and return when it returns true. A plugin that sets

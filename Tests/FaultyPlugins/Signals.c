@@ -1,0 +1,132 @@
+/* Changes how the process or a thread deals with signals, or lets the kernel send one; its configuration says where
+ * ("hook": create or prepare) and how ("how"). In a constructor it does the latter, as the environment variable
+ * FAULTY_SIGNALS says. */
+#define _GNU_SOURCE
+#include "faulty.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <ucontext.h>
+
+/* Some are deprecated, or no longer declared. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+int __sigaction(int number, const struct sigaction *action, struct sigaction *former);
+sighandler_t bsd_signal(int number, sighandler_t handler);
+
+struct changing {
+    outlet_instance base;
+    char hook[16];
+    char how[16];
+};
+
+/* Writes where nothing is mapped. */
+static void fault(void) {
+    volatile int *volatile nowhere = NULL;
+    *nowhere = 1;
+}
+
+/* Ignores or blocks SIGSEGV, among others. */
+static void turn_off_reports(const char *how) {
+    if (strcmp(how, "sighold") == 0) sighold(SIGSEGV);
+    if (strcmp(how, "sigblock") == 0) sigblock(-1);
+    if (strcmp(how, "sigsetmask") == 0) sigsetmask(-1);
+    if (strcmp(how, "sigset") == 0) sigset(SIGSEGV, SIG_HOLD);
+    if (strcmp(how, "sigset_ignore") == 0) sigset(SIGSEGV, SIG_IGN);
+    if (strcmp(how, "sigignore") == 0) sigignore(SIGSEGV);
+    if (strcmp(how, "bsd_signal") == 0) bsd_signal(SIGSEGV, SIG_IGN);
+    if (strcmp(how, "__sigaction") == 0) {
+        struct sigaction action = {.sa_handler = SIG_IGN};
+        __sigaction(SIGSEGV, &action, NULL);
+    }
+}
+
+static sigjmp_buf place;
+static ucontext_t context, former;
+static volatile sig_atomic_t is_back;
+
+/* Jumps to where SIGSEGV is blocked. */
+static void jump(const char *how) {
+    is_back = 0;
+    if (strcmp(how, "siglongjmp") == 0 || strcmp(how, "longjmp") == 0) {
+        if (sigsetjmp(place, 1) != 0) return;
+        sigfillset((sigset_t *)&place->__saved_mask);
+        if (strcmp(how, "longjmp") == 0) longjmp(place, 1);
+        siglongjmp(place, 1);
+    }
+    if (strcmp(how, "setcontext") == 0 || strcmp(how, "swapcontext") == 0) {
+        getcontext(&context);
+        if (is_back) return;
+        is_back = 1;
+        sigfillset(&context.uc_sigmask);
+        if (strcmp(how, "setcontext") == 0) setcontext(&context);
+        swapcontext(&former, &context);
+    }
+}
+
+static void fault_in_handler(int number) {
+    (void)number;
+    fault();
+}
+
+/* Blocks SIGSEGV for as long as a handler runs, or from its end on. */
+static void block_all(int number, siginfo_t *facts, void *interrupted) {
+    (void)number, (void)facts;
+    sigfillset(&((ucontext_t *)interrupted)->uc_sigmask);
+}
+
+static void handle(const char *how) {
+    if (strcmp(how, "handler_mask") == 0) {
+        struct sigaction action = {.sa_handler = fault_in_handler};
+        sigfillset(&action.sa_mask);
+        sigaction(SIGWINCH, &action, NULL);
+        raise(SIGWINCH);
+    }
+    if (strcmp(how, "handler_end") == 0) {
+        struct sigaction action = {.sa_sigaction = block_all, .sa_flags = SA_SIGINFO};
+        sigaction(SIGTRAP, &action, NULL);
+        raise(SIGTRAP);
+    }
+}
+
+static outlet_status change(const char *how) {
+    turn_off_reports(how);
+    jump(how);
+    handle(how);
+    fault();
+    return OUTLET_OK;
+}
+
+__attribute__((constructor)) static void construct(void) {
+    const char *how = getenv("FAULTY_SIGNALS");
+    if (how != NULL) change(how);
+}
+
+static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host, outlet_call call,
+                            const outlet_config *config, outlet_instance **out) {
+    struct changing *self = calloc(1, sizeof *self);
+    (void)descriptor, (void)config;
+    if (self == NULL) return OUTLET_E_FAILED;
+    self->base.host = host;
+    setting(host, call, "hook", self->hook, sizeof self->hook);
+    setting(host, call, "how", self->how, sizeof self->how);
+    *out = &self->base;
+    return strcmp(self->hook, "create") == 0 ? change(self->how) : OUTLET_OK;
+}
+
+PREPARE {
+    struct changing *changing = (struct changing *)self;
+    (void)call, (void)request, (void)completion;
+    return strcmp(changing->hook, "prepare") == 0 ? change(changing->how) : OUTLET_OK;
+}
+
+static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .prepare = prepare};
+
+static const outlet_hooks *hooks(outlet_instance *self) {
+    (void)self;
+    return &table;
+}
+
+static const outlet_descriptor descriptor = {
+    .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.signals"), .version = OUTLET_TEXT("1.0.0"),
+    .create = create, .hooks = hooks, .destroy = unmake};
+OUTLET_MODULE(descriptor)

@@ -1,0 +1,54 @@
+import Glibc
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// The program with plugins that change how signals are dealt with, or cause them.
+@Suite(.timeLimit(.minutes(3))) struct PluginSignalTests {
+    private let directory: TemporaryDirectory
+    private let plugin: String
+    private let server: LoopbackServer
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        plugin = try directory.copy("libFaultySignals.so")
+        server = try LoopbackServer.start()
+    }
+
+    /// Runs the program with a plugin that does something with signals in a hook.
+    ///
+    /// - Parameters:
+    ///   - hook: The name of the hook; "load" for a constructor.
+    ///   - how: What the plugin does.
+    private func run(_ hook: String, _ how: String) async throws -> Program.Result {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--plugins", plugin, "--plugin-config",
+                #"faulty.signals={"hook":"\#(hook)","how":"\#(how)"}"#,
+            ], environment: hook == "load" ? ["FAULTY_SIGNALS": how] : [:])
+        return try await program.result(within: .seconds(30))
+    }
+
+    @Test(
+        arguments: [
+            "sighold", "sigblock", "sigsetmask", "sigset", "sigset_ignore", "sigignore",
+            "bsd_signal", "__sigaction", "siglongjmp", "longjmp", "setcontext", "swapcontext",
+            "handler_mask", "handler_end",
+        ])
+    func `a crash is reported also where a plugin has ignored or blocked its signal`(
+        how: String
+    ) async throws {
+        for (hook, name) in [
+            ("load", "plugin \(plugin)"), ("create", "plugin faulty.signals"),
+            ("prepare", "plugin faulty.signals"),
+        ] {
+            let result = try await run(hook, how)
+            #expect(result.signal == SIGSEGV)
+            #expect(
+                result.errorOutput.hasPrefix(
+                    "outlet: \(name): has crashed with SIGSEGV in \(hook)"),
+                "\(result.errorOutput)")
+        }
+    }
+}
