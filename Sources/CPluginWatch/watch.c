@@ -19,7 +19,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { depth_limit = 4, line_size = 512, stack_size = 65536, library_limit = 256, kept_limit = 8 };
+enum { depth_limit = 4, line_size = 512, stack_size = 65536, library_limit = 256, kept_limit = 4096 };
 
 /* The plugin calls that a thread is in, the innermost last; those beyond depth_limit are only counted. */
 struct inside {
@@ -44,16 +44,9 @@ static atomic_int output = STDERR_FILENO;
 /* The pipe that is emptied before a report; -1 for none. */
 static atomic_int input = -1;
 /* The files of the descriptors above. */
-static struct file {
-    dev_t device;
-    ino_t number;
-} output_file, input_file;
-/* The descriptors that plugins cannot close. */
-static struct {
-    int descriptor;
-    struct file file;
-} kept[kept_limit];
-static atomic_int kept_count;
+static uint64_t output_file, input_file;
+/* The files of the descriptors that plugins cannot close; 0 for others. */
+static _Atomic uint64_t kept[kept_limit];
 static atomic_bool is_close_reported;
 /* How many copies of the process were reported. */
 static atomic_int copies;
@@ -104,19 +97,23 @@ static void append(char *line, const char *text) {
     line[end] = 0;
 }
 
-/* Whether a descriptor still is a file: a plugin may have closed it, or have made it another file. */
-static bool is_still(int descriptor, const struct file *file) {
+/* A number for the file of a descriptor, the same for all others of the file; 0 if it is not open. */
+static uint64_t file_of(int descriptor) {
     struct stat now;
-    return fstat(descriptor, &now) == 0 && now.st_dev == file->device && now.st_ino == file->number;
+    if (fstat(descriptor, &now) != 0) return 0;
+    return ((uint64_t)now.st_dev << 40 ^ now.st_ino) << 1 | 1;
 }
+
+/* Whether a descriptor still is a file: a plugin may have closed it, or have made it another file. */
+static bool is_still(int descriptor, uint64_t file) { return file != 0 && file_of(descriptor) == file; }
 
 /* Writes to the descriptor. If a plugin has closed that, or has made it another file: to stderr, or, where that is a
  * pipe of the program's, to the terminal. */
 static void write_all(const char *text, size_t length) {
     int descriptor = atomic_load(&output);
-    if (!is_still(descriptor, &output_file)) {
+    if (!is_still(descriptor, output_file)) {
         descriptor = STDERR_FILENO;
-        if (atomic_load(&input) >= 0 && !is_still(descriptor, &output_file)) {
+        if (atomic_load(&input) >= 0 && !is_still(descriptor, output_file)) {
             descriptor = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
         }
     }
@@ -129,7 +126,7 @@ static void write_line(char *line) {
     char text[line_size];
     int pipe = atomic_load(&input);
     /* At most what the pipe holds: a plugin that goes on writing must not hold the report up. */
-    for (int i = 0; i < 65536 / line_size && is_still(pipe, &input_file); i++) {
+    for (int i = 0; i < 65536 / line_size && is_still(pipe, input_file); i++) {
         ssize_t count = read(pipe, text, sizeof text);
         if (count <= 0) break;
         for (ssize_t k = 0; k < count; k++) {
@@ -449,17 +446,37 @@ void cpluginwatch_will_set_mask(sigset_t *mask, const void *caller) {
     if (inside.depth > 0 && is_of_plugin(caller)) remove_crashes(mask);
 }
 
-bool cpluginwatch_refuses_close(unsigned first, unsigned last, const void *caller) {
-    if (inside.depth == 0 || !is_of_plugin(caller)) return false;
-    for (int i = 0; i < atomic_load(&kept_count); i++) {
-        unsigned descriptor = (unsigned)kept[i].descriptor;
-        if (descriptor < first || descriptor > last || !is_still(kept[i].descriptor, &kept[i].file)) continue;
-        if (!atomic_exchange(&is_close_reported, true)) {
-            report("has tried to close descriptors that are not its own", "");
-        }
-        errno = EBADF;
-        return true;
+/* Notes that the descriptors from first to last are none of the program's. */
+static void release(unsigned first, unsigned last) {
+    for (unsigned i = first; i <= last && i < kept_limit; i++) {
+        if (atomic_load_explicit(&kept[i], memory_order_relaxed) != 0) atomic_store(&kept[i], 0);
     }
+}
+
+void cpluginwatch_opened(int descriptor, const void *caller) {
+    if (descriptor < 0) return;
+    // Libraries that the program and a plugin share open descriptors for either.
+    int library = library_of(caller);
+    bool is_programs = !cpluginwatch_is_on() || library == 0 || (inside.depth == 0 && library < library_count);
+    if (is_programs) {
+        cpluginwatch_keep(descriptor);
+    } else {
+        release((unsigned)descriptor, (unsigned)descriptor);
+    }
+}
+
+bool cpluginwatch_refuses_close(unsigned first, unsigned last, const void *caller) {
+    if (inside.depth > 0 && is_of_plugin(caller)) {
+        for (unsigned i = first; i <= last && i < kept_limit; i++) {
+            if (!is_still((int)i, atomic_load(&kept[i]))) continue;
+            if (!atomic_exchange(&is_close_reported, true)) {
+                report("has tried to close descriptors that are not its own", "");
+            }
+            errno = EBADF;
+            return true;
+        }
+    }
+    release(first, last);
     return false;
 }
 
@@ -539,22 +556,13 @@ int cpluginwatch_create_thread(cpluginwatch_thread_creator create, pthread_t *th
     return status;
 }
 
-static void note_file(int descriptor, struct file *file) {
-    struct stat now;
-    if (fstat(descriptor, &now) == 0) *file = (struct file){.device = now.st_dev, .number = now.st_ino};
-}
-
 void cpluginwatch_keep(int descriptor) {
-    int index = atomic_load(&kept_count);
-    if (descriptor <= STDERR_FILENO || index == kept_limit) return;
-    kept[index].descriptor = descriptor;
-    note_file(descriptor, &kept[index].file);
-    atomic_store(&kept_count, index + 1);
+    if (descriptor > STDERR_FILENO && descriptor < kept_limit) atomic_store(&kept[descriptor], file_of(descriptor));
 }
 
 void cpluginwatch_report(int exit_code, int descriptor, int reader) {
-    note_file(descriptor, &output_file);
-    note_file(reader, &input_file);
+    output_file = file_of(descriptor);
+    input_file = file_of(reader);
     atomic_store(&output, descriptor);
     atomic_store(&input, reader);
     atomic_store(&code, exit_code);

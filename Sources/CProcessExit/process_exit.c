@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,8 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <threads.h>
 #include <time.h>
 #include <ucontext.h>
@@ -23,6 +28,12 @@
 
 /* Some of the functions that are replaced are deprecated, or no longer declared. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+int __close(int descriptor);
+int __dup2(int descriptor, int target);
+int _IO_fclose(FILE *file);
+/* Not those of <dirent.h>, after which the compiler removes the test for NULL that closedir() makes. */
+int closedir(void *directory);
+int dirfd(void *directory);
 int __sigaction(int number, const struct sigaction *action, struct sigaction *former);
 sighandler_t bsd_signal(int number, sighandler_t handler);
 void __longjmp_chk(struct __jmp_buf_tag place[1], int value) __attribute__((noreturn));
@@ -246,6 +257,14 @@ long syscall(long call, ...) {
     case SYS_close:
         if (refuses(list[0], caller)) return -1;
         break;
+#ifdef SYS_dup2
+    case SYS_dup2:
+        if (list[0] != list[1] && refuses(list[1], caller)) return -1;
+        break;
+#endif
+    case SYS_dup3:
+        if (refuses(list[1], caller)) return -1;
+        break;
     case SYS_close_range:
         if (refuses_range((unsigned)list[0], (unsigned)list[1], (int)list[2], caller)) return -1;
         break;
@@ -327,10 +346,81 @@ int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
     CALL_NEXT(clone, (run, stack, flags, argument, parent, storage, child));
 }
 
-int close(int descriptor) {
-    if (refuses(descriptor, __builtin_return_address(0))) return -1;
-    CALL_NEXT(close, (descriptor));
+/* Defines a function that opens a descriptor. */
+#define OPEN(name, parameters, arguments)                             \
+    int name parameters {                                             \
+        __typeof__(&name) next = NEXT_KEPT(name);                     \
+        int descriptor = next ? next arguments : -1;                  \
+        cpluginwatch_opened(descriptor, __builtin_return_address(0)); \
+        return descriptor;                                            \
+    }
+
+OPEN(socket, (int domain, int type, int protocol), (domain, type, protocol))
+OPEN(eventfd, (unsigned value, int flags), (value, flags))
+OPEN(epoll_create1, (int flags), (flags))
+OPEN(timerfd_create, (clockid_t clock, int flags), (clock, flags))
+
+/* Defines a function that opens two descriptors. */
+#define OPEN_TWO(name, parameters, arguments)                          \
+    int name parameters {                                              \
+        __typeof__(&name) next = NEXT_KEPT(name);                      \
+        int status = next ? next arguments : -1;                       \
+        for (int i = 0; status == 0 && i < 2; i++) {                   \
+            cpluginwatch_opened(ends[i], __builtin_return_address(0)); \
+        }                                                              \
+        return status;                                                 \
+    }
+
+OPEN_TWO(pipe, (int ends[2]), (ends))
+OPEN_TWO(pipe2, (int ends[2], int flags), (ends, flags))
+OPEN_TWO(socketpair, (int domain, int type, int protocol, int ends[2]), (domain, type, protocol, ends))
+
+/* Defines a function that opens a file; the mode of a new file is its last argument. */
+#define OPEN_FILE(name, parameters, last, arguments)                       \
+    int name parameters {                                                  \
+        va_list rest;                                                      \
+        va_start(rest, last);                                              \
+        mode_t mode = __OPEN_NEEDS_MODE(flags) ? va_arg(rest, mode_t) : 0; \
+        va_end(rest);                                                      \
+        __typeof__(&name) next = NEXT_KEPT(name);                          \
+        int descriptor = next ? next arguments : -1;                       \
+        cpluginwatch_opened(descriptor, __builtin_return_address(0));      \
+        return descriptor;                                                 \
+    }
+
+OPEN_FILE(open, (const char *path, int flags, ...), flags, (path, flags, mode))
+OPEN_FILE(openat, (int directory, const char *path, int flags, ...), flags, (directory, path, flags, mode))
+
+/* Takes an integer or a pointer, as that of the C library. */
+int fcntl(int descriptor, int command, ...) {
+    va_list rest;
+    va_start(rest, command);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    __typeof__(&fcntl) next = NEXT_KEPT(fcntl);
+    int result = next ? next(descriptor, command, argument) : -1;
+    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) cpluginwatch_opened(result, __builtin_return_address(0));
+    return result;
 }
+
+/* Defines a function that closes a descriptor. */
+#define CLOSE(name, result, failure, parameters, descriptor, arguments)       \
+    result name parameters {                                                  \
+        if (refuses(descriptor, __builtin_return_address(0))) return failure; \
+        __typeof__(&name) next = NEXT_KEPT(name);                             \
+        return next ? next arguments : failure;                               \
+    }
+
+CLOSE(close, int, -1, (int descriptor), descriptor, (descriptor))
+CLOSE(__close, int, -1, (int descriptor), descriptor, (descriptor))
+CLOSE(fclose, int, EOF, (FILE *file), fileno(file), (file))
+CLOSE(_IO_fclose, int, EOF, (FILE *file), fileno(file), (file))
+CLOSE(closedir, int, -1, (void *directory), directory ? dirfd(directory) : -1, (directory))
+CLOSE(freopen, FILE *, NULL, (const char *restrict path, const char *restrict mode, FILE *restrict file),
+      fileno(file), (path, mode, file))
+CLOSE(freopen64, FILE *, NULL, (const char *restrict path, const char *restrict mode, FILE *restrict file),
+      fileno(file), (path, mode, file))
+CLOSE(dup3, int, -1, (int descriptor, int target, int flags), target, (descriptor, target, flags))
 
 int close_range(unsigned first, unsigned last, int flags) {
     if (refuses_range(first, last, flags, __builtin_return_address(0))) return -1;
@@ -348,18 +438,18 @@ int dup2(int descriptor, int target) {
     CALL_NEXT(dup2, (descriptor, target));
 }
 
-int dup3(int descriptor, int target, int flags) {
-    if (refuses(target, __builtin_return_address(0))) return -1;
-    CALL_NEXT(dup3, (descriptor, target, flags));
+int __dup2(int descriptor, int target) {
+    if (descriptor != target && refuses(target, __builtin_return_address(0))) return -1;
+    CALL_NEXT(__dup2, (descriptor, target));
 }
 
 /* Defines a function that changes the blocked signals of the thread. */
-#define SET_MASK(name, parameters, arguments, failure)        \
-    int name parameters {                                     \
-        __typeof__(&name) next = NEXT_KEPT(name);             \
-        int status = next ? next arguments : failure;         \
-        cpluginwatch_mask_set(__builtin_return_address(0));   \
-        return status;                                        \
+#define SET_MASK(name, parameters, arguments, failure)      \
+    int name parameters {                                   \
+        __typeof__(&name) next = NEXT_KEPT(name);           \
+        int status = next ? next arguments : failure;       \
+        cpluginwatch_mask_set(__builtin_return_address(0)); \
+        return status;                                      \
     }
 
 SET_MASK(sigprocmask, (int how, const sigset_t *restrict set, sigset_t *restrict former), (how, set, former), -1)
@@ -370,12 +460,12 @@ SET_MASK(sigblock, (int mask), (mask), -1)
 SET_MASK(sigsetmask, (int mask), (mask), -1)
 
 /* Defines a function that jumps, and sets the mask that was saved with the place. */
-#define JUMP(name)                                                                      \
-    void name(struct __jmp_buf_tag place[1], int value) {                               \
-        __typeof__(&name) next = NEXT_KEPT(name);                                       \
-        cpluginwatch_will_set_mask(&place->__saved_mask, __builtin_return_address(0));  \
-        if (next) next(place, value);                                                   \
-        abort();                                                                        \
+#define JUMP(name)                                                                     \
+    void name(struct __jmp_buf_tag place[1], int value) {                              \
+        __typeof__(&name) next = NEXT_KEPT(name);                                      \
+        cpluginwatch_will_set_mask(&place->__saved_mask, __builtin_return_address(0)); \
+        if (next) next(place, value);                                                  \
+        abort();                                                                       \
     }
 
 JUMP(longjmp)
@@ -395,16 +485,16 @@ int swapcontext(ucontext_t *restrict former, const ucontext_t *restrict context)
 }
 
 /* Defines a function that sets the action of a signal. */
-#define SET_ACTION(name)                                                                                        \
-    int name(int number, const struct sigaction *restrict action, struct sigaction *restrict former) {          \
-        const void *caller = __builtin_return_address(0);                                                       \
-        if (cpluginwatch_set_action(number, action, former, caller)) return 0;                                  \
-        struct sigaction wanted;                                                                                \
-        if (action) {                                                                                           \
-            wanted = *action;                                                                                   \
-            cpluginwatch_will_set_mask(&wanted.sa_mask, caller);                                                \
-        }                                                                                                       \
-        CALL_NEXT(name, (number, action ? &wanted : NULL, former));                                             \
+#define SET_ACTION(name)                                                                               \
+    int name(int number, const struct sigaction *restrict action, struct sigaction *restrict former) { \
+        const void *caller = __builtin_return_address(0);                                              \
+        if (cpluginwatch_set_action(number, action, former, caller)) return 0;                         \
+        struct sigaction wanted;                                                                       \
+        if (action) {                                                                                  \
+            wanted = *action;                                                                          \
+            cpluginwatch_will_set_mask(&wanted.sa_mask, caller);                                       \
+        }                                                                                              \
+        CALL_NEXT(name, (number, action ? &wanted : NULL, former));                                    \
     }
 
 SET_ACTION(sigaction)
@@ -421,9 +511,9 @@ static sighandler_t set_handler(int number, sighandler_t handler, int flags, sig
 }
 
 /* Defines a function that sets the handler of a signal. */
-#define SET_HANDLER(name, flags)                                                                     \
-    sighandler_t name(int number, sighandler_t handler) {                                            \
-        return set_handler(number, handler, flags, NEXT_KEPT(name), __builtin_return_address(0));    \
+#define SET_HANDLER(name, flags)                                                                  \
+    sighandler_t name(int number, sighandler_t handler) {                                         \
+        return set_handler(number, handler, flags, NEXT_KEPT(name), __builtin_return_address(0)); \
     }
 
 SET_HANDLER(signal, SA_RESTART)

@@ -3,6 +3,7 @@
  * plugin and the hook. */
 #define _GNU_SOURCE
 #include "faulty.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
@@ -12,9 +13,14 @@
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
@@ -153,6 +159,40 @@ static void hang_at_exit(void) {
     for (;;) pause();
 }
 
+int __close(int descriptor);
+
+/* Closes all descriptors from 3 on, each in the way that the name says. */
+static void close_by(const char *how) {
+    for (int descriptor = 3; descriptor < 1024; descriptor++) {
+        int flags = fcntl(descriptor, F_GETFL);
+        if (flags < 0) continue;
+        if (strcmp(how, "__close") == 0) __close(descriptor);
+        if (strcmp(how, "dup3") == 0) syscall(SYS_dup3, STDERR_FILENO, descriptor, 0);
+        if (strcmp(how, "fclose") == 0) {
+            FILE *file = fdopen(descriptor, (flags & O_ACCMODE) == O_WRONLY ? "w" : "r");
+            if (file != NULL) fclose(file);
+        }
+    }
+}
+
+/* Opens and closes descriptors of its own, in many ways; repeatedly, so that it gets numbers which others had. */
+static outlet_status close_own(void) {
+    int failures = 0;
+    for (int i = 0; i < 100; i++) {
+        int ends[2], pair[2];
+        if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return OUTLET_E_FAILED;
+        int all[] = {open("/dev/null", O_RDONLY), socket(AF_INET, SOCK_STREAM, 0), epoll_create(1),
+                     eventfd(0, 0), timerfd_create(CLOCK_MONOTONIC, 0), memfd_create("own", 0),
+                     dup(STDERR_FILENO), ends[1], pair[0], pair[1]};
+        FILE *file = fopen("/dev/null", "r"), *pipe_end = fdopen(ends[0], "r");
+        DIR *directory = opendir("/");
+        failures += dup2(all[0], all[1]) != all[1];
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++) failures += close(all[k]) != 0;
+        failures += fclose(file) != 0 || fclose(pipe_end) != 0 || closedir(directory) != 0;
+    }
+    return failures == 0 ? OUTLET_OK : OUTLET_E_FAILED;
+}
+
 static const uint64_t aligned[2];
 
 /* Set by "mask": the next hook crashes. */
@@ -281,6 +321,15 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "close_call") == 0) {
         for (int descriptor = 3; descriptor < 1024; descriptor++) syscall(SYS_close, descriptor);
         return OUTLET_OK;
+    }
+    if (strcmp(how, "__close") == 0 || strcmp(how, "dup3") == 0 || strcmp(how, "fclose") == 0) {
+        close_by(how);
+        return OUTLET_OK;
+    }
+    if (strcmp(how, "close_own") == 0) return close_own();
+    if (strcmp(how, "close_promise") == 0) {
+        close_by("__close");
+        return OUTLET_PENDING;
     }
     if (strcmp(how, "cancel") == 0) return pthread_cancel(pthread_self());
     if (strcmp(how, "close_and_hang") == 0) closefrom(3);

@@ -422,17 +422,44 @@ import Testing
         #expect(!result.output.contains("\u{1B}[31m"))
     }
 
-    @Test(arguments: ["close_each", "close_call"])
+    @Test(arguments: ["close_each", "close_call", "__close", "dup3", "fclose"])
     func `a plugin that closes descriptors one by one is named, and the output complete`(
         how: String
     ) async throws {
         let plain = try await page("none", "")
-        let result = try await page("did_receive", how)
-        #expect(result.output == plain.output)
+        for hook in ["create", "prepare", "did_receive"] {
+            let result = try await page(hook, how)
+            #expect(result.exitCode == 0)
+            #expect(result.output == plain.output)
+            #expect(
+                result.errorOutput.hasPrefix(
+                    "outlet: plugin faulty.hangs: has tried to close descriptors that are not its "
+                        + "own in \(hook)"), "\(result.errorOutput)")
+        }
+    }
+
+    @Test func `a plugin that closes descriptors of its own is not disturbed`() async throws {
+        for hook in ["create", "prepare", "did_receive"] {
+            let result = try await run(hook, "close_own")
+            #expect(result.exitCode == 0)
+            #expect(result.errorOutput.isEmpty, "\(result.errorOutput)")
+        }
+    }
+
+    @Test func `time limits pass after a plugin has tried to close the descriptors for them`()
+        async throws
+    {
+        let result = try await RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--timeout=1", "--plugins", plugin, "--plugin-config",
+                #"faulty.hangs={"hook":"prepare","how":"close_promise"}"#,
+            ]
+        ).result(within: .seconds(30))
+        #expect(result.exitCode == 2)
         #expect(
-            result.errorOutput.contains(
-                "outlet: plugin faulty.hangs: has tried to close descriptors that are not its own in "
-                    + "did_receive of GET "), "\(result.errorOutput)")
+            result.errorOutput.contains("plugin faulty.hangs has not settled prepare"),
+            "\(result.errorOutput)")
     }
 
     @Test func `a plugin that replaces all descriptors does not get the output`() async throws {

@@ -92,16 +92,25 @@ void cpluginwatch_copies(const char *call);
 int cpluginwatch_copy_count(void);
 
 /*
- * Keeps plugins from closing a descriptor, in a program whose close() calls cpluginwatch_refuses_close(). Those of the
- * first cpluginwatch_report() are kept already. At most 8; further ones, and the standard streams, are not kept.
- * Thread: that of cpluginwatch_report().
+ * Keeps plugins from closing a descriptor, in a program whose close() calls cpluginwatch_refuses_close(), until the
+ * program closes it. Those of the first cpluginwatch_report() are kept already. The standard streams are not kept, and
+ * neither are descriptors from 4096 on. Thread: any.
  */
 void cpluginwatch_keep(int descriptor);
 
 /*
+ * For a program whose socket(), pipe() and the like call this after they have opened a descriptor. Keeps it if the
+ * program has opened it, or one of its libraries outside of plugins; else it is a plugin's. Does nothing for a
+ * negative one.
+ *
+ * caller: the address that the program's function returns to. Thread: any.
+ */
+void cpluginwatch_opened(int descriptor, const void *caller);
+
+/*
  * For a program whose close() and the like call this before they close the descriptors from first to last. If a
  * plugin would so close a kept one while reports are on, returns true with EBADF in errno, and reports the first such
- * call: the function must fail then, and close none of them.
+ * call: the function must fail then, and close none of them. Else they are no longer kept.
  *
  * caller: the address that the program's function returns to. Thread: any.
  */

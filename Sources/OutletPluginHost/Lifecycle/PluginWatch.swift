@@ -52,10 +52,11 @@ public enum PluginWatch {
 
     /// Keeps plugins from closing a descriptor, in programs that link `CProcessExit`.
     ///
-    /// The plugin's call fails, and is reported. The descriptors of ``begin(exitCode:reportingTo:after:)`` are kept
-    /// already, and the standard streams are not. Keeps at most 6 others.
+    /// The plugin's call fails, and is reported. Kept already are those of
+    /// ``begin(exitCode:reportingTo:after:)``, and those that the program opens with functions that
+    /// `CProcessExit` replaces: sockets, pipes and files. The standard streams are not kept.
     ///
-    /// Thread: that of ``begin(exitCode:reportingTo:after:)``.
+    /// Thread: any.
     public static func keep(_ descriptor: Int32) { cpluginwatch_keep(descriptor) }
 
     /// How often plugins have copied the process, as far as that is reported.
