@@ -76,6 +76,9 @@ static const int signals[] = {SIGSEGV,   SIGBUS,  SIGILL,  SIGFPE, SIGTRAP, SIGA
                               SIGVTALRM, SIGPROF, SIGXCPU, SIGIO,  SIGUSR1, SIGUSR2, SIGSTKFLT, SIGPWR};
 enum { crash_count = 7, named_count = sizeof signals / sizeof *signals, signal_count = named_count + 31 };
 
+/* The signals whose actions plugins have set: bit n is that of signal n + 1. */
+static _Atomic uint64_t set_signals;
+
 typedef void (*signal_handler)(int, siginfo_t *, void *);
 /* SIG_DFL as a value of that type. */
 static const signal_handler default_handler = NULL;
@@ -405,8 +408,23 @@ static bool is_of_plugin(const void *caller) {
     return may_be_in_plugin() && !is_of_program(caller);
 }
 
+/* The handler of signals that plugins have set to end the process, but for the program do nothing. */
+static void ignore(int number, siginfo_t *info, void *context) { (void)number, (void)info, (void)context; }
+
+bool cpluginwatch_has_set_action(int number) {
+    return number > 0 && number <= 64 && (atomic_load(&set_signals) & 1ULL << (number - 1)) != 0;
+}
+
 bool cpluginwatch_set_action(int number, const struct sigaction *action, struct sigaction *former,
                              const void *caller) {
+    if (action && number > 0 && number <= 64 && is_of_plugin(caller)) {
+        atomic_fetch_or(&set_signals, 1ULL << (number - 1));
+        // The program's next write to a closed pipe, or beyond a limit, would end it without a word.
+        if ((number == SIGPIPE || number == SIGXFSZ) && action->sa_sigaction == default_handler) {
+            struct sigaction ignoring = {.sa_sigaction = ignore, .sa_flags = SA_SIGINFO | SA_RESTART};
+            return sigaction(number, &ignoring, former) == 0;
+        }
+    }
     size_t index = index_of(number);
     if (index == signal_count || !is_watched() || !actions[index].is_reported) return false;
     bool is_set = atomic_load(&actions[index].is_set);

@@ -88,7 +88,22 @@ static void handle(const char *how) {
     }
 }
 
+/* Lets a signal that the program ignores, or handles, end the process. */
+static int is_reset(const char *how) {
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = {{"SIGPIPE", SIGPIPE}, {"SIGXFSZ", SIGXFSZ}, {"SIGTERM", SIGTERM}};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        if (strcmp(how, signals[i].name) != 0) continue;
+        signal(signals[i].number, SIG_DFL);
+        return 1;
+    }
+    return 0;
+}
+
 static outlet_status change(const char *how) {
+    if (is_reset(how)) return OUTLET_OK;
     turn_off_reports(how);
     jump(how);
     handle(how);

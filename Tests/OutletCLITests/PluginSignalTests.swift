@@ -51,4 +51,40 @@ import Testing
                 "\(result.errorOutput)")
         }
     }
+
+    @Test(arguments: ["SIGPIPE", "SIGXFSZ", "SIGTERM"])
+    func `a signal that a plugin resets while it is loaded is named, and put back`(how: String)
+        async throws
+    {
+        for hook in ["load", "create"] {
+            let result = try await run(hook, how)
+            #expect(result.exitCode == 0)
+            #expect(
+                result.errorOutput
+                    == "outlet: plugin faulty.signals: breaks the contract: state-process: loading it "
+                    + "changed the handler of \(how); that was put back\n")
+        }
+        let result = try await run("prepare", how)
+        #expect(result.exitCode == 0)
+        #expect(
+            result.errorOutput
+                == "outlet: plugin faulty.signals: breaks the contract: state-process: it changed the "
+                + "handler of \(how)\n")
+    }
+
+    @Test func `a closed pipe does not end the program after a plugin has reset SIGPIPE`()
+        async throws
+    {
+        // The reader ends when it has read the first byte of more than fits into the pipe.
+        let program = try RunningProgram(
+            "/bin/sh",
+            [
+                "-c", #"{ "$@"; echo "code $?" >&2; } | head -c 1"#, "sh", Products.path("outlet"),
+                server.baseURL + "/bytes/1000000", "--plugins", plugin, "--plugin-config",
+                #"faulty.signals={"hook":"prepare","how":"SIGPIPE"}"#,
+            ])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.errorOutput.hasSuffix("code 0\n"), "\(result.errorOutput)")
+        #expect(result.errorOutput.contains("it changed the handler of SIGPIPE\n"))
+    }
 }

@@ -140,12 +140,16 @@ void cpluginwatch_will_set_mask(sigset_t *mask, const void *caller);
 /*
  * For a program whose sigaction() and signal() call this first, and return when it returns true. A plugin that sets
  * the action of a reported signal gets what it asks for, except that a crash which its handler does not deal with is
- * still reported: its handler is called by that of the reports. The mask of the action is not kept.
+ * still reported: its handler is called by that of the reports. The mask of the action is not kept. If a plugin sets
+ * SIGPIPE or SIGXFSZ to end the process, they do nothing instead.
  *
  * action, former: as for sigaction(). caller: the address that the program's function returns to. Thread: any.
  */
 bool cpluginwatch_set_action(int number, const struct sigaction *action, struct sigaction *former,
                              const void *caller);
+
+/* Whether a plugin has ever set the action of a signal, as far as cpluginwatch_set_action() knows. Thread: any. */
+bool cpluginwatch_has_set_action(int number);
 
 /*
  * For a program whose sigaltstack() calls this, and then only returns the current stack. Returns whether a plugin

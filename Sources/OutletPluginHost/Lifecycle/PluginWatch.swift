@@ -59,6 +59,9 @@ public enum PluginWatch {
     /// Thread: any.
     public static func keep(_ descriptor: Int32) { cpluginwatch_keep(descriptor) }
 
+    /// Whether a plugin has ever set the action of a signal, in programs that link `CProcessExit`.
+    static func hasSetAction(of signal: Int32) -> Bool { cpluginwatch_has_set_action(signal) }
+
     /// How often plugins have copied the process, as far as that is reported.
     public static var copyCount: Int { Int(cpluginwatch_copy_count()) }
 

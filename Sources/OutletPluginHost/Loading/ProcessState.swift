@@ -6,9 +6,10 @@ import OutletHTTP
 /// loaded.
 ///
 /// Recorded before a plugin's code runs for the first time and compared after it; differences are
-/// restored, except for the environment and open files. One library is loaded at a time. A signal handler counts
-/// only if it lies in a library that was loaded meanwhile, because other threads of the host may
-/// set handlers of their own. The cost does not grow with the number of loaded libraries, unless a
+/// restored, except for the environment and open files. One library is loaded at a time. A signal
+/// handler counts only if it lies in a library that was loaded meanwhile, or if a plugin is known to
+/// have set the signal's action, because other threads of the host may set handlers of their own. The
+/// cost does not grow with the number of loaded libraries, unless a
 /// handler did change.
 package struct ProcessState {
     private static let names: [Int32: String] = [
@@ -90,14 +91,15 @@ package struct ProcessState {
 
     /// Restores what has changed, except for the environment and open files.
     ///
-    /// Signal handlers that lie in libraries loaded before are neither restored nor returned.
+    /// Signal handlers that the host may have set itself are neither restored nor returned.
     ///
     /// - Returns: The differences, one item each, including those that are not restored.
     func restore() -> [String] {
         var changes: [String] = []
         for (signal, before) in dispositions.sorted(by: { $0.key < $1.key }) {
             guard let after = Disposition(of: signal), after != before,
-                cpluginload_is_new(after.handler, loadCount)
+                PluginWatch.hasSetAction(of: signal)
+                    || cpluginload_is_new(after.handler, loadCount)
             else { continue }
             before.restore(signal)
             changes.append("the handler of \(ProcessState.names[signal] ?? "signal \(signal)")")
