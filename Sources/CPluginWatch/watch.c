@@ -72,8 +72,8 @@ static int library_count;
 
 /* The reported signals: first those of crashes, then those that timers, limits and descriptors cause. The real-time
  * signals follow. */
-static const int signals[] = {SIGSEGV,   SIGBUS,  SIGILL,  SIGFPE, SIGTRAP, SIGABRT, SIGSYS,    SIGALRM,
-                              SIGVTALRM, SIGPROF, SIGXCPU, SIGIO,  SIGUSR1, SIGUSR2, SIGSTKFLT, SIGPWR};
+static const int signals[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,  SIGTRAP, SIGABRT,   SIGSYS, SIGALRM, SIGVTALRM,
+                              SIGPROF, SIGXCPU, SIGIO,  SIGUSR1, SIGUSR2, SIGSTKFLT, SIGPWR, SIGQUIT};
 enum { crash_count = 7, named_count = sizeof signals / sizeof *signals, signal_count = named_count + 31 };
 
 /* The signals whose actions plugins have set: bit n is that of signal n + 1. */
@@ -230,17 +230,23 @@ static void allow_unaligned(void) {
 #endif
 }
 
+/* Whether another process has sent a signal: then it is none of a plugin's doing. */
+static bool is_of_other(const siginfo_t *info) {
+    bool is_sent = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
+    return is_sent && info->si_pid != getpid();
+}
+
 static void on_signal(int number, siginfo_t *info, void *context) {
     allow_unaligned();
     size_t index = index_of(number);
     struct guard_call call;
     if (guard_has_raised(info, context, &call)) end_asked(&call);
     if (index == signal_count || call_handler(index, info, context)) return;
-    // Signals of other processes are none of a plugin's doing.
-    bool is_sent = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
     if (index < crash_count) {
         report_signal("has crashed with ", number);
-    } else if (!is_sent || info->si_pid == getpid()) {
+    } else if (number == SIGQUIT) {
+        cpluginwatch_signal_received(number, info);
+    } else if (!is_of_other(info)) {
         report_signal("has ended the process by ", number);
     }
     struct sigaction none = {.sa_handler = SIG_DFL};
@@ -520,6 +526,13 @@ void cpluginwatch_signal_sent(int number, const void *caller) {
     } else if (!is_of_program((const void *)(uintptr_t)action.sa_handler)) {
         return;
     }
+    report_signal("has ended the process by ", number);
+    end_process(atomic_load(&code));
+}
+
+void cpluginwatch_signal_received(int number, const siginfo_t *info) {
+    // The terminal's signals come from the kernel; those of timers, descriptors and queues have other codes.
+    if (!is_watched() || info->si_code == SI_KERNEL || is_of_other(info)) return;
     report_signal("has ended the process by ", number);
     end_process(atomic_load(&code));
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <mqueue.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -166,16 +167,24 @@ int pidfd_send_signal(int descriptor, int number, siginfo_t *facts, unsigned fla
     CALL_NEXT(pidfd_send_signal, (descriptor, number, facts, flags));
 }
 
-/* Looks at a timer that is made: it may send signals for which there can be no handler. */
-static void look_at_timer(const struct sigevent *event, const void *caller) {
+/* Looks at a signal that the kernel is to send: there can be no handler for two of them. */
+static void look_at_signal(int number, const void *caller) {
+    if (number == SIGKILL || number == SIGSTOP) cpluginwatch_signal_sent(number, caller);
+}
+
+static void look_at_event(const struct sigevent *event, const void *caller) {
     if (!event || event->sigev_notify == SIGEV_NONE || event->sigev_notify == SIGEV_THREAD) return;
-    if (event->sigev_signo != SIGKILL && event->sigev_signo != SIGSTOP) return;
-    cpluginwatch_signal_sent(event->sigev_signo, caller);
+    look_at_signal(event->sigev_signo, caller);
 }
 
 int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer) {
-    look_at_timer(event, __builtin_return_address(0));
+    look_at_event(event, __builtin_return_address(0));
     CALL_NEXT(timer_create, (clock, event, timer));
+}
+
+int mq_notify(mqd_t queue, const struct sigevent *event) {
+    look_at_event(event, __builtin_return_address(0));
+    CALL_NEXT(mq_notify, (queue, event));
 }
 
 /* Whether the first word of the arguments of clone3() asks for a thread. */
@@ -243,7 +252,11 @@ long syscall(long call, ...) {
     case SYS_pidfd_send_signal:
         if (is_own((int)list[0])) cpluginwatch_signal_sent((int)list[1], caller);
         break;
-    case SYS_timer_create: look_at_timer((const struct sigevent *)list[1], caller); break;
+    case SYS_timer_create:
+    case SYS_mq_notify: look_at_event((const struct sigevent *)list[1], caller); break;
+    case SYS_fcntl:
+        if (list[1] == F_SETSIG) look_at_signal((int)list[2], caller);
+        break;
 #ifdef SYS_fork
     case SYS_fork:
     case SYS_vfork: cpluginwatch_copies("fork()"); break;
@@ -391,17 +404,23 @@ OPEN_TWO(socketpair, (int domain, int type, int protocol, int ends[2]), (domain,
 OPEN_FILE(open, (const char *path, int flags, ...), flags, (path, flags, mode))
 OPEN_FILE(openat, (int directory, const char *path, int flags, ...), flags, (directory, path, flags, mode))
 
-/* Takes an integer or a pointer, as that of the C library. */
-int fcntl(int descriptor, int command, ...) {
-    va_list rest;
-    va_start(rest, command);
-    void *argument = va_arg(rest, void *);
-    va_end(rest);
-    __typeof__(&fcntl) next = NEXT_KEPT(fcntl);
-    int result = next ? next(descriptor, command, argument) : -1;
-    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) cpluginwatch_opened(result, __builtin_return_address(0));
-    return result;
-}
+/* Defines a function that takes an integer or a pointer. */
+#define CONTROL(name)                                                                                  \
+    int name(int descriptor, int command, ...) {                                                       \
+        const void *caller = __builtin_return_address(0);                                              \
+        va_list rest;                                                                                  \
+        va_start(rest, command);                                                                       \
+        void *argument = va_arg(rest, void *);                                                         \
+        va_end(rest);                                                                                  \
+        if (command == F_SETSIG) look_at_signal((int)(intptr_t)argument, caller);                      \
+        __typeof__(&name) next = NEXT_KEPT(name);                                                      \
+        int result = next ? next(descriptor, command, argument) : -1;                                  \
+        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) cpluginwatch_opened(result, caller);     \
+        return result;                                                                                 \
+    }
+
+CONTROL(fcntl)
+CONTROL(fcntl64)
 
 /* Defines a function that closes a descriptor. */
 #define CLOSE(name, result, failure, parameters, descriptor, arguments)       \

@@ -87,4 +87,49 @@ import Testing
         #expect(result.errorOutput.hasSuffix("code 0\n"), "\(result.errorOutput)")
         #expect(result.errorOutput.contains("it changed the handler of SIGPIPE\n"))
     }
+
+    @Test(arguments: ["timer", "file", "queue", "call"])
+    func `a signal that a plugin lets the kernel send is not taken for the user's`(
+        way: String
+    ) async throws {
+        for name in ["HUP", "INT", "TERM", "QUIT"] {
+            let result = try await run("prepare", "\(way) \(name)")
+            #expect(result.exitCode == 7)
+            #expect(
+                result.errorOutput.contains("has ended the process by SIG\(name) "),
+                "\(result.errorOutput)")
+            // On any thread of the program's: in the hook, or outside of it.
+            #expect(result.errorOutput.contains("faulty.signals"), "\(result.errorOutput)")
+        }
+    }
+
+    @Test(arguments: ["timer", "file", "queue"])
+    func `a plugin that lets the kernel kill the program is named`(way: String) async throws {
+        for hook in ["create", "prepare"] {
+            let result = try await run(hook, "\(way) KILL")
+            #expect(result.exitCode == 7)
+            #expect(
+                result.errorOutput.hasPrefix(
+                    "outlet: plugin faulty.signals: has ended the process by SIGKILL in \(hook)"),
+                "\(result.errorOutput)")
+        }
+    }
+
+    @Test(arguments: [(SIGHUP, 129), (SIGQUIT, nil)] as [(Int32, Int32?)])
+    func `a signal of the user's is not reported as a plugin's`(
+        number: Int32, code: Int32?
+    ) async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--plugins", plugin, "--plugin-config",
+                #"faulty.signals={"hook":"prepare","how":"wait"}"#,
+            ])
+        try await program.errorOutput(containing: "waiting\n")
+        program.signal(number)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == code)
+        #expect(result.signal == (code == nil ? number : nil))
+        #expect(!result.errorOutput.contains("has ended"), "\(result.errorOutput)")
+    }
 }

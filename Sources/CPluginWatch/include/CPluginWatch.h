@@ -17,7 +17,7 @@
  * Turns reports on; they are written to a descriptor.
  *
  * Reported are: crashes, abort() and the signals of timers and limits, after which the process ends by
- * the same signal; exit() and quick_exit(), after which the process ends with exit_code; copies of the process
+ * the same signal, SIGQUIT only if another process has sent it; exit() and quick_exit(), after which the process ends with exit_code; copies of the process
  * that a plugin makes, which end when they return from the plugin. Signals that already have a handler keep it.
  *
  * reader: the reading end of a pipe, without blocking; -1 for none. What is in it is written to the descriptor before
@@ -165,6 +165,13 @@ bool cpluginwatch_keeps_stack(const void *caller);
  * caller: the address that the program's function returns to. Thread: any.
  */
 void cpluginwatch_signal_sent(int number, const void *caller);
+
+/*
+ * For a program whose handlers of SIGTERM, SIGINT and SIGHUP call this first. If a plugin lets the kernel send them, by
+ * a timer, a descriptor or a message queue, or if the process has sent them to itself, reports that and ends the process
+ * with the exit_code of cpluginwatch_report(). Async-signal-safe.
+ */
+void cpluginwatch_signal_received(int number, const siginfo_t *info);
 
 /* Ends the process without exit handlers and without a report. Thread: any. */
 void cpluginwatch_end(int exit_code) __attribute__((noreturn));

@@ -163,7 +163,8 @@ private struct SignalPipe {
         received.store(0, ordering: .relaxed)
         for number in [SIGINT, SIGTERM, SIGHUP] where number != SIGHUP || !isIgnored(number) {
             var action = sigaction()
-            action.__sigaction_handler.sa_handler = { number in
+            action.__sigaction_handler.sa_sigaction = { number, info, _ in
+                if let info { PluginWatch.endIfPluginSent(number, info) }
                 let count = SignalPipe.received.add(1, ordering: .relaxed).newValue
                 if count >= SignalPipe.lastSignal { PluginWatch.endProcess(128 + number) }
                 var byte = UInt8(truncatingIfNeeded: number)
@@ -171,7 +172,7 @@ private struct SignalPipe {
                 _ = write(SignalPipe.writer, &byte, 1)
                 errno = saved
             }
-            action.sa_flags = SA_RESTART
+            action.sa_flags = SA_RESTART | SA_SIGINFO
             sigaction(number, &action, nil)
         }
         return SignalPipe()

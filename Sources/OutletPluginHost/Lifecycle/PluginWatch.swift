@@ -1,4 +1,5 @@
 import CPluginWatch
+import Glibc
 
 /// Reports crashes and calls of `exit()` in plugins as one line that names the plugin, the hook and
 /// the request.
@@ -58,6 +59,18 @@ public enum PluginWatch {
     ///
     /// Thread: any.
     public static func keep(_ descriptor: Int32) { cpluginwatch_keep(descriptor) }
+
+    /// Ends the process, and reports a plugin, if a signal comes from this process, or from the kernel
+    /// for a timer, a descriptor or a message queue.
+    ///
+    /// For handlers of signals that end the program. Async-signal-safe.
+    ///
+    /// - Parameters:
+    ///   - signal: The signal.
+    ///   - info: The `siginfo_t` that the handler got.
+    public static func endIfPluginSent(_ signal: Int32, _ info: UnsafeRawPointer) {
+        cpluginwatch_signal_received(signal, info.assumingMemoryBound(to: siginfo_t.self))
+    }
 
     /// Whether a plugin has ever set the action of a signal, in programs that link `CProcessExit`.
     static func hasSetAction(of signal: Int32) -> Bool { cpluginwatch_has_set_action(signal) }
