@@ -1,5 +1,5 @@
-/* Its constructor changes a signal handler and the umask, which are state of the process. The host
- * must restore both and record the change.
+/* Its constructor changes a signal handler and the umask, which are state of the process, and leaves
+ * a value on the stack of the x87. The host must restore all of them and record the change.
  *
  * The plugin also has OUTLET_F_PER_PROCESS: the host must refuse a second instance. */
 #include "faulty.h"
@@ -12,6 +12,9 @@ __attribute__((constructor)) static void take(void) {
     signal(SIGXFSZ, handle);
     /* Other tests create files concurrently, so this mask keeps the owner's permissions. */
     umask(026);
+#if defined(__x86_64__)
+    __asm__ volatile("fldz");
+#endif
 }
 
 static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.changes-process"),

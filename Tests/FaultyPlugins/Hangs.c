@@ -197,9 +197,16 @@ static const uint64_t aligned[2];
 
 /* Set by "mask": the next hook crashes. */
 static int is_masked;
+/* Set by "x87_full": the next hook computes on the x87, which must have room again. */
+static int is_full;
+
+static int computes_wrongly(void) {
+    volatile long double a = 1.5L, b = 2;
+    return a * b + a != 4.5L;
+}
 
 static outlet_status hang_in(outlet_instance *self, const char *hook) {
-    if (is_masked) abort();
+    if (is_masked || (is_full && computes_wrongly())) abort();
     if (strcmp(((struct hanging *)self)->hook, hook) != 0) return OUTLET_OK;
     const char *how = ((struct hanging *)self)->how;
     if (strcmp(how, "exit") == 0) exit(0);
@@ -306,6 +313,30 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "clearenv") == 0) return clearenv();
     if (strcmp(how, "setenv") == 0) return setenv("FAULTY_HANGS", "1", 1);
     if (strcmp(how, "rounding") == 0) return fesetround(FE_UPWARD);
+#if defined(__x86_64__)
+    if (strcmp(how, "x87_value") == 0) {
+        __asm__ volatile("fldz");
+        return OUTLET_OK;
+    }
+    if (strcmp(how, "x87_full") == 0) {
+        __asm__ volatile("fldz; fldz; fldz; fldz; fldz; fldz; fldz; fldz");
+        is_full = 1;
+        return OUTLET_OK;
+    }
+    if (strcmp(how, "x87_precision") == 0) {
+        __asm__ volatile("fldcw %0" ::"m"((const uint16_t){0x7F}));
+        return OUTLET_OK;
+    }
+    if (strcmp(how, "direction") == 0) {
+        __asm__ volatile("std" ::: "cc");
+        return OUTLET_OK;
+    }
+    if (strcmp(how, "alignment") == 0) {
+        __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\torl $0x40000, (%%rsp)\n\tpopfq\n\t"
+                         "lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+        return OUTLET_OK;
+    }
+#endif
     if (strcmp(how, "closefrom") == 0) {
         closefrom(3);
         return OUTLET_OK;

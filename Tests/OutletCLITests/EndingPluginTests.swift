@@ -523,16 +523,34 @@ import Testing
             "\(result.errorOutput)")
     }
 
-    @Test(arguments: [("clearenv", "the environment"), ("rounding", "the floating-point control")])
-    func `a change of the environment or the floating-point mode is reported`(
-        how: String, what: String
-    ) async throws {
+    @Test func `a change of the environment is reported`() async throws {
         let plain = try await page("none", "")
-        let result = try await page("prepare", how)
+        let result = try await page("prepare", "clearenv")
         #expect(result.exitCode == 0)
         #expect(result.output == plain.output)
         #expect(result.errorOutput.contains("state-process: "))
-        #expect(result.errorOutput.contains("it changed \(what)"), "\(result.errorOutput)")
+        #expect(
+            result.errorOutput.contains("it changed the environment"), "\(result.errorOutput)")
+    }
+
+    @Test(
+        arguments: [
+            "rounding", "x87_value", "x87_full", "x87_precision", "direction", "alignment",
+        ])
+    func `a changed floating-point control is restored after the hook, and named`(
+        how: String
+    ) async throws {
+        let plain = try await page("none", "")
+        for hook in ["create", "prepare", "did_receive"] {
+            let result = try await page(hook, how)
+            #expect(result.exitCode == 0)
+            #expect(result.output == plain.output)
+            #expect(
+                result.errorOutput.hasPrefix(
+                    "outlet: plugin faulty.hangs: breaks the contract: state-process: \(hook): it "
+                        + "changed the floating-point control of its thread, which was restored"),
+                "\(result.errorOutput)")
+        }
     }
 
     @Test func `a change of the environment at the start is reported as one that stays`()

@@ -39,15 +39,15 @@ import Testing
     func `a crash is reported also where a plugin has ignored or blocked its signal`(
         how: String
     ) async throws {
-        for (hook, name) in [
-            ("load", "plugin \(plugin)"), ("create", "plugin faulty.signals"),
-            ("prepare", "plugin faulty.signals"),
-        ] {
+        for hook in ["load", "create", "prepare"] {
             let result = try await run(hook, how)
             #expect(result.signal == SIGSEGV)
+            // While it is loaded, a plugin has the name of its file.
+            let name = hook == "load" ? "/" : "faulty.signals: "
             #expect(
-                result.errorOutput.hasPrefix(
-                    "outlet: \(name): has crashed with SIGSEGV in \(hook)"),
+                result.errorOutput.hasPrefix("outlet: plugin \(name)"), "\(result.errorOutput)")
+            #expect(
+                result.errorOutput.contains(": has crashed with SIGSEGV in \(hook)"),
                 "\(result.errorOutput)")
         }
     }

@@ -21,27 +21,43 @@ bool cpluginload_is_new(uintptr_t address, unsigned long long before);
  * other changes the environment. */
 char **cpluginload_environment(void);
 
+#if defined(__x86_64__)
+/* The flags that functions leave clear: the direction of string instructions (DF), and faults of unaligned accesses
+ * (AC). */
+enum { cpluginload_flags = 0x40400 };
+#endif
+
 /*
- * Returns the floating-point control of the calling thread: rounding, and which exceptions are masked, without
- * the status flags. 0 where it is not known.
+ * Returns the floating-point control of the calling thread: rounding, which exceptions are masked, and whether the
+ * stack of the x87 is empty, as it must be between functions, without the status flags; and the processor's flags that
+ * change how other instructions work. 0 where it is not known.
+ *
+ * Of the stack, its top is looked at, and whether the register there is in use. Others that are in use below an empty
+ * one are not noticed.
  */
 static inline uint64_t cpluginload_float_control(void) {
 #if defined(__x86_64__)
-    uint16_t control;
-    __asm__ volatile("fnstcw %0" : "=m"(control));
-    return (uint64_t)(__builtin_ia32_stmxcsr() & ~0x3Fu) << 16 | control;
+    uint16_t control, status;
+    __asm__ volatile("fnstcw %0\n\tfnstsw %1" : "=m"(control), "=a"(status));
+    /* An exception that is pending, which is not masked then, would be raised here. */
+    if (!(status & 0x80)) __asm__ volatile("fxam\n\tfnstsw %0" : "=a"(status));
+    /* The top, and the condition codes C0, C2 and C3 of fxam. */
+    uint64_t stack = status & 0x7D00;
+    uint64_t flags = __builtin_ia32_readeflags_u64() & cpluginload_flags;
+    return (uint64_t)(__builtin_ia32_stmxcsr() & ~0x3Fu) << 32 | (flags >> 9 | stack) << 16 | control;
 #else
     return 0;
 #endif
 }
 
-/* Sets the floating-point control of the calling thread to a value of cpluginload_float_control(), and clears the
- * status flags. */
+/* Sets the floating-point control of the calling thread to a value of cpluginload_float_control(), clears the status
+ * flags, and empties the stack. */
 static inline void cpluginload_set_float_control(uint64_t value) {
 #if defined(__x86_64__)
     uint16_t control = (uint16_t)value;
-    __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(control));
-    __builtin_ia32_ldmxcsr((unsigned)(value >> 16));
+    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~(uint64_t)cpluginload_flags);
+    __asm__ volatile("fninit\n\tfldcw %0" : : "m"(control));
+    __builtin_ia32_ldmxcsr((unsigned)(value >> 32));
 #else
     (void)value;
 #endif

@@ -47,6 +47,8 @@ package struct ProcessState {
     private let environment: [String]
     private let streams: [StandardStream]
     private let hadFreeDescriptor: Bool
+    /// That of the thread, which loads the plugin.
+    private let floats: UInt64
 
     /// Records the current state.
     init() {
@@ -61,6 +63,7 @@ package struct ProcessState {
         environment = ProcessState.currentEnvironment
         streams = StandardStream.all
         hadFreeDescriptor = ProcessState.hasFreeDescriptor
+        floats = cpluginload_float_control()
     }
 
     /// The differences from the recorded state, one item each; nothing is restored.
@@ -94,6 +97,8 @@ package struct ProcessState {
     /// Signal handlers that the host may have set itself are neither restored nor returned.
     ///
     /// - Returns: The differences, one item each, including those that are not restored.
+    ///
+    /// Thread: that which recorded the state.
     func restore() -> [String] {
         var changes: [String] = []
         for (signal, before) in dispositions.sorted(by: { $0.key < $1.key }) {
@@ -121,6 +126,10 @@ package struct ProcessState {
         for (before, now) in zip(limits, ResourceLimit.all) where before != now {
             before.restore()
             changes.append("the limit of \(before.name)")
+        }
+        if cpluginload_float_control() != floats {
+            cpluginload_set_float_control(floats)
+            changes.append("the floating-point control")
         }
         return changes + keptChanges
     }
