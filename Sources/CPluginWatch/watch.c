@@ -530,6 +530,17 @@ void cpluginwatch_signal_sent(int number, const void *caller) {
     end_process(atomic_load(&code));
 }
 
+void cpluginwatch_signal_asked(int number, const void *caller) {
+    if (!is_of_plugin(caller)) return;
+    // There can be no handler for these.
+    if (number == SIGKILL || number == SIGSTOP) cpluginwatch_signal_sent(number, caller);
+    if (inside.depth < 1 || inside.depth > depth_limit) return;
+    // While it is loaded, the plugin is not among those that reports name.
+    if (strcmp(inside.calls[inside.depth - 1].hook, "load") == 0) {
+        cpluginwatch_note(inside.calls[inside.depth - 1].plugin);
+    }
+}
+
 void cpluginwatch_signal_received(int number, const siginfo_t *info) {
     // The terminal's signals come from the kernel; those of timers, descriptors and queues have other codes.
     if (!is_watched() || info->si_code == SI_KERNEL || is_of_other(info)) return;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <mqueue.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ptrace.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -167,14 +169,10 @@ int pidfd_send_signal(int descriptor, int number, siginfo_t *facts, unsigned fla
     CALL_NEXT(pidfd_send_signal, (descriptor, number, facts, flags));
 }
 
-/* Looks at a signal that the kernel is to send: there can be no handler for two of them. */
-static void look_at_signal(int number, const void *caller) {
-    if (number == SIGKILL || number == SIGSTOP) cpluginwatch_signal_sent(number, caller);
-}
-
+/* Looks at an event that a timer or a queue is made for. */
 static void look_at_event(const struct sigevent *event, const void *caller) {
     if (!event || event->sigev_notify == SIGEV_NONE || event->sigev_notify == SIGEV_THREAD) return;
-    look_at_signal(event->sigev_signo, caller);
+    cpluginwatch_signal_asked(event->sigev_signo, caller);
 }
 
 int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer) {
@@ -255,7 +253,7 @@ long syscall(long call, ...) {
     case SYS_timer_create:
     case SYS_mq_notify: look_at_event((const struct sigevent *)list[1], caller); break;
     case SYS_fcntl:
-        if (list[1] == F_SETSIG) look_at_signal((int)list[2], caller);
+        if (list[1] == F_SETSIG) cpluginwatch_signal_asked((int)list[2], caller);
         break;
 #ifdef SYS_fork
     case SYS_fork:
@@ -372,6 +370,7 @@ OPEN(socket, (int domain, int type, int protocol), (domain, type, protocol))
 OPEN(eventfd, (unsigned value, int flags), (value, flags))
 OPEN(epoll_create1, (int flags), (flags))
 OPEN(timerfd_create, (clockid_t clock, int flags), (clock, flags))
+OPEN(mkstemp, (char *path), (path))
 
 /* Defines a function that opens two descriptors. */
 #define OPEN_TWO(name, parameters, arguments)                          \
@@ -412,7 +411,7 @@ OPEN_FILE(openat, (int directory, const char *path, int flags, ...), flags, (dir
         va_start(rest, command);                                                                       \
         void *argument = va_arg(rest, void *);                                                         \
         va_end(rest);                                                                                  \
-        if (command == F_SETSIG) look_at_signal((int)(intptr_t)argument, caller);                      \
+        if (command == F_SETSIG) cpluginwatch_signal_asked((int)(intptr_t)argument, caller);           \
         __typeof__(&name) next = NEXT_KEPT(name);                                                      \
         int result = next ? next(descriptor, command, argument) : -1;                                  \
         if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) cpluginwatch_opened(result, caller);     \
@@ -501,6 +500,32 @@ int setcontext(const ucontext_t *context) {
 int swapcontext(ucontext_t *restrict former, const ucontext_t *restrict context) {
     cpluginwatch_will_set_mask(&((ucontext_t *)(uintptr_t)context)->uc_sigmask, __builtin_return_address(0));
     CALL_NEXT(swapcontext, (former, context));
+}
+
+/* Defines a function that waits with other blocked signals. */
+#define WAIT(name, parameters, arguments)                                       \
+    int name parameters {                                                       \
+        sigset_t other;                                                         \
+        if (mask) {                                                             \
+            other = *mask;                                                      \
+            cpluginwatch_will_set_mask(&other, __builtin_return_address(0));    \
+        }                                                                       \
+        const sigset_t *used = mask ? &other : NULL;                            \
+        CALL_NEXT(name, arguments);                                             \
+    }
+
+WAIT(ppoll, (struct pollfd *files, nfds_t count, const struct timespec *time, const sigset_t *mask),
+     (files, count, time, used))
+WAIT(pselect, (int count, fd_set *restrict reading, fd_set *restrict writing, fd_set *restrict failing,
+               const struct timespec *restrict time, const sigset_t *restrict mask),
+     (count, reading, writing, failing, time, used))
+WAIT(epoll_pwait, (int file, struct epoll_event *events, int count, int time, const sigset_t *mask),
+     (file, events, count, time, used))
+
+int sigsuspend(const sigset_t *mask) {
+    sigset_t other = *mask;
+    cpluginwatch_will_set_mask(&other, __builtin_return_address(0));
+    CALL_NEXT(sigsuspend, (&other));
 }
 
 /* Defines a function that sets the action of a signal. */

@@ -7,9 +7,12 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -86,6 +89,22 @@ static void handle(const char *how) {
         sigfillset(&action.sa_mask);
         sigaction(SIGWINCH, &action, NULL);
         raise(SIGWINCH);
+    }
+    if (strncmp(how, "wait_", 5) == 0) {
+        struct sigaction action = {.sa_handler = fault_in_handler};
+        sigset_t all;
+        sigfillset(&all);
+        sigaction(SIGWINCH, &action, NULL);
+        sigprocmask(SIG_BLOCK, &all, NULL);
+        raise(SIGWINCH);
+        sigdelset(&all, SIGWINCH);
+        if (strcmp(how, "wait_suspend") == 0) sigsuspend(&all);
+        if (strcmp(how, "wait_ppoll") == 0) ppoll(NULL, 0, NULL, &all);
+        if (strcmp(how, "wait_pselect") == 0) pselect(0, NULL, NULL, NULL, NULL, &all);
+        if (strcmp(how, "wait_epoll") == 0) {
+            struct epoll_event event;
+            epoll_pwait(epoll_create1(EPOLL_CLOEXEC), &event, 1, -1, &all);
+        }
     }
     if (strcmp(how, "handler_end") == 0) {
         struct sigaction action = {.sa_sigaction = block_all, .sa_flags = SA_SIGINFO};

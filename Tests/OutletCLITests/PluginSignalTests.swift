@@ -34,7 +34,8 @@ import Testing
         arguments: [
             "sighold", "sigblock", "sigsetmask", "sigset", "sigset_ignore", "sigignore",
             "bsd_signal", "__sigaction", "siglongjmp", "longjmp", "setcontext", "swapcontext",
-            "handler_mask", "handler_end",
+            "handler_mask", "handler_end", "wait_suspend", "wait_ppoll", "wait_pselect",
+            "wait_epoll",
         ])
     func `a crash is reported also where a plugin has ignored or blocked its signal`(
         how: String
@@ -101,6 +102,19 @@ import Testing
             // On any thread of the program's: in the hook, or outside of it.
             #expect(result.errorOutput.contains("faulty.signals"), "\(result.errorOutput)")
         }
+    }
+
+    @Test func `a plugin whose constructor lets the kernel send a signal is named by its file`()
+        async throws
+    {
+        let result = try await run("load", "timer HUP")
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput.contains("has ended the process by SIGHUP "),
+            "\(result.errorOutput)")
+        // The name is cut off.
+        #expect(
+            result.errorOutput.contains(String(plugin.prefix(90))), "\(result.errorOutput)")
     }
 
     @Test(arguments: ["timer", "file", "queue"])

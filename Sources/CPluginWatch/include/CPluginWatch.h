@@ -132,8 +132,8 @@ bool cpluginwatch_refuses_trace(const void *caller);
 void cpluginwatch_mask_set(const void *caller);
 
 /*
- * For a program whose siglongjmp(), setcontext() and sigaction() call this with the mask that is set when they do not
- * return, or in a handler. If a plugin calls them, removes the signals of crashes from it. Thread: any.
+ * For a program whose siglongjmp(), setcontext(), sigaction() and sigsuspend() call this with the mask that is set when
+ * they do not return, in a handler, or while they wait. If a plugin calls them, removes the signals of crashes from it. Thread: any.
  */
 void cpluginwatch_will_set_mask(sigset_t *mask, const void *caller);
 
@@ -165,6 +165,14 @@ bool cpluginwatch_keeps_stack(const void *caller);
  * caller: the address that the program's function returns to. Thread: any.
  */
 void cpluginwatch_signal_sent(int number, const void *caller);
+
+/*
+ * For a program whose timer_create(), mq_notify() and fcntl() call this before they let the kernel send a signal. Does
+ * what cpluginwatch_signal_sent() does if no handler can be set for the signal.
+ *
+ * caller: the address that the program's function returns to. Thread: any.
+ */
+void cpluginwatch_signal_asked(int number, const void *caller);
 
 /*
  * For a program whose handlers of SIGTERM, SIGINT and SIGHUP call this first. If a plugin lets the kernel send them, by
