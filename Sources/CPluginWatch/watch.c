@@ -124,7 +124,12 @@ static void write_all(const char *text, size_t length) {
     (void)written;
 }
 
-/* Writes a line, after what is in the pipe. */
+/* Whether the program is copying what was in the pipe. */
+static atomic_bool is_copying;
+
+void cpluginwatch_set_copying(bool copies) { atomic_store(&is_copying, copies); }
+
+/* Writes a line, after what is in the pipe, and what the program has read from it. */
 static void write_line(char *line) {
     char text[line_size];
     int pipe = atomic_load(&input);
@@ -136,6 +141,10 @@ static void write_line(char *line) {
             if ((text[k] < ' ' || text[k] > '~') && text[k] != '\n') text[k] = '?';
         }
         write_all(text, (size_t)count);
+    }
+    /* Not for ever: the terminal may not accept anything. */
+    for (int i = 0; i < 200 && atomic_load(&is_copying); i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     size_t length = strlen(line);
     line[length++] = '\n';

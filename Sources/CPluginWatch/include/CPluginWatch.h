@@ -28,6 +28,12 @@
 void cpluginwatch_report(int exit_code, int descriptor, int reader);
 
 /*
+ * Records whether the program reads from the pipe of cpluginwatch_report() itself, and writes to its descriptor what it
+ * has read: a report waits for that, for 0.2 s. Thread: one at a time.
+ */
+void cpluginwatch_set_copying(bool copies);
+
+/*
  * Also reports plugins that end the process with functions of the C library that they have looked up, or with system
  * calls of their own; call it after cpluginwatch_report(). Uses a seccomp filter, which processes that this one
  * starts inherit, and without CAP_SYS_ADMIN sets PR_SET_NO_NEW_PRIVS. Has no effect where that is not possible, where

@@ -18,7 +18,9 @@ enum PluginOutput {
         ///
         /// - Returns: Whether more may follow: not if the pipe is closed, or code in this process
         ///   has closed the descriptor.
-        mutating func copy() -> Bool {
+        mutating func copy() -> Bool { PluginWatch.copying { copyAvailable() } }
+
+        private mutating func copyAvailable() -> Bool {
             for _ in 0..<16 {
                 guard identity != nil, FileIdentity(of: descriptor) == identity else {
                     return false

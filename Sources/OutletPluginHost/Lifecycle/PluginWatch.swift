@@ -32,6 +32,17 @@ public enum PluginWatch {
         cpluginwatch_report(exitCode, descriptor, reader)
     }
 
+    /// Reads from the pipe that was passed to ``begin(exitCode:reportingTo:after:)``, and writes what
+    /// it has read; a line about a plugin then comes after that, or 0.2 s later.
+    ///
+    /// - Parameter body: Reads and writes; one thread at a time.
+    /// - Returns: The result of `body`.
+    public static func copying<Result>(_ body: () -> Result) -> Result {
+        cpluginwatch_set_copying(true)
+        defer { cpluginwatch_set_copying(false) }
+        return body()
+    }
+
     /// Also reports plugins that end the process with functions of the C library that they have
     /// looked up, or with system calls of their own.
     ///

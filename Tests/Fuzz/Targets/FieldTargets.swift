@@ -16,6 +16,7 @@ let fieldTargets: [FuzzTarget] = [
         // Also in pieces of whole lines, which is how libcurl's header callback receives them.
         var head = ccurl_head()
         head.completed = { _, _ in true }
+        head.began_http2 = { _ in true }
         head.limit = 1 << 20
         head.line_limit = 1000
         defer { free(head.bytes) }
