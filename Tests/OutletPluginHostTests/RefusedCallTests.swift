@@ -72,7 +72,7 @@ import Testing
         let provider = try Self.host("error", recorder).provider(
             over: StubTransport(answers: [.status(200)]))
         let error = await pluginError { try await provider.request(.page) }
-        let fact = "its code is not made of lower-case letters, digits and '-'"
+        let fact = "its code is not made of ASCII letters, digits and '-'"
         #expect(
             error?.description == "plugin faulty.refused-calls: process failed: "
                 + "response_replace_error, without a reason that can be read: \(fact)")

@@ -257,6 +257,25 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test(arguments: ["fail", "take"])
+    func `a stream gets the body of a redirect only if that is the response`(redirect: String)
+        async throws
+    {
+        let host = try host(redirect: redirect)
+        let stub = StubTransport { _ in
+            StubAnswer(
+                statusCode: 302, headers: ["Location": "http://next.example/"],
+                body: Data("moved".utf8))
+        }
+        let session = Session(transport: stub, plugins: host)
+        var body = ""
+        for await event in session.streamRequest(address).streamTask().streamingStrings() {
+            body += event.value ?? ""
+        }
+        #expect(body == (redirect == "take" ? "moved" : ""))
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a redirect that a plugin changes to another server has no credentials`()
         async throws
     {

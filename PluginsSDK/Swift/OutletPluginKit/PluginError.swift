@@ -5,7 +5,7 @@ public import COutletPlugin
 public struct PluginError: Error, Sendable, Equatable {
     /// `OUTLET_E_FAILED` for errors of the plugin, else the status that the host returned.
     public var status: outlet_status
-    /// A stable identifier for programs, of lower-case letters, digits and `-`, such as
+    /// A stable identifier for programs, of ASCII letters, digits and `-`, such as
     /// `token-expired`; at most 64 bytes, may be empty.
     public var code: String
     /// The text for people, without secrets; cut off after 4 KiB when thrown.
@@ -15,7 +15,7 @@ public struct PluginError: Error, Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - message: The text for people, without secrets; cut off after 4 KiB when thrown.
-    ///   - code: A stable identifier of lower-case letters, digits and `-`, at most 64 bytes. The
+    ///   - code: A stable identifier of ASCII letters, digits and `-`, at most 64 bytes. The
     ///     host replaces code and message of an invalid one by a text that says so.
     public init(_ message: String, code: String = "") {
         self.status = OUTLET_E_FAILED

@@ -1,5 +1,6 @@
 import COutletPlugin
 import CPluginLoad
+import OutletHTTP
 
 extension outlet_view {
     /// The maximum number of bytes that a plugin may pass, by purpose.
@@ -67,7 +68,7 @@ extension outlet_view {
 
 /// The reason for a failure, as given by a plugin.
 struct PluginReason: Sendable, Equatable {
-    /// A stable machine-readable code: lower-case letters, digits and `-`; may be empty.
+    /// A stable machine-readable code: ASCII letters, digits and `-`; may be empty.
     var code = ""
     /// A human-readable text; may be empty.
     var message: String
@@ -79,7 +80,7 @@ struct PluginReason: Sendable, Equatable {
     /// Copies a reason from C views.
     ///
     /// - Parameters:
-    ///   - code: At most 64 bytes of lower-case letters, digits and `-`; may be empty.
+    ///   - code: At most 64 bytes of ASCII letters, digits and `-`; may be empty.
     ///   - message: At most 4096 bytes of UTF-8; may be empty.
     /// - Throws: ``RefusedText`` if one of the two is something else.
     init(code: outlet_view, message: outlet_view) throws(RefusedText) {
@@ -89,12 +90,7 @@ struct PluginReason: Sendable, Equatable {
     }
 
     private static func isCode(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-            UInt8(ascii: "-"):
-            true
-        default: false
-        }
+        byte.isAlpha || byte.isDigit || byte == UInt8(ascii: "-")
     }
 
     /// Returns the same reason with another text if the plugin gave none.

@@ -26,7 +26,7 @@ enum RefusedText: Error, Equatable {
         case .notUTF8(let name): "its \(name) is not UTF-8"
         case .unknown(let name, let value): "its \(name) is \(value), which is none that it may be"
         case .noFunction(let name): "its \(name) is null"
-        case .invalidCode: "its code is not made of lower-case letters, digits and '-'"
+        case .invalidCode: "its code is not made of ASCII letters, digits and '-'"
         }
     }
 }

@@ -233,7 +233,10 @@ extension Request {
             guard mutable.machine.isCurrent(hop.attempt, in: .transferring) else { return }
             mutable.attempt.fail(error)
         }
-        conclude(hop.task, hop.result, turn: nil)
+        var result = hop.result
+        // The body of a refused redirect is no body of the response.
+        if self is DataStreamRequest { result.body = nil }
+        conclude(hop.task, result, turn: nil)
     }
 }
 

@@ -98,7 +98,7 @@ struct outlet_host {
 
     /* Sets the reason of the failure that this call is about to return.
      *
-     * code: a stable code for programs, of lower-case letters, digits and '-', such as
+     * code: a stable code for programs, of ASCII letters, digits and '-', such as
      * "token-expired"; may be empty. message: a text for users. If called again, the last one
      * counts. Returns OUTLET_E_ARGUMENT if one of them is refused; the failure then says why, unless
      * another reason was set.
