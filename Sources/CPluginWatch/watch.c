@@ -129,10 +129,19 @@ static atomic_bool is_copying;
 
 void cpluginwatch_set_copying(bool copies) { atomic_store(&is_copying, copies); }
 
+/* Waits until the program has written what it has read from the pipe; not for ever, because the terminal may not
+ * accept anything. */
+static void await_copying(void) {
+    for (int i = 0; i < 200 && atomic_load(&is_copying); i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
 /* Writes a line, after what is in the pipe, and what the program has read from it. */
 static void write_line(char *line) {
     char text[line_size];
     int pipe = atomic_load(&input);
+    await_copying();
     /* At most what the pipe holds: a plugin that goes on writing must not hold the report up. */
     for (int i = 0; i < 65536 / line_size && is_still(pipe, input_file); i++) {
         ssize_t count = read(pipe, text, sizeof text);
@@ -142,10 +151,7 @@ static void write_line(char *line) {
         }
         write_all(text, (size_t)count);
     }
-    /* Not for ever: the terminal may not accept anything. */
-    for (int i = 0; i < 200 && atomic_load(&is_copying); i++) {
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
+    await_copying();
     size_t length = strlen(line);
     line[length++] = '\n';
     write_all(line, length);
@@ -713,7 +719,7 @@ static void copy(char *target, size_t size, const char *text) {
 void cpluginwatch_note(const char *plugin) {
     pthread_mutex_lock(&plugins_lock);
     size_t length = strlen(plugin), end = strlen(plugins);
-    if (length > 0 && end + length + 3 < sizeof plugins) {
+    if (length > 0 && !strstr(plugins, plugin) && end + length + 3 < sizeof plugins) {
         if (end > 0) {
             plugins[end++] = ',';
             plugins[end++] = ' ';

@@ -371,6 +371,11 @@ OPEN(eventfd, (unsigned value, int flags), (value, flags))
 OPEN(epoll_create1, (int flags), (flags))
 OPEN(timerfd_create, (clockid_t clock, int flags), (clock, flags))
 OPEN(mkstemp, (char *path), (path))
+OPEN(memfd_create, (const char *name, unsigned flags), (name, flags))
+OPEN(dup, (int other), (other))
+OPEN(accept, (int listener, struct sockaddr *restrict address, socklen_t *restrict size), (listener, address, size))
+OPEN(accept4, (int listener, struct sockaddr *restrict address, socklen_t *restrict size, int flags),
+     (listener, address, size, flags))
 
 /* Defines a function that opens two descriptors. */
 #define OPEN_TWO(name, parameters, arguments)                          \
@@ -401,7 +406,9 @@ OPEN_TWO(socketpair, (int domain, int type, int protocol, int ends[2]), (domain,
     }
 
 OPEN_FILE(open, (const char *path, int flags, ...), flags, (path, flags, mode))
+OPEN_FILE(open64, (const char *path, int flags, ...), flags, (path, flags, mode))
 OPEN_FILE(openat, (int directory, const char *path, int flags, ...), flags, (directory, path, flags, mode))
+OPEN_FILE(openat64, (int directory, const char *path, int flags, ...), flags, (directory, path, flags, mode))
 
 /* Defines a function that takes an integer or a pointer. */
 #define CONTROL(name)                                                                                  \
@@ -421,6 +428,13 @@ OPEN_FILE(openat, (int directory, const char *path, int flags, ...), flags, (dir
 CONTROL(fcntl)
 CONTROL(fcntl64)
 
+/* The descriptor of a stream; -1 for none. Keeps errno. */
+static int descriptor_of(FILE *file) {
+    int error = errno, descriptor = fileno(file);
+    errno = error;
+    return descriptor;
+}
+
 /* Defines a function that closes a descriptor. */
 #define CLOSE(name, result, failure, parameters, descriptor, arguments)       \
     result name parameters {                                                  \
@@ -431,13 +445,13 @@ CONTROL(fcntl64)
 
 CLOSE(close, int, -1, (int descriptor), descriptor, (descriptor))
 CLOSE(__close, int, -1, (int descriptor), descriptor, (descriptor))
-CLOSE(fclose, int, EOF, (FILE *file), fileno(file), (file))
-CLOSE(_IO_fclose, int, EOF, (FILE *file), fileno(file), (file))
+CLOSE(fclose, int, EOF, (FILE *file), descriptor_of(file), (file))
+CLOSE(_IO_fclose, int, EOF, (FILE *file), descriptor_of(file), (file))
 CLOSE(closedir, int, -1, (void *directory), directory ? dirfd(directory) : -1, (directory))
 CLOSE(freopen, FILE *, NULL, (const char *restrict path, const char *restrict mode, FILE *restrict file),
-      fileno(file), (path, mode, file))
+      descriptor_of(file), (path, mode, file))
 CLOSE(freopen64, FILE *, NULL, (const char *restrict path, const char *restrict mode, FILE *restrict file),
-      fileno(file), (path, mode, file))
+      descriptor_of(file), (path, mode, file))
 CLOSE(dup3, int, -1, (int descriptor, int target, int flags), target, (descriptor, target, flags))
 
 int close_range(unsigned first, unsigned last, int flags) {
@@ -563,13 +577,19 @@ static sighandler_t set_handler(int number, sighandler_t handler, int flags, sig
 SET_HANDLER(signal, SA_RESTART)
 SET_HANDLER(ssignal, SA_RESTART)
 SET_HANDLER(bsd_signal, SA_RESTART)
-SET_HANDLER(sysv_signal, SA_RESETHAND)
-SET_HANDLER(__sysv_signal, SA_RESETHAND)
+SET_HANDLER(sysv_signal, SA_RESETHAND | SA_NODEFER)
+SET_HANDLER(__sysv_signal, SA_RESETHAND | SA_NODEFER)
 
 sighandler_t sigset(int number, sighandler_t handler) {
     const void *caller = __builtin_return_address(0);
     __typeof__(&sigset) next = NEXT_KEPT(sigset);
-    if (handler != SIG_HOLD || !next) return set_handler(number, handler, 0, next, caller);
+    if (handler != SIG_HOLD || !next) {
+        sigset_t mask, former_mask;
+        sigemptyset(&mask);
+        if (sigaddset(&mask, number) != 0 || pthread_sigmask(SIG_UNBLOCK, &mask, &former_mask) != 0) return SIG_ERR;
+        sighandler_t former = set_handler(number, handler, 0, next, caller);
+        return former != SIG_ERR && sigismember(&former_mask, number) == 1 ? SIG_HOLD : former;
+    }
     /* This one blocks the signal. */
     sighandler_t former = next(number, handler);
     cpluginwatch_mask_set(caller);

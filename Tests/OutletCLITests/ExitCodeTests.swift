@@ -184,6 +184,11 @@ import Testing
         #expect(result.errorOutput == "")
     }
 
+    /// A command whose stdout has lost its reader before it begins; then its exit code is printed.
+    private static func afterReader(_ command: String) -> String {
+        "exec 3> >(:); wait $!; \(command) </dev/null >&3; echo $?"
+    }
+
     @Test(arguments: [
         (#"/status/500"#, "-v", 5), ("/status/404", "-h", 4), ("/redirect/1", "-v", 3),
     ])
@@ -193,7 +198,7 @@ import Testing
         let result = try await Program.run(
             "/bin/bash",
             [
-                "-c", #""$0" "$2" "$1" </dev/null | true; echo ${PIPESTATUS[0]}"#,
+                "-c", Self.afterReader(#""$0" "$2" "$1""#),
                 Products.path("outlet"), server.baseURL + path, option,
             ])
         #expect(result.output == "\(code)\n")
@@ -205,7 +210,7 @@ import Testing
         let result = try await Program.run(
             "/bin/bash",
             [
-                "-c", #""$0" -v "$1" </dev/null | true; echo ${PIPESTATUS[0]}"#,
+                "-c", Self.afterReader(#""$0" -v "$1""#),
                 Products.path("outlet"), closed.baseURL,
             ])
         #expect(result.output == "1\n")
@@ -221,7 +226,7 @@ import Testing
             "/bin/bash",
             [
                 "-c",
-                #""$0" "$2" -o "$3" "$1/bytes/300000" </dev/null | true; echo ${PIPESTATUS[0]}"#,
+                Self.afterReader(#""$0" "$2" -o "$3" "$1/bytes/300000""#),
                 Products.path("outlet"), server.baseURL, option, directory.path("body"),
             ])
         #expect(result.output == "0\n")

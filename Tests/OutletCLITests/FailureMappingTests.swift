@@ -40,21 +40,26 @@ import Testing
             microseconds: 1)
         let invalid = TransferError(code: .badRequest, reason: "no body, please")
         let failure = Exchange.Failure(.sessionTaskFailed(error: invalid), request: request)
-        let named = failure.naming(changersIn: [idle, action])
+        let named = failure.naming(changersIn: [idle, action], of: request)
         #expect(named.error.exitCode == .plugin)
         #expect(
             named.error.message
                 == "GET http://h/: no body, please; changed by plugin a.b in prepare (method: HEAD)"
         )
-        #expect(failure.naming(changersIn: [idle]) == failure)
+        #expect(failure.naming(changersIn: [idle], of: request) == failure)
+        var head = request
+        head.method = .head
+        head.body = .data(Data("x".utf8))
+        #expect(failure.naming(changersIn: [action], of: head).error.exitCode == .failure)
         let lost = TransferError(code: .networkConnectionLost, reason: "gone")
         let other = Exchange.Failure(.sessionTaskFailed(error: lost), request: request)
-        #expect(other.naming(changersIn: [action]) == other)
+        #expect(other.naming(changersIn: [action], of: request) == other)
 
         let refused = SessionError.requestAdaptationFailed(
             error: SessionError.urlRequestValidationFailed(
                 reason: .invalidSyntax(.invalidHeaderValue(name: "X"))))
-        let broken = Exchange.Failure(refused, request: request).naming(changersIn: [action])
+        let broken = Exchange.Failure(refused, request: request).naming(
+            changersIn: [action], of: request)
         #expect(broken.error.exitCode == .plugin)
         #expect(broken.error.message.hasSuffix("; changed by plugin a.b in prepare (method: HEAD)"))
     }

@@ -198,6 +198,12 @@ import Testing
         #expect(timed.exitCode == 2)
         let fact = "plugin \(plugin) has not returned from load for "
         #expect(timed.errorOutput.contains(fact), "\(timed.errorOutput)")
+        let called = try await RunningProgram(
+            Products.path("outlet"),
+            ["plugins", "call", "a.b", "--plugins", plugin, "--timeout=1"]
+        ).result(within: .seconds(30))
+        #expect(called.exitCode == 2)
+        #expect(called.errorOutput.contains(fact), "\(called.errorOutput)")
         let program = try RunningProgram(
             Products.path("outlet"), ["plugins", "inspect", "--run", plugin, "--timeout=60"])
         try await program.errorOutput(containing: "resolving\n")

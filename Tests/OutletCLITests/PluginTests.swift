@@ -255,14 +255,14 @@ import Testing
     @Test func `the timeout includes the delays between attempts`() async throws {
         let server = try LoopbackServer.start()
         let result = try await outlet(
-            "--plugins", directory.path, "--timeout=0.3", "\(server.baseURL)/unstable/1",
+            "--plugins", directory.path, "--timeout=2", "\(server.baseURL)/unstable/1",
             "--plugin-config", #"\#(try await identifier(of: pacer))={"baseDelayMs":9000}"#)
         #expect(result.exitCode == 2)
         let id = try await identifier(of: pacer)
         #expect(
             result.errorOutput
                 == "outlet: plugin \(id): the next attempt follows after 9.0 s\n"
-                + "outlet: GET \(server.baseURL)/unstable/1: no answer within 0.3 s, plugin "
+                + "outlet: GET \(server.baseURL)/unstable/1: no answer within 2.0 s, plugin "
                 + "\(id) asks for the next attempt after 9.0 s (--timeout allows more)\n")
     }
 

@@ -100,6 +100,30 @@ import Testing
                 + "chunk has no length")
     }
 
+    @Test func `a head in place of trailers is refused`() async throws {
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n"
+        let result = try await response(head + "HTTP/1.1 200 OK\r\nX: y\r\n\r\n")
+        #expect(result.error?.code == .badServerResponse)
+        #expect(result.text == "ab")
+    }
+
+    @Test(arguments: ["417 Expectation Failed", "200 OK"])
+    func `a request that expects 100 gets the response, also if the server refuses that`(
+        second: String
+    ) async throws {
+        let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
+        let server = try ScriptedServer.start(
+            .requestHead, .send(refusal), .request,
+            .send("HTTP/1.1 \(second)\r\nContent-Length: 2\r\n\r\nok"), .stall)
+        let result = try await CurlTransport.test().perform(
+            HTTPRequest(
+                url: URL(string: server.baseURL), method: .put, headers: ["Expect": "100-continue"],
+                body: .data(Data("body".utf8))))
+        #expect(result.error == nil, "\(result.error?.reason ?? "")")
+        #expect(result.response?.statusCode == (second.hasPrefix("417") ? 417 : 200))
+        #expect(result.text == "ok")
+    }
+
     @Test func `an invalid field name in the trailers is refused`() async throws {
         let result = try await response(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX A: b\r\n\r\n")

@@ -6,8 +6,8 @@ import FoundationEssentials
 /// ``PluginInfo/configurationSchema``, or, if that is empty, by one derived from the type. The
 /// derived schema has the type's keys and allows no others, and gives for each whether it is
 /// required and its type. The values of an enumeration with raw values are listed, also in the
-/// host's error for another one, if it is `CaseIterable`. A key is optional if its property is, or if `init(from:)` decodes it by
-/// `decodeIfPresent`.
+/// host's error for another one, if it is `CaseIterable`. A key is optional if its property is, or if
+/// `init(from:)` decodes it by `decodeIfPresent`.
 ///
 /// ```swift
 /// struct Stamp: ConfiguredPlugin, RequestPreparing {

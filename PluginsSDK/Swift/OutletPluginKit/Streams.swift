@@ -53,8 +53,9 @@ extension MutableRequest {
     /// - Parameters:
     ///   - length: The exact length of the body, in bytes; `nil` sends it without `Content-Length`.
     ///   - make: Returns the next piece, at most 64 MiB, given the number of bytes returned before;
-    ///     an empty piece ends the body, also one with a `length`. Offset 0 begins the body, once more if it has to be sent
-    ///     again. The request waits until it returns. An error that it throws fails the request.
+    ///     an empty piece ends the body, also one with a `length`. Offset 0 begins the body, once
+    ///     more if it has to be sent again. The request waits until it returns. An error that it
+    ///     throws fails the request.
     ///     Thread: any, one piece at a time.
     ///   - end: Called exactly once, after all pieces, when the call has ended; `isWhole` says
     ///     whether the last body was complete. Thread: any.

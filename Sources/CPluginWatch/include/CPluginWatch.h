@@ -17,8 +17,9 @@
  * Turns reports on; they are written to a descriptor.
  *
  * Reported are: crashes, abort() and the signals of timers and limits, after which the process ends by
- * the same signal, SIGQUIT only if another process has sent it; exit() and quick_exit(), after which the process ends with exit_code; copies of the process
- * that a plugin makes, which end when they return from the plugin. Signals that already have a handler keep it.
+ * the same signal; exit() and quick_exit(), and SIGQUIT from a plugin, after which the process ends with exit_code
+ * (SIGQUIT of the terminal and of other processes is not reported); copies of the process that a plugin makes, which
+ * end when they return from the plugin. Signals that already have a handler keep it.
  *
  * reader: the reading end of a pipe, without blocking; -1 for none. What is in it is written to the descriptor before
  * a report, with "?" in place of bytes other than printable ASCII.
@@ -132,14 +133,15 @@ bool cpluginwatch_refuses_close(unsigned first, unsigned last, const void *calle
 bool cpluginwatch_refuses_trace(const void *caller);
 
 /*
- * For a program whose pthread_sigmask(), sighold() and the like call this after they have set the mask. If a plugin has set
- * it, the signals of crashes are unblocked again: a crash would else end the process without a report. Thread: any.
+ * For a program whose pthread_sigmask(), sighold() and the like call this after they have set the mask. If a plugin has
+ * set it, the signals of crashes are unblocked again: a crash would else end the process without a report. Thread: any.
  */
 void cpluginwatch_mask_set(const void *caller);
 
 /*
  * For a program whose siglongjmp(), setcontext(), sigaction() and sigsuspend() call this with the mask that is set when
- * they do not return, in a handler, or while they wait. If a plugin calls them, removes the signals of crashes from it. Thread: any.
+ * they do not return, in a handler, or while they wait. If a plugin calls them, removes the signals of crashes from it.
+ * Thread: any.
  */
 void cpluginwatch_will_set_mask(sigset_t *mask, const void *caller);
 
@@ -181,9 +183,9 @@ void cpluginwatch_signal_sent(int number, const void *caller);
 void cpluginwatch_signal_asked(int number, const void *caller);
 
 /*
- * For a program whose handlers of SIGTERM, SIGINT and SIGHUP call this first. If a plugin lets the kernel send them, by
- * a timer, a descriptor or a message queue, or if the process has sent them to itself, reports that and ends the process
- * with the exit_code of cpluginwatch_report(). Async-signal-safe.
+ * For a program whose handlers of SIGTERM, SIGINT and SIGHUP call this first. If a plugin lets the kernel send them,
+ * by a timer, a descriptor or a message queue, or if the process has sent them to itself, reports that and ends the
+ * process with the exit_code of cpluginwatch_report(). Called for SIGQUIT, too. Async-signal-safe.
  */
 void cpluginwatch_signal_received(int number, const siginfo_t *info);
 

@@ -30,7 +30,7 @@ struct ArgumentParser {
             } else if argument.startsWithBytes(of: "--") {
                 try parseLong(argument.droppingBytes(2))
             } else if argument.startsWithBytes(of: "-"), argument != "-",
-                !isOfFunction || Double(argument) == nil
+                !isOfFunction || !Self.isNegativeNumber(argument)
             {
                 try parseShort(argument.droppingBytes(1))
             } else {
@@ -49,6 +49,12 @@ struct ArgumentParser {
             }
         }
         return parsed(verb, operands: rest)
+    }
+
+    /// Whether a text is a decimal number with a minus sign; not `-inf` and the like.
+    private static func isNegativeNumber(_ text: String) -> Bool {
+        let digit = text.utf8.dropFirst().first { $0 != UInt8(ascii: ".") }
+        return digit?.isDigit == true && Double(text) != nil
     }
 
     /// Whether what follows are arguments of a function, besides options.

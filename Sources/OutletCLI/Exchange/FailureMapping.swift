@@ -63,14 +63,21 @@ extension Exchange.Failure {
     /// The failure with the plugins that have changed the request, if it is the request that is
     /// invalid.
     ///
-    /// - Parameter actions: The actions of plugins for the request.
-    func naming(changersIn actions: [PluginAction]) -> Exchange.Failure {
+    /// - Parameters:
+    ///   - actions: The actions of plugins for the request.
+    ///   - request: The request of the command line. If that is invalid by itself, the exit code
+    ///     stays.
+    func naming(changersIn actions: [PluginAction], of request: HTTPRequest) -> Exchange.Failure {
         let changes = actions.filter { !$0.effects.isEmpty && $0.failure == nil }
         guard code == TransferError.Code.badRequest.rawValue, !changes.isEmpty else { return self }
         let facts = changes.map { "\($0.plugin) in \($0.hook) (\($0.summary ?? ""))" }
         var failure = self
+        let isValid =
+            (try? request.checkSyntax()) != nil
+            && (request.method != .head || request.body.isNone)
         failure.error = CommandError(
-            .plugin, "\(error.message); changed by plugin \(facts.joined(separator: ", "))",
+            isValid ? .plugin : error.exitCode,
+            "\(error.message); changed by plugin \(facts.joined(separator: ", "))",
             advice: error.advice)
         return failure
     }

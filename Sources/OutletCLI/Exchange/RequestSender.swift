@@ -57,7 +57,7 @@ struct RequestSender: Sendable {
             !error.isUnacceptableStatus
         {
             exchange.failure = Exchange.Failure(error, request: exchange.request)
-                .naming(changersIn: exchange.actions)
+                .naming(changersIn: exchange.actions, of: request)
         }
         // A cancelled request counts as interrupted, whatever error a plugin has made of it.
         if sent.isCancelled, !response.isDeclined {

@@ -221,9 +221,11 @@ private struct PluginConfiguration {
             places[id] = [source]
             return
         }
-        let names = Set(later.map(\.name))
+        let kept = earlier.filter { member in
+            !later.contains { $0.name.hasSameBytes(as: member.name) }
+        }
         // Keys that one text repeats stay repeated: the host refuses them.
-        let merged = JSONObject(parsed: earlier.filter { !names.contains($0.name) } + later)
+        let merged = JSONObject(parsed: kept + later)
         texts[id] = JSONValue.object(merged).text(.compact)
         if places[id]?.contains(source) != true { places[id, default: []].append(source) }
     }

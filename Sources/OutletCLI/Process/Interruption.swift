@@ -38,20 +38,15 @@ final class Interruption: Sendable {
         _ console: Console, limit: Double? = nil, of name: String = "",
         blocking work: () throws -> Result
     ) rethrows -> Result {
-        let timer = limit.map { seconds in
-            let timer = DispatchSource.makeTimerSource(queue: .global())
-            timer.schedule(deadline: .now() + seconds)
-            timer.setEventHandler {
-                ProcessEnd.endNow(
-                    console,
-                    with: CommandError(
-                        .timeout, "\(name): not done within \(seconds) s",
-                        advice: "--timeout allows more"))
+        let isDone = Mutex(false)
+        if let limit {
+            let error = CommandError(
+                .timeout, "\(name): not done within \(limit) s", advice: "--timeout allows more")
+            SleepingThread.run(after: limit) {
+                if !isDone.withLock({ $0 }) { ProcessEnd.endNow(console, with: error) }
             }
-            timer.activate()
-            return timer
         }
-        defer { timer?.cancel() }
+        defer { isDone.withLock { $0 = true } }
         let source = SignalPipe.open() { number in
             ProcessEnd.endNow(console, with: CommandError(endedBy: number))
         }
@@ -120,9 +115,12 @@ final class Interruption: Sendable {
 /// signals cannot replace it: it needs the signals blocked in all threads, or ignored, and loses
 /// signals that are ignored before the source is active.
 private struct SignalPipe {
-    nonisolated(unsafe) private static var writer: Int32 = -1
-    // because it is written before the handler that reads it is installed, and when signals are no
-    // longer awaited.
+    /// The writing end, which is never closed, because a handler may be about to write to it.
+    private static let writer = Atomic<Int32>(-1)
+    /// Whether the thread that reads the pipe must end.
+    private final class Cancellation: Sendable {
+        let isSet = Atomic(false)
+    }
 
     /// The number of signals received so far.
     private static let received = Atomic(0)
@@ -130,7 +128,9 @@ private struct SignalPipe {
     /// closed the pipe or the descriptors of the queues.
     private static var lastSignal: Int { 3 }
 
-    /// Calls `body` with the number of each signal received, until the source is cancelled.
+    private let cancellation: Cancellation
+
+    /// Calls `body` with the number of each signal received, until ``cancel()``.
     ///
     /// SIGHUP stays ignored if it is, because then the program was started with `nohup`.
     ///
@@ -144,21 +144,23 @@ private struct SignalPipe {
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
         let reader = ends[0]
+        let cancellation = Cancellation()
         let isStarted = SleepingThread.start {
             var number: UInt8 = 0
             while true {
                 let count = read(reader, &number, 1)
+                if cancellation.isSet.load(ordering: .acquiring) || count < 0 && errno != EINTR {
+                    break
+                }
                 if count == 1 { body(Int32(number)) }
-                if count == 0 || count < 0 && errno != EINTR { break }
             }
-            close(reader)
         }
         SleepingThread.begin()
         guard isStarted else {
             for end in ends { close(end) }
             return nil
         }
-        writer = ends[1]
+        writer.store(ends[1], ordering: .relaxed)
         // Initialized here, because the first use must not be in a signal handler.
         received.store(0, ordering: .relaxed)
         for number in [SIGINT, SIGTERM, SIGHUP] where number != SIGHUP || !isIgnored(number) {
@@ -169,20 +171,21 @@ private struct SignalPipe {
                 if count >= SignalPipe.lastSignal { PluginWatch.endProcess(128 + number) }
                 var byte = UInt8(truncatingIfNeeded: number)
                 let saved = errno
-                _ = write(SignalPipe.writer, &byte, 1)
+                _ = write(SignalPipe.writer.load(ordering: .relaxed), &byte, 1)
                 errno = saved
             }
             action.sa_flags = SA_RESTART | SA_SIGINFO
             sigaction(number, &action, nil)
         }
-        return SignalPipe()
+        return SignalPipe(cancellation: cancellation)
     }
 
     /// Stops the calls.
     func cancel() {
-        let descriptor = SignalPipe.writer
-        SignalPipe.writer = -1
-        close(descriptor)
+        cancellation.isSet.store(true, ordering: .releasing)
+        // Ends the thread's wait.
+        var byte: UInt8 = 0
+        _ = write(SignalPipe.writer.load(ordering: .relaxed), &byte, 1)
     }
 
     private static func isIgnored(_ number: Int32) -> Bool {

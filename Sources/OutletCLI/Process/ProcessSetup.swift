@@ -34,7 +34,13 @@ enum ProcessSetup {
     private static let neededDescriptors = 8
     /// The bytes of addresses that a command needs, most of them for the stacks of its threads;
     /// without these, it would wait for threads that cannot be started.
-    private static let neededMemory = 80 << 20
+    private static var neededMemory: Int {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_STACK.rawValue), &limit)
+        // Without a limit, the C library uses 2 MiB.
+        let stack = limit.rlim_cur == .max ? 2 << 20 : Int(clamping: min(limit.rlim_cur, 1 << 32))
+        return 6 * stack + 32 << 20
+    }
 
     /// Checks that the limits of the process (`ulimit`) permit a request.
     ///

@@ -60,7 +60,7 @@ enum SleepingThread {
 ///
 /// Thread: any.
 private final class SleepingThreads: @unchecked Sendable {
-    // because `items` is used with the mutex only, and the rest is constant.
+    // because `items` is used with the mutex only, and the rest is constant after `init`.
     private struct Item {
         let time: timespec
         let body: @Sendable () -> Void
@@ -70,7 +70,7 @@ private final class SleepingThreads: @unchecked Sendable {
     private var items: [Item] = []
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var hasThreads = false
+    private var missing: Int
 
     /// Starts the threads, which never end.
     init(count: Int) {
@@ -80,12 +80,13 @@ private final class SleepingThreads: @unchecked Sendable {
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(condition, &attributes)
         pthread_condattr_destroy(&attributes)
-        for _ in 0..<count where SleepingThread.start({ self.run() }) { hasThreads = true }
+        missing = count
+        for _ in 0..<count where SleepingThread.start({ self.run() }) { missing -= 1 }
     }
 
-    /// Adds a closure; returns false if there is no thread to call it.
+    /// Adds a closure; returns false if a thread could not be started, so that nobody may call it.
     func add(after seconds: Double, _ body: @escaping @Sendable () -> Void) -> Bool {
-        guard hasThreads else { return false }
+        guard missing == 0 else { return false }
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         let whole = min(max(0, seconds), 1e9).rounded(.down)

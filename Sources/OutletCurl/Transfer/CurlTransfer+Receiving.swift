@@ -103,7 +103,7 @@ extension CurlTransfer {
         // An intermediary may parse such a head differently, which allows response splitting (RFC
         // 9112 §6.3, RFC 9110 §5.1).
         if let fault = easy.head.fault { return fail(malformed(fault)) }
-        guard !hasResponse else { return fail(secondAnswer) }
+        guard !hasResponse else { return fail(secondAnswer()) }
         if easy.head.isHTTP2, easy.head.size > easy.largestHTTP2Head {
             return fail(
                 TransferError(
@@ -142,14 +142,20 @@ extension CurlTransfer {
         return accept(head, loop)
     }
 
-    /// The error of a request whose response has begun, and that libcurl would send again, because
-    /// the server has ended the stream and wants HTTP/1.1 (`HTTP_1_1_REQUIRED`, RFC 9113 §7).
-    var secondAnswer: TransferError {
-        TransferError(
+    /// The error of a response that is followed by another head, or of a request that libcurl would
+    /// send again although its response has begun, because the server has ended the stream and
+    /// wants HTTP/1.1 (`HTTP_1_1_REQUIRED`, RFC 9113 §7).
+    func secondAnswer() -> TransferError {
+        loop?.assertOnLoop()
+        guard response?.httpVersion == "HTTP/2" else {
+            return TransferError(
+                code: .badServerResponse, stage: .receiving, host: address?.host,
+                reason: "a second answer begins after \(received) bytes of the body")
+        }
+        return TransferError(
             code: .networkConnectionLost, stage: .receiving, host: address?.host,
-            reason:
-                "the server broke off its answer after \(received) bytes of the body, and wants "
-                + "the request again over HTTP/1.1")
+            reason: "the server broke off its answer after \(received) bytes of the body, and "
+                + "wants the request again over HTTP/1.1")
     }
 
     /// The maximum number of informational heads (1xx) before a final one.
@@ -182,6 +188,8 @@ extension CurlTransfer {
         case 401:
             extras?.answers.map { $0.credential != nil && $0.use != .identifiesOnly } ?? false
         case 407: true
+        // libcurl sends the request again without `Expect`.
+        case 417: request.headers["Expect"] != nil
         default: false
         }
     }

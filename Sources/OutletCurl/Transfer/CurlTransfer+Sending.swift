@@ -25,7 +25,8 @@ extension CurlTransfer {
         let opened = easy.opener.pointee.opened
         let isNew = opened != easy.socketsBefore
         easy.socketsBefore = opened
-        guard !hasResponse else { return fail(secondAnswer) }
+        guard !hasResponse else { return fail(secondAnswer()) }
+        easy.head.begin()
         guard sends == 0 || wasAnswered || wasSentOnNewConnection || request.method.isIdempotent
         else {
             failure = TransferError(
@@ -67,6 +68,7 @@ extension CurlTransfer {
         loop.assertOnLoop()
         if let challenge = heldHead {
             heldHead = nil
+            guard challenge.statusCode != 417 else { return true }
             answeredChallenges += 1
             guard answeredChallenges <= Self.mostAnsweredChallenges else {
                 return fail(endlessChallenges(challenge))

@@ -11,7 +11,7 @@ struct HeadCollector: ~Copyable {
     private(set) var statusCode = 0
     /// Whether the last head was received over HTTP/2.
     private(set) var isHTTP2 = false
-    /// The size of all heads of the transfer so far, in bytes.
+    /// The size of the heads since the request was last sent, in bytes.
     private(set) var size = 0
 
     init() {
@@ -86,6 +86,9 @@ struct HeadCollector: ~Copyable {
         guard lines.pointee.is_behind, lines.pointee.count > 0 else { return nil }
         return HTTPHeaders(HeaderBlock(copying: bytes, marks: lines.pointee.marks))
     }
+
+    /// Prepares for the response to a request that is sent now.
+    mutating func begin() { size = 0 }
 
     /// Discards all lines, and the memory too if it is larger than usual.
     mutating func reset() {

@@ -58,7 +58,9 @@ extension RequestChange {
         guard count <= UInt64(limit) else {
             return RefusedText.tooMany(name: "list of fields", count: count, limit: limit).fact
         }
-        guard let fields else { return RefusedText.null(name: "list of fields").fact }
+        guard count == 0 || fields != nil else {
+            return RefusedText.null(name: "list of fields").fact
+        }
         for field in UnsafeBufferPointer(start: fields, count: Int(count)) {
             guard let name = field.name.foreign(.name), isToken(name) else {
                 return "the name of a field is not valid in HTTP, or too long"

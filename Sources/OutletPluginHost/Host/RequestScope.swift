@@ -205,7 +205,7 @@ final class RequestScope: Sendable {
 
     /// Ends an instance's streams, and then calls its `request_done`.
     private func finish(_ entry: Entry) {
-        let key = ObjectIdentifier(self)
+        entry.instance.closed(ObjectIdentifier(self))
         // Made here, because `self` must not be retained where `deinit` calls this.
         let scope = RequestScope(last: entry, of: self)
         let left = Lock(entry.streams.count + 1)
@@ -215,7 +215,6 @@ final class RequestScope: Sendable {
                 return left == 0
             }
             guard isLast else { return }
-            entry.instance.closed(key)
             defer { if entry.isHeld { entry.instance.endHold() } }
             var request = HTTPRequest(url: nil)
             request.context.id = scope.id

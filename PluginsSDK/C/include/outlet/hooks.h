@@ -83,8 +83,9 @@ typedef struct outlet_hooks {
     /* Called when the call has ended: free what request_set_slot stored for it.
      *
      * Called exactly once for every call for which a hook of this instance was called, also if it
-     * was refused or cancelled, and after all these hooks. For hooks that were still pending,
-     * `cancel` has been called before. Thread: [hook]. */
+     * was refused or cancelled, and after all these hooks and the end functions of the streams that
+     * the instance has opened for it. For hooks that were still pending, `cancel` has been called
+     * before. Thread: [hook]. */
     void (*OUTLET_OPTIONAL request_done)(outlet_instance *instance, outlet_call call,
                                          outlet_request request);
 
