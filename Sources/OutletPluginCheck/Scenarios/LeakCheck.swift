@@ -10,6 +10,8 @@ struct LeakCheck {
     enum MemoryBound: Int {
         /// 1 KiB: the host itself keeps some hundred bytes for each attempt of a request.
         case fine = 1024
+        /// 2 KiB: the host itself keeps about 0.9 KiB for each instance.
+        case instance = 2048
         /// 32 KiB: for operations of which host or plugin may keep something.
         case coarse = 32_768
     }

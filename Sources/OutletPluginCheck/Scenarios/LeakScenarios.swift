@@ -6,8 +6,7 @@ extension CheckSubject {
     /// Creates and destroys instances many times.
     func checkCreatingAgain() async throws {
         let leaks = LeakCheck(self)
-        // The host keeps some memory for each instance.
-        try await leaks.run("instances", .destroyFrees, bound: .coarse, within: .seconds(1)) {
+        try await leaks.run("instances", .destroyFrees, bound: .instance, within: .seconds(1)) {
             for _ in 0..<$0 { await end(try load()) }
             return $0
         }
