@@ -446,22 +446,6 @@ import Testing
         }
     }
 
-    @Test func `time limits pass after a plugin has tried to close the descriptors for them`()
-        async throws
-    {
-        let result = try await RunningProgram(
-            Products.path("outlet"),
-            [
-                server.baseURL + "/get", "--timeout=1", "--plugins", plugin, "--plugin-config",
-                #"faulty.hangs={"hook":"prepare","how":"close_promise"}"#,
-            ]
-        ).result(within: .seconds(30))
-        #expect(result.exitCode == 2)
-        #expect(
-            result.errorOutput.contains("plugin faulty.hangs has not settled prepare"),
-            "\(result.errorOutput)")
-    }
-
     @Test func `a plugin that replaces all descriptors does not get the output`() async throws {
         let plain = try await page("none", "")
         for hook in ["create", "prepare"] {
@@ -568,19 +552,23 @@ import Testing
         #expect(result.errorOutput.contains("state-process: it changed the current directory\n"))
     }
 
-    @Test func `a plugin that closes all descriptors and hangs is named at the time limit`()
-        async throws
-    {
+    @Test(arguments: [
+        ("close_and_hang", "has not returned from prepare"),
+        ("close_promise", "has not settled prepare"),
+    ])
+    func `a plugin that closes descriptors and does not answer is named at the time limit`(
+        how: String, fact: String
+    ) async throws {
         let result = try await RunningProgram(
             Products.path("outlet"),
             [
                 server.baseURL + "/get", "--timeout=1", "--plugins", plugin, "--plugin-config",
-                #"faulty.hangs={"hook":"prepare","how":"close_and_hang"}"#,
+                #"faulty.hangs={"hook":"prepare","how":"\#(how)"}"#,
             ]
         ).result(within: .seconds(30))
         #expect(result.exitCode == 2)
         #expect(
-            result.errorOutput.contains("plugin faulty.hangs has not returned from prepare"),
+            result.errorOutput.contains("plugin faulty.hangs \(fact)"),
             "\(result.errorOutput)")
         // The end of the plugin may be reported as well.
         let lines = result.errorOutput.split(separator: "\n").filter { $0.hasPrefix("outlet: ") }

@@ -319,7 +319,7 @@ import Testing
         let result = try await Program.run(
             "/bin/sh",
             [
-                "-c", #"ulimit -v "$2"; exec "$0" -b --timeout=20 "$1/status/200""#,
+                "-c", #"ulimit -s 8192; ulimit -v "$2"; exec "$0" -b --timeout=20 "$1/status/200""#,
                 Products.path("outlet"), server.baseURL, "\(kibibytes)",
             ])
         let isRefused =
