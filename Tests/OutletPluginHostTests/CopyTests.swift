@@ -6,7 +6,7 @@ import Testing
 @testable import OutletPluginHost
 
 /// The host runs the bytes that it checked, of plugins and of the libraries beside them.
-@Suite struct CopyTests {
+@Suite(.timeLimit(.minutes(4))) struct CopyTests {
     private func plugin(_ id: String, if condition: String = "1") -> String {
         """
         static const outlet_descriptor descriptor = {DESCRIPTOR("\(id)")};
@@ -39,6 +39,18 @@ import Testing
         truncate(path, 0)
         let abandoned = await host.shutDown()
         #expect(abandoned == [])
+    }
+
+    @Test func `a destroyed plugin is freed before the deadline of its shutdown`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(plugin("freed.early"), as: "x.so")
+        weak var instance: PluginInstance?
+        do {
+            let host = try folder.load()
+            instance = try #require(host.plugins.first?.instance)
+            #expect(await host.shutDown(deadline: .seconds(3600)) == [])
+        }
+        while instance != nil, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func `a library is loaded once for each path and content`() async throws {

@@ -21,12 +21,14 @@ struct LeakCheck {
 
     /// The number of rounds that are compared.
     private static let rounds = 6
-    /// The repetitions of a round that also slow operations should have.
-    private static let enoughCount = 20
     /// The most repetitions of a round.
     private static let mostCount = 64
     /// The repetitions, those of the warm-up included, from which on caches count as full.
     private static let fullCaches = 250
+    /// The repetitions of a round that also slow operations should have.
+    private static func enoughCount(_ bound: MemoryBound) -> Int {
+        bound == .coarse ? 20 : fullCaches / rounds + 1
+    }
     /// How long what has ended may take to be freed, in units of 10 ms.
     private static let longestFreeing = 500
 
@@ -66,7 +68,9 @@ struct LeakCheck {
     ) async rethrows {
         guard mayGoOn else { return }
         let (warmUp, each) = try await warmUp(for: time / 4, operation)
-        let count = Self.count(each: each, within: time, orAtMost: subject.job.limit / 2)
+        let count = Self.count(
+            each: each, within: time, enough: Self.enoughCount(bound),
+            orAtMost: subject.job.limit / 2)
         let total = count * Self.rounds
         let bound = warmUp + total < Self.fullCaches ? .coarse : bound
         let first = await holdings()
@@ -140,12 +144,12 @@ struct LeakCheck {
 
     /// The number of repetitions of a round; at least 2.
     private static func count(
-        each: Duration, within time: Duration, orAtMost most: Duration
+        each: Duration, within time: Duration, enough: Int, orAtMost most: Duration
     ) -> Int {
         func count(_ time: Duration, _ limit: Int) -> Int {
             Int(min(time / max(each, .nanoseconds(1)) / Double(rounds), Double(limit)))
         }
-        return max(2, count(time, mostCount), count(most, enoughCount))
+        return max(2, count(time, mostCount), count(most, enough))
     }
 }
 

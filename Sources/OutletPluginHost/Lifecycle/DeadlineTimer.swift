@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Runs a closure once after a delay, unless cancelled before.
+/// Runs a closure once at a time, unless cancelled before.
 ///
 /// Thread: any.
 final class DeadlineTimer: @unchecked Sendable {
@@ -12,8 +12,17 @@ final class DeadlineTimer: @unchecked Sendable {
     /// - Parameters:
     ///   - nanoseconds: The delay.
     ///   - body: Called once, on a global queue.
-    init(_ nanoseconds: UInt64, _ body: @escaping @Sendable () -> Void) {
-        source.schedule(deadline: .now() + .nanoseconds(Int(clamping: nanoseconds)))
+    convenience init(_ nanoseconds: UInt64, _ body: @escaping @Sendable () -> Void) {
+        self.init(at: .now() + .nanoseconds(Int(clamping: nanoseconds)), body)
+    }
+
+    /// Starts the timer.
+    ///
+    /// - Parameters:
+    ///   - deadline: When the closure is called.
+    ///   - body: Called once, on a global queue.
+    init(at deadline: DispatchTime, _ body: @escaping @Sendable () -> Void) {
+        source.schedule(deadline: deadline)
         source.setEventHandler(handler: body)
         source.activate()
     }

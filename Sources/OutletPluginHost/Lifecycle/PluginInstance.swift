@@ -34,7 +34,7 @@ final class PluginInstance: @unchecked Sendable {
     private let services = Lock([PluginHook: Int]())
     /// The sessions that use the plugin.
     let sessions = AttachedSessions()
-    private let end = Lock(End.running([]))
+    private let end = Lock(End.running(Shutdown()))
 
     /// How an instance ended.
     enum Outcome: Sendable {
@@ -43,8 +43,15 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private enum End {
-        case running([@Sendable (Outcome) -> Void])
+        case running(Shutdown)
         case over(Outcome)
+    }
+
+    /// What waits for the end.
+    private struct Shutdown {
+        var completions: [@Sendable (Outcome) -> Void] = []
+        /// The deadlines; they keep the instance until they are cancelled.
+        var timers: [DeadlineTimer] = []
     }
 
     private struct Completions {
@@ -390,8 +397,9 @@ final class PluginInstance: @unchecked Sendable {
     func shutDown(deadline: DispatchTime, completion: @escaping @Sendable (Outcome) -> Void) {
         let over = end.withLock { end -> Outcome? in
             switch end {
-            case .running(let waiting):
-                end = .running(waiting + [completion])
+            case .running(var shutdown):
+                shutdown.completions.append(completion)
+                end = .running(shutdown)
                 return nil
             case .over(let outcome): return outcome
             }
@@ -408,7 +416,11 @@ final class PluginInstance: @unchecked Sendable {
         cancelCompletions()
         finishCalls()
         if isHeld { act(owner.withLifecycle { $0.leave() }) }
-        DispatchQueue.global().asyncAfter(deadline: deadline) { self.deadlinePassed() }
+        end.withLock { end in
+            guard case .running(var shutdown) = end else { return }
+            shutdown.timers.append(DeadlineTimer(at: deadline) { self.deadlinePassed() })
+            end = .running(shutdown)
+        }
     }
 
     /// Handles the plugin's call of `quiesced`.
@@ -470,11 +482,12 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private func finish(_ outcome: Outcome) {
-        let waiting = end.withLock { end -> [@Sendable (Outcome) -> Void] in
-            guard case .running(let waiting) = end else { return [] }
+        let shutdown = end.withLock { end -> Shutdown in
+            guard case .running(let shutdown) = end else { return Shutdown() }
             end = .over(outcome)
-            return waiting
+            return shutdown
         }
+        for timer in shutdown.timers { timer.cancel() }
         // An abandoned plugin may still be reading the objects passed to it: they are never freed.
         if case .destroyed = outcome {
             let cancelled = completions.withLock { completions in
@@ -483,7 +496,7 @@ final class PluginInstance: @unchecked Sendable {
             }
             withExtendedLifetime(cancelled) {}
         }
-        for completion in waiting { completion(outcome) }
+        for completion in shutdown.completions { completion(outcome) }
     }
 }
 
