@@ -3,6 +3,9 @@ public import OutletHTTP
 extension RequestContext {
     /// The target that the request was made from; `nil` if no provider made it.
     ///
+    /// A provider sets it for requests that pass its plugins, or the interceptors, middleware,
+    /// plugins, layers, monitors or redirect handler of its session.
+    ///
     /// Never a ``MultiTarget``: its wrapped target is returned.
     public var target: (any TargetType)? {
         get {

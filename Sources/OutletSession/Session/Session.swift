@@ -148,6 +148,13 @@ open class Session: @unchecked Sendable {
     /// Decides about redirects; `nil` if none was given.
     public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
 
+    /// Whether code outside of the session sees its requests before they end: interceptors,
+    /// middleware, plugins, layers, monitors or a redirect handler.
+    package var showsRequests: Bool {
+        core.hasInterceptor || core.hasMiddleware || core.hasOutcomeMiddleware
+            || core.hasOwnLayers || core.isMonitored || core.redirectHandler != nil
+    }
+
     /// Decides what is stored in the cache; `nil` if none was given.
     public var cachedResponseHandler: (any CachedResponseHandler)? { core.cachedResponseHandler }
 
