@@ -151,6 +151,29 @@ import Testing
         #expect(error?.description == "plugin test.kit: adapt failed: no token in the vault")
     }
 
+    @Test func `a request fails open after a plugin's error, but not after its refusal`()
+        async throws
+    {
+        let folder = try PluginFolder(samples: ["libKitFixture.so"])
+        var options = PluginHost.Options()
+        options.settings["test.kit"] = PluginSettings()
+        options.settings["test.kit"]?.failsOpen = true
+        options.observer = recorder
+        let host = try PluginHost.load(directories: [folder.path], options: options)
+        let stub = StubTransport { _ in .status(200) }
+        let provider = host.provider(over: stub)
+        _ = try await provider.request(.mode("throw"))
+        let line = try #require(recorder.lines.values.first { $0.level == .warning })
+        #expect(
+            line.message
+                == "adapt failed, and the request continues without it: no token in the vault")
+        #expect(line.facts.map(\.name) == ["request"])
+        #expect(line.facts.first?.value.contains("test.example") == true)
+        let error = await pluginError { try await provider.request(.mode("deny")) }
+        #expect(error?.description == "plugin test.kit: adapt failed (not-listed): not on the list")
+        #expect(error?.isRefusal == true && stub.requests.count == 1)
+    }
+
     @Test func `a plugin replaces a response`() async throws {
         let (response, _) = try await sent(mode: "now", .text("abc", statusCode: 201))
         #expect(response.statusCode == 202)

@@ -68,7 +68,9 @@ public struct Host: @unchecked Sendable {
     /// Settles a hook that returns nothing, such as `adapt`, `prepare` or `process`.
     func settle(_ completion: outlet_completion, _ error: (any Error)?) {
         let words = error.map { PluginError.words(of: $0) } ?? (code: "", message: "")
-        let status = error == nil ? OUTLET_OK : OUTLET_E_FAILED
+        let isRefusal = (error as? PluginError)?.isRefusal == true
+        let status =
+            error == nil ? OUTLET_OK : isRefusal ? OUTLET_E_DENIED : OUTLET_E_FAILED
         withView(words.code) { code in
             withView(words.message) {
                 _ = table.pointee.done(table, completion, status, code, $0)

@@ -5,6 +5,8 @@ public import COutletPlugin
 public struct PluginError: Error, Sendable, Equatable {
     /// `OUTLET_E_FAILED` for errors of the plugin, else the status that the host returned.
     public var status: outlet_status
+    /// Whether it was made by ``refusal(_:code:)``.
+    public private(set) var isRefusal = false
     /// A stable identifier for programs, of ASCII letters, digits and `-`, such as
     /// `token-expired`; at most 64 bytes, may be empty.
     public var code: String
@@ -21,6 +23,19 @@ public struct PluginError: Error, Sendable, Equatable {
         self.status = OUTLET_E_FAILED
         self.code = code
         self.message = message
+    }
+
+    /// Makes the error of a hook that refuses a request deliberately, such as that of a guard, with
+    /// the status `OUTLET_E_DENIED`.
+    ///
+    /// The request fails even if the user lets requests continue when the plugin fails
+    /// (`failOpen`), which they do after other errors. The parameters are those of
+    /// ``init(_:code:)``.
+    public static func refusal(_ message: String, code: String = "") -> PluginError {
+        var error = PluginError(message, code: code)
+        error.status = OUTLET_E_DENIED
+        error.isRefusal = true
+        return error
     }
 
     init(status: outlet_status, refusing what: String) {

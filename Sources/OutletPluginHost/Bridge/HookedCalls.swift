@@ -195,7 +195,7 @@ private struct OutcomeHooks: Sendable {
             effects: Effects.of(replacement), failure: change.failure?.message,
             refusals: token?.refusals ?? [])
         // If the failure is skipped, the outcome stays unchanged.
-        if let failure = change.failure, plugin.skips(failure) { return .nothing }
+        if let failure = change.failure, plugin.skips(failure, of: "\(request)") { return .nothing }
         return change
     }
 

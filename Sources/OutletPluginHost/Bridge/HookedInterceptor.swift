@@ -77,7 +77,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             _ answer: Completion.Answer, _ token: RequestHook?
         ) -> RetryResult {
             _ = token?.seal()
-            var verdict = Verdict(answer, instance: instance)
+            var verdict = Verdict(answer, instance: instance, of: sent)
             if verdict.result.retryRequired, attempt > maximumRetries {
                 verdict = .refused(after: maximumRetries, of: instance)
             }
@@ -110,7 +110,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             self.failure = failure
         }
 
-        init(_ answer: Completion.Answer, instance: PluginInstance) {
+        init(_ answer: Completion.Answer, instance: PluginInstance, of request: HTTPRequest) {
             switch answer {
             case .done, .redirectTaken, .verdict(.doNotRetry): result = .doNotRetry
             case .verdict(.retry):
@@ -125,7 +125,8 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 failure = reason.message
             case .failed(let error):
                 result =
-                    instance.skips(error) ? .doNotRetry : .doNotRetryWithError(error)
+                    instance.skips(error, of: "\(request)")
+                    ? .doNotRetry : .doNotRetryWithError(error)
                 failure = error.message
             }
         }

@@ -41,7 +41,9 @@ final class HookedRedirects: RedirectDecider {
             var failure = used.flatMap { instance.rewind($0, in: .redirect) }
             if case .failed(let error) = decision { failure = error }
             if let failure {
-                verdict = instance.skips(failure) ? .follow(redirect.next) : .fail(failure)
+                verdict =
+                    instance.skips(failure, of: "\(redirect.next)")
+                    ? .follow(redirect.next) : .fail(failure)
             } else if case .redirectTaken = decision {
                 effects = ["the redirect is the response"]
                 verdict = .take

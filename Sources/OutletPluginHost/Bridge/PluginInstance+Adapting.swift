@@ -48,7 +48,9 @@ extension PluginInstance {
             owner, hook, requestID: request.context.id,
             effects: changed.map { Effects.of(request, $0.request, answer: $0.answer) } ?? [],
             failure: failure?.message, refusals: token?.refusals ?? [])
-        if let failure { return skips(failure) ? .success(nil) : .failure(failure) }
+        if let failure {
+            return skips(failure, of: "\(request)") ? .success(nil) : .failure(failure)
+        }
         guard let changed else { return .success(nil) }
         var adapted = changed.request
         if let reply = changed.answer { adapted.givenAnswer = GivenAnswer(reply) }

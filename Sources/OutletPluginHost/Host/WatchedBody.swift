@@ -47,7 +47,7 @@ final class WatchedBody: Sendable {
         ) { [show] in
             show($0, $1, $2.response, offset, piece.view, $2)
         } answered: { [stream] failure in
-            answered(failure.flatMap { stream.instance.skips($0) ? nil : $0 })
+            answered(failure.flatMap { stream.instance.skips($0, of: stream.name) ? nil : $0 })
         }
     }
 }

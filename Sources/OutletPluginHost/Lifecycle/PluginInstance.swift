@@ -219,13 +219,19 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     /// Whether a request continues in spite of a failure; writes a log line if so.
-    func skips(_ failure: PluginError) -> Bool {
+    ///
+    /// - Parameters:
+    ///   - failure: The failure.
+    ///   - request: A description of the request, without secrets.
+    func skips(_ failure: PluginError, of request: @autoclosure () -> String) -> Bool {
         guard failsOpen, !failure.isRefusal, failure.kind != .cancelled else { return false }
+        let code = failure.code.isEmpty ? "" : " (\(failure.code))"
         owner.observer?.pluginDidLog(
             PluginLogLine(
                 plugin: id, level: .warning,
-                message: "\(failure.hook.rawValue) failed, and the request continues without it: "
-                    + failure.message, facts: []))
+                message: "\(failure.hook.rawValue) failed\(code), and the request continues "
+                    + "without it: \(failure.message)",
+                facts: [.init(name: "request", value: request())]))
         return true
     }
 

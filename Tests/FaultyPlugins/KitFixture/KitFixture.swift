@@ -26,6 +26,9 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
             try request.setHeader("X-Adapted", "later")
         case "throw":
             throw PluginError("no token in the vault")
+        case "deny":
+            try await Task.sleep(for: .milliseconds(1))
+            throw PluginError.refusal("not on the list", code: "not-listed")
         case "fetch":
             let call = HTTPCall(
                 "POST", "http://token.example/", headers: [("X-Ask", "1")], body: Array("who".utf8))
