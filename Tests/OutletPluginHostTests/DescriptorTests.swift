@@ -134,10 +134,10 @@ import Testing
     @Test(
         arguments: [
             ("a-b.9", nil), (longest, nil), (longest + "a", "has more than 128 bytes"),
-            ("", "is not made of lower-case letters, digits, '.' and '-'"),
-            ("A.b", "is not made of lower-case letters, digits, '.' and '-'"),
-            ("a#b", "is not made of lower-case letters, digits, '.' and '-'"),
-        ] as [(String, String?)])
+        ] as [(String, String?)]
+            + ["", "A.b", "a#b", ".", "..", "a..b", ".a", "a."].map {
+                ($0, "is not made of lower-case letters, digits and '-', with a '.' between parts")
+            })
     func `a manifest's id is one that a descriptor may have`(id: String, fact: String?) {
         let reason = refusal(
             of: #"{"id": "\#(id)", "version": "1", "abi": "1.0", "permissions": []}"#)

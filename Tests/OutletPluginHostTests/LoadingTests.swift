@@ -56,7 +56,7 @@ import Testing
         (
             "BadID",
             "breaks the plugin contract: the id \"Faulty ID!\" is not made of lower-case letters, "
-                + "digits, '.' and '-'"
+                + "digits and '-', with a '.' between parts"
         ),
         (
             "BadSignature",

@@ -27,7 +27,8 @@ public protocol Plugin: Sendable {
 
 /// The description of a plugin.
 public struct PluginInfo: Sendable {
-    /// Unique among plugins: lower-case letters, digits, `.` and `-`, such as `com.example.signer`.
+    /// Unique among plugins: lower-case letters, digits and `-`, with a `.` between parts, such as
+    /// `com.example.signer`.
     public var id: String
     /// The version of the plugin, such as `1.0.0`.
     public var version: String
@@ -72,7 +73,7 @@ public struct PluginInfo: Sendable {
     /// Describes a plugin.
     ///
     /// - Parameters:
-    ///   - id: Unique among plugins: lower-case letters, digits, `.` and `-`.
+    ///   - id: Unique among plugins: lower-case letters, digits and `-`, with a `.` between parts.
     ///   - version: The version of the plugin, such as `1.0.0`.
     ///   - name: The name to show; `id` if empty.
     ///   - summary: A description of one line.

@@ -49,8 +49,7 @@ struct PluginDescriptor: @unchecked Sendable {
         id = try text(copy.id, "id", limit: UInt64(Self.longestID))
         guard PluginDescriptor.isID(id) else {
             throw InvalidDescriptor(
-                reason: "the id \(String(reflecting: id)) is not made of lower-case letters, "
-                    + "digits, '.' and '-'")
+                reason: "the id \(String(reflecting: id)) \(PluginDescriptor.idRefusal)")
         }
         version = try text(copy.version, "version", limit: UInt64(Self.longestVersion))
         guard !version.isEmpty else { throw InvalidDescriptor(reason: "'\(id)' has no version") }
@@ -96,17 +95,26 @@ struct PluginDescriptor: @unchecked Sendable {
     }
 
     /// Whether a text may be the id of a plugin, apart from its length.
+    ///
+    /// Without empty parts it is neither hidden nor another directory where it names a file.
     static func isID(_ id: String) -> Bool {
-        !id.isEmpty
-            && id.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-                    UInt8(ascii: "."), UInt8(ascii: "-"):
-                    true
-                default: false
-                }
+        id.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            .allSatisfy { part in
+                !part.isEmpty
+                    && part.allSatisfy { byte in
+                        switch byte {
+                        case UInt8(ascii: "a")...UInt8(ascii: "z"),
+                            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+                            true
+                        default: false
+                        }
+                    }
             }
     }
+
+    /// Why a text is not an id (``isID(_:)``).
+    static let idRefusal =
+        "is not made of lower-case letters, digits and '-', with a '.' between parts"
 }
 
 /// A violation of the plugin interface by a descriptor.

@@ -82,8 +82,7 @@ public struct PluginManifest: Equatable, Sendable {
         }
         id = try string("id")
         guard PluginDescriptor.isID(id) else {
-            throw PluginManifest.refusal(
-                "id", id, "is not made of lower-case letters, digits, '.' and '-'")
+            throw PluginManifest.refusal("id", id, PluginDescriptor.idRefusal)
         }
         guard id.utf8.count <= PluginDescriptor.longestID else {
             throw PluginManifest.refusal(

@@ -45,8 +45,8 @@ typedef struct outlet_descriptor {
     uint32_t struct_size; /* sizeof(outlet_descriptor) the plugin was compiled with */
     uint32_t flags;       /* OUTLET_F_* */
 
-    outlet_view id;      /* Required. Unique: lower-case letters, digits, '.', '-', such as
-                            "com.example.signer". */
+    outlet_view id;      /* Required. Unique: lower-case letters, digits and '-', with a '.' between
+                            parts, such as "com.example.signer". */
     outlet_view version; /* Required, such as "1.0.0". */
     outlet_view name;    /* a display name; if empty, the id is used */
     outlet_view summary; /* one line that describes the plugin; may be empty */
