@@ -66,6 +66,11 @@ int64_t ccurl_get_offset(CURL *easy, CURLINFO info) {
     return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
 }
 
+long ccurl_get_long(CURL *easy, CURLINFO info) {
+    long value = 0;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
+}
+
 ccurl_measures ccurl_measure(CURL *easy, bool was_plainly_sent) {
     // A table and a loop that is not unrolled: fifteen calls in a row would each cost a
     // mispredicted branch at every request.

@@ -44,6 +44,26 @@ import Testing
         await proxy.stop()
     }
 
+    @Test func `the error of a refused certificate says whether it is the proxy's`() async throws {
+        let proxy = try await HandshakePeer.start()
+        let nginx = try await Nginx.shared()
+        let wrong = nginx.baseURL(.wrongHost)
+        func reason(_ session: Session, _ url: String) async -> String? {
+            await get(session, url).error?.transferError?.reason
+        }
+        let direct = try await session(proxy)
+        #expect(
+            await reason(direct, "\(wrong)/small.txt")
+                == "the server's certificate is for wrong.host.test, not for localhost")
+        let refused = try await session(proxy) { $0.proxy = .url(wrong, except: []) }
+        for url in ["http://far.test/x", "https://far.test/x"] {
+            #expect(
+                await reason(refused, url)
+                    == "the proxy's certificate is for wrong.host.test, not for localhost")
+        }
+        await proxy.stop()
+    }
+
     @Test func `proxy and server are each evaluated once under their own name`() async throws {
         let proxy = try await HandshakePeer.start()
         let nginx = try await Nginx.shared()

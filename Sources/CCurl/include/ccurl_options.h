@@ -38,6 +38,7 @@ CURLcode ccurl_set_debug(CURL *_Nonnull easy, curl_debug_callback _Nullable call
 // curl_easy_getinfo; 0 or NULL if libcurl has no value.
 
 int64_t ccurl_get_offset(CURL *_Nonnull easy, CURLINFO info);
+long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
 /// The measurements of a transfer: the values of the `CURLINFO_` constants of the same names. 0 or
 /// NULL if libcurl has no value, or if the value was not queried.
 typedef struct ccurl_measures {

@@ -145,10 +145,10 @@ private struct Meaning {
         case CURLE_OPERATION_TIMEDOUT:
             self = Meaning.late(stage, fact, transfer)
         case CURLE_SSL_CONNECT_ERROR:
-            self = Meaning.tls(fact, transfer)
+            self = Meaning.tls(fact, transfer, TLSPeer(transfer, easy))
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CRL_BADFILE:
-            self = Meaning.untrusted(fact, transfer)
+            self = Meaning.untrusted(fact, transfer, TLSPeer(transfer, easy))
         case CURLE_SSL_CACERT_BADFILE:
             self = Meaning(
                 .secureConnectionFailed, "certificate authorities: \(fact)",
@@ -331,24 +331,27 @@ private struct Meaning {
         return identity.fault
     }
 
-    private static func tls(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
+    private static func tls(
+        _ fact: String, _ transfer: CurlTransfer, _ peer: TLSPeer
+    ) -> Meaning {
         if fact.containsBytes(of: "wrong version number")
             || fact.containsBytes(of: "packet length too long")
             || fact.containsBytes(of: "http request")
         {
             return Meaning(
-                .secureConnectionFailed, "the port does not speak TLS: \(fact)",
+                .secureConnectionFailed, "the \(peer.role)'s port does not speak TLS: \(fact)",
                 "try http:// or another port")
         }
         if fact.containsBytes(of: "certificate required") {
             return Meaning(
-                .clientCertificateRequired, "the server wants a client certificate: \(fact)",
-                "set clientCertificate")
+                .clientCertificateRequired,
+                "the \(peer.role) wants a client certificate: \(fact)", "set clientCertificate")
         }
         if fact.containsBytes(of: "bad certificate") || fact.containsBytes(of: "unknown ca") {
             return Meaning(
-                .clientCertificateRejected, "the server refuses the client's certificate: \(fact)",
-                "set clientCertificate to one that the server trusts")
+                .clientCertificateRejected,
+                "the \(peer.role) refuses the client's certificate: \(fact)",
+                "set clientCertificate to one that the \(peer.role) trusts")
         }
         let configuration = transfer.loop?.settings.configuration
         let named = [
@@ -357,19 +360,24 @@ private struct Meaning {
             configuration?.tls13CipherSuites.map { _ in "tls13CipherSuites" },
         ].compactMap(\.self)
         return Meaning(
-            .secureConnectionFailed, "TLS could not be agreed on: \(fact)",
+            .secureConnectionFailed, "TLS could not be agreed on with the \(peer.role): \(fact)",
             named.isEmpty
-                ? "" : "see whether the server can what \(named.joined(separator: ", ")) allows")
+                ? "" : "see whether the \(peer.role) can what \(named.joined(separator: ", ")) allows")
     }
 
-    private static func untrusted(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
-        guard let refusal = transfer.verification?.refusal else { return otherHost(fact, transfer) }
-        let whose = refusal.depth == 0 ? "the server's certificate" : "an authority's certificate"
+    private static func untrusted(
+        _ fact: String, _ transfer: CurlTransfer, _ peer: TLSPeer
+    ) -> Meaning {
+        guard let refusal = transfer.verification?.refusal else {
+            return otherHost(fact, transfer, peer)
+        }
+        let whose =
+            refusal.depth == 0 ? "the \(peer.role)'s certificate" : "an authority's certificate"
         switch refusal.fault {
         case .expired:
             return Meaning(
                 .serverCertificateHasBadDate, "\(whose) has expired: \(refusal)",
-                "tell the server's owner, or check this machine's clock")
+                "tell the \(peer.role)'s owner, or check this machine's clock")
         case .notYetValid:
             return Meaning(
                 .serverCertificateNotYetValid, "\(whose) is not valid yet: \(refusal)",
@@ -387,18 +395,39 @@ private struct Meaning {
     }
 
     /// The chain is valid, so the certificate is for another host.
-    private static func otherHost(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
-        guard let certificate = transfer.verification?.serverCertificate,
-            let host = transfer.address?.origin.host, fact.containsBytes(of: "name")
+    private static func otherHost(
+        _ fact: String, _ transfer: CurlTransfer, _ peer: TLSPeer
+    ) -> Meaning {
+        guard let certificate = transfer.verification?.serverCertificate, let host = peer.host,
+            fact.containsBytes(of: "name")
         else {
             return Meaning(
-                .serverCertificateUntrusted, "the server's certificate is refused: \(fact)")
+                .serverCertificateUntrusted, "the \(peer.role)'s certificate is refused: \(fact)")
         }
         let names = certificate.subjectAlternativeNames
         let said = names.isEmpty ? certificate.subject : names.joined(separator: ", ")
         return Meaning(
             .serverCertificateUntrusted,
-            "the server's certificate is for \(said), not for \(host)",
-            "check the address; the server may not be the one you mean")
+            "the \(peer.role)'s certificate is for \(said), not for \(host)",
+            "check the address; the \(peer.role) may not be the one you mean")
+    }
+}
+
+/// With whom a TLS handshake failed.
+private struct TLSPeer {
+    /// `server` or `proxy`.
+    let role: String
+    /// The host that the certificate has to be valid for; `nil` if it is not known.
+    let host: String?
+
+    init(_ transfer: CurlTransfer, _ easy: EasyHandle) {
+        // The handshake with the server follows the proxy's response to CONNECT.
+        if let proxy = transfer.loop?.settings.secureProxies[transfer.proxy],
+            ccurl_get_long(easy.raw, CURLINFO_HTTP_CONNECTCODE) == 0
+        {
+            (role, host) = ("proxy", proxy.host)
+        } else {
+            (role, host) = ("server", transfer.address?.origin.host)
+        }
     }
 }
