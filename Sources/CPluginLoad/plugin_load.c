@@ -31,6 +31,13 @@ unsigned long long cpluginload_count(void) {
 
 char **cpluginload_environment(void) { return environ; }
 
+cpluginload_ids cpluginload_identity(void) {
+    cpluginload_ids ids;
+    getresuid(&ids.user, &ids.effective_user, &ids.saved_user);
+    getresgid(&ids.group, &ids.effective_group, &ids.saved_group);
+    return ids;
+}
+
 struct search {
     uintptr_t address;
     unsigned long long loads; /* dlpi_adds during the iteration */

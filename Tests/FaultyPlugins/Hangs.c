@@ -312,6 +312,8 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "daemon") == 0) return daemon(1, 1);
     if (strcmp(how, "clearenv") == 0) return clearenv();
     if (strcmp(how, "setenv") == 0) return setenv("FAULTY_HANGS", "1", 1);
+    if (strcmp(how, "seteuid") == 0) return seteuid(65534);
+    if (strcmp(how, "setegid") == 0) return setegid(65534);
     if (strcmp(how, "rounding") == 0) return fesetround(FE_UPWARD);
 #if defined(__x86_64__)
     if (strcmp(how, "x87_value") == 0) {

@@ -336,6 +336,21 @@ import Testing
                     + "files: no further one can be opened\n"), "\(result.errorOutput)")
     }
 
+    @Test(
+        .enabled(if: geteuid() == 0, "only root may act for others"),
+        arguments: [("seteuid", "the user"), ("setegid", "the groups")])
+    func `a plugin that changes for whom the program acts is named`(how: String, name: String)
+        async throws
+    {
+        for (hook, fact) in [("prepare", "it changed"), ("create", "loading it changed")] {
+            let result = try await run(hook, how)
+            #expect(
+                result.errorOutput
+                    == "outlet: plugin faulty.hangs: breaks the contract: state-process: \(fact) "
+                    + "\(name)\n")
+        }
+    }
+
     @Test func `a change of the process state by a function of a plugin is reported`() async throws
     {
         let program = try RunningProgram(

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Returns how many objects were loaded since the process started, including unloaded ones. Thread: any. */
 unsigned long long cpluginload_count(void);
@@ -20,6 +21,14 @@ bool cpluginload_is_new(uintptr_t address, unsigned long long before);
 /* Returns the list of environment variables, which ends with NULL; NULL after clearenv(). Thread: any, while no
  * other changes the environment. */
 char **cpluginload_environment(void);
+
+/* The user and the group that the process acts for. */
+typedef struct cpluginload_ids {
+    uid_t user, effective_user, saved_user;
+    gid_t group, effective_group, saved_group;
+} cpluginload_ids;
+
+cpluginload_ids cpluginload_identity(void);
 
 #if defined(__x86_64__)
 /* The flags that functions leave clear: the direction of string instructions (DF), and faults of unaligned accesses

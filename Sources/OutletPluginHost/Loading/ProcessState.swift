@@ -6,7 +6,7 @@ import OutletHTTP
 /// loaded.
 ///
 /// Recorded before a plugin's code runs for the first time and compared after it; differences are
-/// restored, except for the environment and open files. One library is loaded at a time. A signal
+/// restored, except for the environment, open files and the user. One library is loaded at a time. A signal
 /// handler counts only if it lies in a library that was loaded meanwhile, or if a plugin is known to
 /// have set the signal's action, because other threads of the host may set handlers of their own.
 /// The cost does not grow with the number of loaded libraries, unless a handler did change.
@@ -21,7 +21,8 @@ package struct ProcessState {
     private static let environmentName = "the environment"
     private static let filesName = "the open files: no further one can be opened"
     /// The names of changes that are not restored.
-    private static let keptNames = [environmentName, filesName] + StandardStream.names
+    private static let keptNames =
+        [environmentName, filesName, Identity.userName, Identity.groupName] + StandardStream.names
 
     /// Describes what loading a plugin changed, and whether that was restored.
     ///
@@ -46,6 +47,7 @@ package struct ProcessState {
     private let environment: [String]
     private let streams: [StandardStream]
     private let hadFreeDescriptor: Bool
+    private let identity: Identity
     /// That of the thread, which loads the plugin.
     private let floats: UInt64
 
@@ -62,6 +64,7 @@ package struct ProcessState {
         environment = ProcessState.currentEnvironment
         streams = StandardStream.all
         hadFreeDescriptor = ProcessState.hasFreeDescriptor
+        identity = Identity()
         floats = cpluginload_float_control()
     }
 
@@ -88,10 +91,11 @@ package struct ProcessState {
             ProcessState.currentEnvironment == environment ? [] : [ProcessState.environmentName]
         let isFull = hadFreeDescriptor && !ProcessState.hasFreeDescriptor
         return environment + (isFull ? [ProcessState.filesName] : [])
+            + identity.changes(in: Identity())
             + zip(streams, StandardStream.all).filter { $0 != $1 }.map(\.0.name)
     }
 
-    /// Restores what has changed, except for the environment and open files.
+    /// Restores what has changed, except for the environment, open files and the user.
     ///
     /// Signal handlers that the host may have set itself are neither restored nor returned.
     ///
@@ -213,6 +217,32 @@ private struct ResourceLimit: Equatable {
         if setrlimit(resource, &wanted) == 0 { return }
         wanted = rlimit(rlim_cur: min(soft, limit.rlim_max), rlim_max: limit.rlim_max)
         setrlimit(resource, &wanted)
+    }
+}
+
+/// The user and the groups that the process acts for.
+private struct Identity {
+    static let userName = "the user"
+    static let groupName = "the groups"
+
+    /// The real, effective and saved user.
+    private let users: [uid_t]
+    /// The real, effective and saved group, and the supplementary ones.
+    private let groups: [gid_t]
+
+    init() {
+        let ids = cpluginload_identity()
+        users = [ids.user, ids.effective_user, ids.saved_user]
+        var others = [gid_t](repeating: 0, count: Int(max(getgroups(0, nil), 0)))
+        let count = getgroups(Int32(others.count), &others)
+        groups =
+            [ids.group, ids.effective_group, ids.saved_group]
+            + others.prefix(Int(max(count, 0))).sorted()
+    }
+
+    func changes(in now: Identity) -> [String] {
+        (users == now.users ? [] : [Self.userName])
+            + (groups == now.groups ? [] : [Self.groupName])
     }
 }
 
