@@ -41,14 +41,18 @@ PART void setting(const outlet_host *host, outlet_call call, const char *key, ch
     .version = OUTLET_TEXT("1.0.0"), .create = make, .destroy = unmake
 
 /* Defines the module of a plugin whose only hook is prepare. */
-#define PREPARES(id_)                                                                   \
+#define PREPARES(id_) PREPARES_WITH(id_, 0)
+
+/* As PREPARES, with flags of the descriptor. */
+#define PREPARES_WITH(id_, flags_)                                                      \
     static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),             \
                                        .prepare = prepare};                             \
     static const outlet_hooks *hooks(outlet_instance *self) {                           \
         (void)self;                                                                     \
         return &table;                                                                  \
     }                                                                                   \
-    static const outlet_descriptor descriptor = {DESCRIPTOR(id_), .hooks = hooks};      \
+    static const outlet_descriptor descriptor = {DESCRIPTOR(id_), .flags = (flags_),    \
+                                                 .hooks = hooks};                       \
     OUTLET_MODULE(descriptor)
 
 /* The head of the definition of its prepare. */

@@ -16,13 +16,12 @@ import Testing
             sleep(1);
             return OUTLET_OK;
         }
-        PREPARES("test.slow")
         """
 
     @Test func `the time limit of a hook does not include the wait for earlier ones`() async throws
     {
         let folder = try PluginFolder()
-        try await folder.compile(Self.slow, as: "slow.so")
+        try await folder.compile(Self.slow + "\nPREPARES(\"test.slow\")", as: "slow.so")
         let recorder = ActivityRecorder()
         let host = try folder.load(observer: recorder, answerDeadline: .milliseconds(1700))
         let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
@@ -43,6 +42,26 @@ import Testing
             #expect(error.message.contains("could not begin within 1.7 s"), "\(error)")
         }
         #expect(recorder.misbehaviours.values.isEmpty)
+        await host.shutDown()
+    }
+
+    @Test(arguments: ["OUTLET_F_NONBLOCKING", "OUTLET_F_NONBLOCKING | OUTLET_F_CONCURRENT", "0"])
+    func `a hook that blocks although its plugin never does is named`(flags: String) async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(
+            Self.slow + "\nPREPARES_WITH(\"test.slow\", \(flags))", as: "slow.so")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let response = await session.request("http://a.example/").serializingString().response
+        #expect(response.value == "x")
+        let noted = recorder.misbehaviours.values
+        #expect(noted.map(\.kind) == (flags == "0" ? [] : [.blocked]))
+        if let noted = noted.first {
+            #expect(noted.kind.rule == .callNonblocking)
+            #expect("\(noted)".contains("OUTLET_F_NONBLOCKING") && noted.hook == .prepare)
+            #expect(noted.request?.contains("a.example") == true)
+        }
         await host.shutDown()
     }
 

@@ -45,6 +45,7 @@ extension PluginInstance {
             } catch {
                 return .given(.failed(error), token: nil)
             }
+            noteBlocking(call, of: subject.pointee.name)
             guard let token = call.completion as? RequestHook else {
                 return .given(settled, token: nil)
             }
@@ -72,12 +73,28 @@ extension PluginInstance {
         var call = ActiveCall(token.hook, passing: token)
         do throws(PluginError) {
             let returned = try perform(&call, about: token.name) { self.call(function, $0, $1) }
+            noteBlocking(call, of: token.name)
             return token.hookReturned(answer(returned, token, settled: settled))
         } catch {
             token.cancel(error)
             return nil
         }
     }
+
+    /// Records a violation if a call that has returned took too long for a hook that never blocks.
+    private func noteBlocking(
+        _ call: borrowing ActiveCall, of request: @autoclosure () -> String
+    ) {
+        guard call.duration > Self.longestNonblocking else { return }
+        owner.note(
+            .blocked,
+            "it took \(call.duration / 1_000_000) ms, though OUTLET_F_NONBLOCKING promises that "
+                + "it never blocks", in: call.hook, of: request())
+    }
+
+    /// From which duration on a hook that never blocks counts as blocking, in nanoseconds: long
+    /// enough for a thread that does not run meanwhile on a busy machine.
+    private static let longestNonblocking: UInt64 = 1_000_000_000
 
     private func askLater(
         _ token: Completion, about name: String?, settled: Completion.Answer,

@@ -32,6 +32,8 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
     private let source: Source?
     /// When the call began, in nanoseconds of the monotonic clock.
     fileprivate(set) var start: UInt64
+    /// How long the call took, in nanoseconds, when it has returned.
+    fileprivate(set) var duration: UInt64 = 0
     /// The completion; `nil` if there is none, or if it has not been made yet.
     fileprivate(set) var completion: Completion?
     fileprivate var next: Place?
@@ -158,7 +160,8 @@ struct ActiveCalls: @unchecked Sendable {
         next?.pointee.previous = previous
         if let previous { previous.pointee.next = next } else { first = next }
         count -= 1
-        totalsByHook[call.pointee.hook.position].add(now &- call.pointee.start)
+        call.pointee.duration = now &- call.pointee.start
+        totalsByHook[call.pointee.hook.position].add(call.pointee.duration)
     }
 
     /// The calls that have not returned, with their duration until now.

@@ -114,6 +114,7 @@ extension PluginMisbehaviour.Kind {
         case .wrongThread: .handleThread
         case .settledTwice: .settleOnce
         case .neverSettled: .settleInTime
+        case .blocked: .callNonblocking
         case .unaskedQuiesced: .endAsked
         case .didNotQuiesce: .endInTime
         case .changedProcess: .stateProcess
