@@ -362,7 +362,8 @@ private struct Meaning {
         return Meaning(
             .secureConnectionFailed, "TLS could not be agreed on with the \(peer.role): \(fact)",
             named.isEmpty
-                ? "" : "see whether the \(peer.role) can what \(named.joined(separator: ", ")) allows")
+                ? ""
+                : "see whether the \(peer.role) can what \(named.joined(separator: ", ")) allows")
     }
 
     private static func untrusted(
@@ -402,7 +403,8 @@ private struct Meaning {
             fact.containsBytes(of: "name")
         else {
             return Meaning(
-                .serverCertificateUntrusted, "the \(peer.role)'s certificate is refused: \(fact)")
+                .serverCertificateUntrusted,
+                "the \(peer.role)'s certificate is refused: \(fact)")
         }
         let names = certificate.subjectAlternativeNames
         let said = names.isEmpty ? certificate.subject : names.joined(separator: ", ")
