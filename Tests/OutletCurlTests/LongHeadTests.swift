@@ -55,8 +55,14 @@ import Testing
         (0..<count).map { ("x-\($0)", String(repeating: "a", count: 1000)) }
     }
 
-    /// Sends a response at once, and returns the result of its request, which pauses at the head.
-    private func result(of bytes: [UInt8], pausing: Bool = false) async throws -> TransferResult {
+    /// Sends a response at once, and returns the result of its request.
+    ///
+    /// - Parameters:
+    ///   - pausing: Whether the request pauses at the head.
+    ///   - isLone: Whether no other transfer runs.
+    private func result(
+        of bytes: [UInt8], pausing: Bool = false, isLone: Bool = true
+    ) async throws -> TransferResult {
         let server = try ScriptedServer.start(.requestHead, .send(bytes), .stall)
         let transport = CurlTransport.test {
             $0.httpVersion = .http2PriorKnowledge
@@ -64,6 +70,10 @@ import Testing
         }
         let probe = Probe(onHead: { _ in pausing ? .pause : .proceed })
         let request = HTTPRequest(url: URL(string: server.baseURL))
+        let idle = try ScriptedServer.start(.stall)
+        let stalled = TransferJob(request: HTTPRequest(url: URL(string: idle.baseURL)))
+        let other = isLone ? nil : transport.start(stalled, handler: Probe())
+        defer { other?.cancel() }
         let task = transport.start(TransferJob(request: request), handler: probe)
         if pausing {
             while probe.heads.isEmpty, !probe.isOver, !Task.isCancelled { await Task.yield() }
@@ -72,7 +82,7 @@ import Testing
         return try await probe.end.value()
     }
 
-    @Test(arguments: [10, 15, 16, 17, 40, 60], [false, true])
+    @Test(arguments: [10, 15, 16, 17, 40, 60, 70, 120], [false, true])
     func `a head larger than libcurl's usual buffer does not hide the end`(
         count: Int, pausing: Bool
     ) async throws {
@@ -84,11 +94,20 @@ import Testing
     }
 
     @Test func `a head that does not fit into the buffer is refused with its limit`() async throws {
-        let result = try await result(of: Self.response(Self.fields(70), body: "hi"))
+        let result = try await result(
+            of: Self.response(Self.fields(70), body: "hi"), isLone: false)
         #expect(result.error?.code == .headerFieldsExceedMaximum)
         #expect(
             result.error?.reason == "the answer's header fields are larger than 64512 bytes, the "
                 + "most that libcurl takes over HTTP/2")
+    }
+
+    @Test func `a head that libcurl does not take is refused with its limit`() async throws {
+        let result = try await result(of: Self.response(Self.fields(140), body: "hi"))
+        #expect(result.error?.code == .headerFieldsExceedMaximum)
+        #expect(
+            result.error?.reason.contains("libcurl takes over HTTP/2 (128 KiB)") == true,
+            "\(result.error?.reason ?? "")")
     }
 
     @Test(arguments: [HTTPMethod.get, .post])

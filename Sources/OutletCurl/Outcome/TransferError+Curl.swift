@@ -299,6 +299,14 @@ private struct Meaning {
                 .headerFieldsExceedMaximum,
                 "a trailer field is longer than libcurl takes (4 KiB), or no memory is left")
         }
+        // A callback of libcurl's has failed (`NGHTTP2_ERR_CALLBACK_FAILURE`), because its buffer for
+        // fields is full (`DYN_H2_HEADERS`, `DYN_H2_TRAILERS`).
+        if fact.containsBytes(of: "nghttp2"), fact.containsBytes(of: "returned -902") {
+            return Meaning(
+                .headerFieldsExceedMaximum,
+                "the answer's \(transfer.hasResponse ? "trailer" : "header") fields are larger than "
+                    + "libcurl takes over HTTP/2 (128 KiB), or no memory is left")
+        }
         if fact.containsBytes(of: "in chunked-encoding") {
             return Meaning(
                 .badServerResponse,

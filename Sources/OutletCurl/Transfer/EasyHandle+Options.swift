@@ -170,9 +170,9 @@ extension EasyHandle {
 
     /// Sets the sizes of the pieces in which bodies are received and sent.
     ///
-    /// libcurl allocates a large buffer for each transfer, which is worth it for files, but not for
-    /// small responses. For a collected body without concurrent transfers a medium size is best,
-    /// whatever the body's length.
+    /// libcurl allocates a buffer for each transfer. A large one saves system calls for large
+    /// bodies, and is used for files, streams and transfers without concurrent ones, where its
+    /// memory counts least.
     ///
     /// - Parameters:
     ///   - isBulk: Whether there is a file or a stream at either end.
@@ -181,7 +181,7 @@ extension EasyHandle {
     ///     the buffer (``largestHTTP2Head``).
     func applyBuffers(isBulk: Bool, isLone: Bool, mayBeHTTP2: Bool) {
         let size =
-            isBulk ? 256 * 1024 : isLone || mayBeHTTP2 ? 64 * 1024 : Self.usualBufferSize
+            isBulk || isLone ? 256 * 1024 : mayBeHTTP2 ? 64 * 1024 : Self.usualBufferSize
         // Fails on a handle that still has its buffer, because its last transfer was cancelled
         // before it was connected; the transfer then uses the existing buffer.
         if size != bufferSize, ccurl_set_long(raw, CURLOPT_BUFFERSIZE, size) == CURLE_OK {
@@ -195,7 +195,8 @@ extension EasyHandle {
     /// The largest heads of a response over HTTP/2, together, in bytes.
     ///
     /// Where heads do not fit into its buffer, libcurl 7.88 may never notice the end of the response.
-    var largestHTTP2Head: Int { bufferSize - 1024 }
+    /// It takes 128 KiB at most (`DYN_H2_HEADERS`).
+    var largestHTTP2Head: Int { min(bufferSize, 128 * 1024) - 1024 }
 
     /// Sets a credential, which is sent when the server asks for it.
     ///

@@ -102,7 +102,8 @@ public struct TransportConfiguration: Sendable {
     ///
     /// A larger one fails with ``TransferError/Code/headerFieldsExceedMaximum``. So do heads of more
     /// than 300 KiB together, such as with interim ones, which libcurl does not take. Over HTTP/2,
-    /// it takes 63 KiB, or 255 KiB if there is a file or a stream at either end.
+    /// it takes 127 KiB, or 63 KiB while other transfers run, unless there is a file or a stream at
+    /// either end.
     public var maximumHeaderSize = 256 << 10
 
     /// Where the certificate authorities come from.
