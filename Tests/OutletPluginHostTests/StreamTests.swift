@@ -313,6 +313,20 @@ import Testing
         }
     }
 
+    @Test func `a body of no bytes is sent without a piece, and its stream is complete`()
+        async throws
+    {
+        let streams = try Streams(["send": "20", "length": "0"])
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        let response = await session.request("\(server.baseURL)/post", method: .post)
+            .serializingString().response
+        #expect(response.value?.contains(#""Content-Length":"0""#) == true, "\(response)")
+        try await streams.reach(1, "whole")
+        #expect(try streams.count("rounds") == 0 && streams.count("broken") == 0)
+        withExtendedLifetime(session) {}
+    }
+
     @Test(arguments: ["", "later"])
     func `a request body is made again when a redirect needs it`(how: String) async throws {
         let streams = try Streams(["send": "20", "how": how])

@@ -59,6 +59,7 @@ final class PluginBody: BodyStream {
         self.length = length
         self.limit = limit
         self.make = make
+        if length == 0 { stream.note(isWhole: true) }
     }
 
     func mustWait(ready: @escaping @Sendable () -> Void) -> Bool {

@@ -77,8 +77,9 @@ typedef struct outlet_streams {
 
     /* Replaces the request's body by one that the plugin makes while it is sent.
      *
-     * length: the exact length in bytes; OUTLET_LENGTH_UNKNOWN sends the body chunked. A body of
-     * another length fails the request, and the host records that as a fault. Other hooks cannot
+     * length: the exact length in bytes; OUTLET_LENGTH_UNKNOWN sends the body chunked. Of a body of 0
+     * bytes no piece is made. A body of another length fails the request, and the host records that
+     * as a fault. Other hooks cannot
      * read this body, so a plugin that signs requests does not see it.
      * Returns OUTLET_E_STATE in the same cases as watch_response, and also in finalize.
      * Thread: [in-call]. */
