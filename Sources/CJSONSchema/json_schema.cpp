@@ -68,8 +68,8 @@ struct BadValue : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// A schema or a value that is nested too deeply.
-struct TooDeep : std::runtime_error {
+// A schema or a value that is nested too deeply, or holds a NUL.
+struct Unreadable : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
@@ -156,7 +156,9 @@ class Survey {
                     throw BadSchema(
                         "it holds more than " + std::to_string(largest_schema) + " objects");
                 look(node);
+                for (auto &entry : node.items()) refuse_nul(entry.key());
             }
+            if (node.is_string()) refuse_nul(node.get_ref<const std::string &>());
             if (node.is_structured())
                 for (const json &child : node) rest.push_back(&child);
         }
@@ -182,6 +184,11 @@ class Survey {
     Patterns patterns_;
     std::vector<const json *> values_;
 
+    // valijson's parser cuts texts at a NUL.
+    static void refuse_nul(const std::string &text) {
+        if (text.find('\0') != std::string::npos) throw BadSchema("a text in it holds a NUL");
+    }
+
     void look(const json &node) {
         auto member = [&](const char *name) -> const json * {
             auto found = node.find(name);
@@ -194,9 +201,6 @@ class Survey {
         if (auto divisor = member("multipleOf");
             divisor && divisor->is_number() && !(divisor->get<double>() > 0))
             throw BadSchema("'multipleOf' is not above 0");
-        if (auto divisor = member("multipleOf"); divisor && divisor->is_number_unsigned()
-                                                 && divisor->get<uint64_t>() > INT64_MAX)
-            throw BadSchema("'multipleOf' is above 9223372036854775807");
         if (auto list = member("enum"); list && list->is_array())
             for (const json &value : *list) values_.push_back(&value);
         if (auto value = member("const")) values_.push_back(value);
@@ -718,10 +722,32 @@ json parsed(cjsonschema_text text) {
         else if (is_string) byte += *byte == '\\';
         else if (*byte == '{' || *byte == '[') ++depth;
         else if (*byte == '}' || *byte == ']') --depth;
+        // The library takes a NUL for the end of the text.
+        if (*byte == 0) throw Unreadable("it holds a NUL");
         if (depth > deepest_text)
-            throw TooDeep("it is nested deeper than " + std::to_string(deepest_text) + " levels");
+            throw Unreadable("it is nested deeper than " + std::to_string(deepest_text) + " levels");
     }
     return json::parse(text.bytes, text.bytes + text.count);
+}
+
+// Makes doubles of whole numbers above INT64_MAX, which valijson takes for negative ones; those that
+// limit a count become INT64_MAX, because a count is never larger. Not recursive.
+void convert_large_numbers(json &text) {
+    std::vector<json *> rest{&text};
+    auto is_large = [](const json &node) {
+        return node.is_number_unsigned() && node.get<uint64_t>() > INT64_MAX;
+    };
+    while (!rest.empty()) {
+        json &node = *rest.back();
+        rest.pop_back();
+        if (node.is_object())
+            for (const char *name : {"maxLength", "maxItems", "maxProperties"})
+                if (auto found = node.find(name); found != node.end() && is_large(*found))
+                    *found = INT64_MAX;
+        if (is_large(node)) node = node.get<double>();
+        if (node.is_structured())
+            for (json &child : node) rest.push_back(&child);
+    }
 }
 
 // One call of cjsonschema_check; run() runs on a thread of its own.
@@ -735,11 +761,12 @@ struct Check {
         json schema_json;
         try {
             schema_json = parsed(schema);
-        } catch (const TooDeep &fault) {
+        } catch (const Unreadable &fault) {
             throw BadSchema(fault.what());
         } catch (const json::exception &) {
             throw BadSchema("it is not JSON");
         }
+        convert_large_numbers(schema_json);
         const auto draft = version(schema_json);
         const Survey survey(schema_json);
         valijson::Schema model;
@@ -749,13 +776,14 @@ struct Check {
         json value_json;
         try {
             value_json = parsed(*value);
-        } catch (const TooDeep &fault) {
+        } catch (const Unreadable &fault) {
             throw BadValue(fault.what());
         } catch (const json::out_of_range &) {
             throw BadValue("a number in it is larger than any that is read");
         } catch (const json::exception &) {
             throw BadValue("it is not JSON");
         }
+        convert_large_numbers(value_json);
         Checker checker(survey);
         checker.check(model, value_json);
         violations = std::move(checker.violations);

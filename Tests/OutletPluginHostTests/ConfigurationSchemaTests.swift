@@ -90,7 +90,9 @@ import Testing
         ("{", "it is not JSON"),
         (#"{"type": "strin"}"#, "Unrecognised JSON type name 'strin'"),
         (#"{"multipleOf": 0}"#, "'multipleOf' is not above 0"),
-        (#"{"multipleOf": 9223372036854775808}"#, "'multipleOf' is above 9223372036854775807"),
+        ("{}\0{}", "it holds a NUL"),
+        (#"{"pattern": "a\u0000b"}"#, "a text in it holds a NUL"),
+        (#"{"properties": {"a\u0000b": {}}}"#, "a text in it holds a NUL"),
         (#"{"pattern": "("}"#, "the pattern '(' cannot be used: missing ): ("),
         (
             #"{"patternProperties": {"(?=a)": {}}}"#,
@@ -185,6 +187,26 @@ import Testing
             .violations(of: JSONValue(parsing: value))
         #expect(found.count == 100)
         #expect(found.line.hasSuffix("/19: expected a string, found a whole number; and 80 more"))
+    }
+
+    @Test(
+        arguments: [
+            (#"{"maximum": 18446744073709551615}"#, "5", nil),
+            (
+                #"{"minimum": 9223372036854775808}"#, "-5",
+                "expected a number from 9.223372036854775808e+18"
+            ),
+            (#"{"exclusiveMinimum": 18446744073709551614}"#, "0", ""),
+            (#"{"const": 18446744073709551615}"#, "-1", ""),
+            (#"{"enum": [18446744073709551615]}"#, "18446744073709551615", nil),
+            (#"{"maxLength": 18446744073709551615}"#, #""a""#, nil),
+            (#"{"multipleOf": 9223372036854775808}"#, "18446744073709551616", nil),
+        ] as [(String, String, String?)])
+    func `whole numbers above those of 64 bits with a sign stay large`(
+        schema: String, value: String, fact: String?
+    ) throws {
+        let found = try violations(schema, value)
+        #expect(found.isEmpty == (fact == nil), "\(found)")
     }
 
     @Test func `a number beyond the range of a double makes the schema check unusable`() {
