@@ -1,5 +1,5 @@
 /* Its prepare sleeps for 1 ms although the descriptor has OUTLET_F_NONBLOCKING; for ever if its
- * setting "until" is "ever". The checker must report it. */
+ * setting "until" is "ever", and every fifth time if it is "fifth". The checker must report it. */
 #include "faulty.h"
 
 #include <unistd.h>
@@ -13,8 +13,9 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
 }
 
 PREPARE {
+    static int calls;
     (void)self, (void)call, (void)request, (void)completion;
-    usleep(1000);
+    if (strcmp(until, "fifth") != 0 || calls++ % 5 == 0) usleep(1500);
     while (strcmp(until, "ever") == 0) pause();
     return OUTLET_OK;
 }

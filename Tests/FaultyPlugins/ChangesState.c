@@ -1,5 +1,5 @@
 /* Its will_send, and its export "change", changes state of the process or of the thread; its configuration says which
- * ("what"). The checker must report the hook and the change. */
+ * ("what"). With the setting "in", only its reconfigure does. The checker must report the hook and the change. */
 #include "faulty.h"
 
 #include <fenv.h>
@@ -13,7 +13,7 @@
 
 struct changing {
     outlet_instance base;
-    char what[16];
+    char what[16], in[16];
 };
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
@@ -23,6 +23,7 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     if (self == NULL) return OUTLET_E_FAILED;
     self->base.host = host;
     setting(host, call, "what", self->what, sizeof self->what);
+    setting(host, call, "in", self->in, sizeof self->in);
     *out = &self->base;
     return OUTLET_OK;
 }
@@ -69,14 +70,25 @@ static void change(outlet_instance *self) {
     if (strcmp(what, "stream") == 0 && dup2(STDERR_FILENO, STDIN_FILENO) < 0) abort();
 }
 
+static void change_now(outlet_instance *self) {
+    if (((struct changing *)self)->in[0] == 0) change(self);
+}
+
 static void will_send(outlet_instance *self, outlet_call call, outlet_request request) {
     (void)call, (void)request;
-    change(self);
+    change_now(self);
+}
+
+static outlet_status reconfigure(outlet_instance *self, outlet_call call,
+                                 const outlet_config *config) {
+    (void)call, (void)config;
+    if (((struct changing *)self)->in[0] != 0) change(self);
+    return OUTLET_OK;
 }
 
 static const outlet_export change_export = {
     .struct_size = sizeof(outlet_export), .name = OUTLET_TEXT("change"),
-    .signature = OUTLET_TEXT("v()"), .function = (outlet_function)change};
+    .signature = OUTLET_TEXT("v()"), .function = (outlet_function)change_now};
 static const outlet_export *const exports[] = {&change_export};
 
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .will_send = will_send};
@@ -89,5 +101,5 @@ static const outlet_hooks *hooks(outlet_instance *self) {
 static const outlet_descriptor descriptor = {
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.changes-state"),
     .version = OUTLET_TEXT("1.0.0"), .create = create, .hooks = hooks, .destroy = unmake,
-    .exports = exports, .export_count = 1};
+    .reconfigure = reconfigure, .exports = exports, .export_count = 1};
 OUTLET_MODULE(descriptor)

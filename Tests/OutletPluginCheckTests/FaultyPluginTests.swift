@@ -165,6 +165,9 @@ import Testing
         Row("WrongThread", .hooks, .handleThread),
         Row("BlocksInCancel", .cancel, .callNonblocking),
         Row("BlocksNonblocking", .nonblocking, .callNonblocking),
+        Row(
+            "BlocksNonblocking", "blocks-nonblocking", #"{"until": "fifth"}"#, .nonblocking,
+            .callNonblocking),
         Row("HangsInCancel", .shutdown, .endInTime, limit: 3),
         Row("LyingSignature", .functions, .noCrash),
         Row("OddValues", .functions, .callReason),
@@ -210,6 +213,29 @@ import Testing
         let finding = try #require(result.findings.first)
         #expect(finding.rule == (isOfThread ? .stateThread : .stateProcess))
         #expect(finding.message.contains("faulty.changes-state: will_send changes "))
+    }
+
+    @Test func `the state is compared around reconfigure`() async throws {
+        let result = try await checked(
+            "libFaultyChangesState.so",
+            ["faulty.changes-state": #"{"what": "umask", "in": "reconfigure"}"#], [.state])[0]
+        let finding = try #require(result.findings.first)
+        #expect(finding.rule == .stateProcess)
+        #expect(finding.message.contains("faulty.changes-state: reconfigure changes the umask"))
+    }
+
+    // What the host keeps of an instance must not count as a leak of each.
+    @Test func `several plugins in a file that leak nothing pass`() async throws {
+        let result = try await checked("libFaultySeveral.so", [:], [.createAgain])[0]
+        #expect(result.verdict == .passed, "\(result.findings)")
+    }
+
+    @Test func `hooks that wait for each other may together take longer than the limit`()
+        async throws
+    {
+        // 16 requests at a time would take 4.8 s.
+        let result = try await checked("libFaultySlowHooks.so", [:], [.overlap], limit: 3)[0]
+        #expect(result.verdict == .passed, "\(result.findings)")
     }
 
     @Test(arguments: ["FailingHooks", "LaterQuiesce", "NullHooks", "Obliging"])

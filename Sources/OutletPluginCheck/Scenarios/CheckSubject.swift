@@ -75,25 +75,30 @@ struct CheckSubject: Sendable {
 
     /// Sends generated requests through the hooks of a host; the responses are generated, too.
     ///
-    /// Stops after the first violation that is not a warning, and when the test takes long.
+    /// Stops after the first violation that is not a warning, and when the test takes long. Sends one
+    /// request first, and fewer at a time if that takes long, because hooks may wait for each other.
     ///
     /// - Parameters:
     ///   - count: The number of requests.
     ///   - host: The plugins.
     ///   - observer: The host's observer, which ends requests that wait long for a retry.
-    ///   - width: The number of concurrent requests.
+    ///   - width: The number of concurrent requests; with `count`, all begin at once.
     ///   - ofAllKinds: Whether downloads, streams and WebSockets are included.
     ///   - requests: Generates the requests and responses.
+    /// - Returns: The number of concurrent requests that the plugin is quick enough for.
+    @discardableResult
     func send(
         _ count: Int, through host: PluginHost, watchedBy observer: CheckObserver,
         width: Int = 1, ofAllKinds: Bool = false, requests: MadeRequests
-    ) async {
+    ) async -> Int {
         let transport = StubTransport { requests.answer(to: $0) }
         let session = Session(transport: transport, plugins: host)
         var sent = 0
+        var width = width
         // A plugin that misses a deadline does so each time, and would use up the test's time.
         while sent < count, !report.hasFailed, sent == 0 || !isLate {
-            let part = min(width, count - sent)
+            let part = min(sent == 0 && width < count ? 1 : width, count - sent)
+            let start = ContinuousClock.now
             await withTaskGroup(of: Void.self) { group in
                 for number in sent..<sent + part {
                     let kind = ofAllKinds ? requests.kind() : .data
@@ -105,9 +110,14 @@ struct CheckSubject: Sendable {
                     }
                 }
             }
+            if sent == 0, part == 1 {
+                let each = max(ContinuousClock.now - start, .microseconds(1))
+                width = max(2, Int(min(Double(width), job.limit / 2 / each)))
+            }
             sent += part
         }
         withExtendedLifetime(session) {}
+        return width
     }
 
     /// Sends one request and waits until it has ended.

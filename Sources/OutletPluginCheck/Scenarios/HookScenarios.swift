@@ -24,13 +24,14 @@ extension CheckSubject {
         let observer = CheckObserver(report)
         let host = try load(observer)
         let requests = requests
-        await send(
+        let width = await send(
             64, through: host, watchedBy: observer, width: 16, ofAllKinds: true,
             requests: requests)
-        async let rest: Void = send(
-            32, through: host, watchedBy: observer, width: 32, requests: requests)
+        let most = width < 16 ? width : 32
+        async let rest = send(
+            most, through: host, watchedBy: observer, width: most, requests: requests)
         await end(host)
-        await rest
+        _ = await rest
     }
 
     /// Waits 100 ms for threads that the plugin left running to make forbidden calls.
@@ -113,9 +114,9 @@ extension CheckSubject {
 
     /// Measures how often hooks of plugins with `OUTLET_F_NONBLOCKING` wait.
     func checkNonblocking() async throws {
-        let used = Lock([MeasuredHook: [cplugincheck_usage]]())
-        PluginCallProbes.current = CallMeter(cplugincheck_thread_usage) { plugin, hook, a, b in
-            let usage = cplugincheck_usage(cpu_ns: b.cpu_ns - a.cpu_ns, waits: b.waits - a.waits)
+        let used = Lock([MeasuredHook: [Usage]]())
+        PluginCallProbes.current = CallMeter({ Usage() }) { plugin, hook, before, after in
+            let usage = after.since(before)
             used.withLock {
                 $0[MeasuredHook(plugin: plugin, hook: hook), default: []].append(usage)
             }
@@ -137,20 +138,50 @@ extension CheckSubject {
         }
     }
 
-    /// Reports a hook that waited, or computed for over 5 ms, in more than half of its calls.
+    /// Reports a hook that waited, or computed for over 5 ms, in more than half of its calls, or that
+    /// waited for over a millisecond in a sixth of them.
     ///
     /// Single waits are no violation: a page fault or a lock of the host can cause them. Hooks with
     /// fewer than 5 calls are not checked.
-    private func reportWaits(_ measured: MeasuredHook, _ usages: [cplugincheck_usage]) {
+    private func reportWaits(_ measured: MeasuredHook, _ usages: [Usage]) {
         guard usages.count >= 5 else { return }
         let name = "\(measured.plugin): \(measured.hook.rawValue)"
+        let most = max(3, usages.count / 6)
         let waiting = usages.count { $0.waits > 0 }
-        let long = usages.count { $0.cpu_ns > 5_000_000 }
+        let longWaiting = usages.count { $0.waits > 0 && $0.time > .milliseconds(1) }
+        let long = usages.count { $0.computing > .milliseconds(5) }
         if waiting > usages.count / 2 {
             report.find(.callNonblocking, "\(name) waited in \(waiting) of \(usages.count) calls")
-        } else if long > usages.count / 2 {
+        } else if longWaiting >= most {
+            report.find(
+                .callNonblocking,
+                "\(name) waited for over 1 ms in \(longWaiting) of \(usages.count) calls")
+        } else if long >= most {
             report.find(
                 .callNonblocking, "\(name) computed over 5 ms in \(long) of \(usages.count) calls")
+        }
+    }
+
+    /// What the current thread has used, and when.
+    private struct Usage: Sendable {
+        var computing: Duration
+        var waits: UInt64
+        private let measured = ContinuousClock.now
+        /// The time since another measurement.
+        private(set) var time = Duration.zero
+
+        init() {
+            let usage = cplugincheck_thread_usage()
+            computing = .nanoseconds(usage.cpu_ns)
+            waits = usage.waits
+        }
+
+        func since(_ before: Usage) -> Usage {
+            var usage = self
+            usage.computing -= before.computing
+            usage.waits -= before.waits
+            usage.time = measured - before.measured
+            return usage
         }
     }
 
@@ -190,6 +221,9 @@ extension CheckSubject {
         await send(20, through: host, watchedBy: observer, requests: requests)
         callFunctions(of: host, count: 4)
         ask(host)
+        for plugin in host.plugins where plugin.isReconfigurable {
+            reconfigure(plugin, with: job.configuration[plugin.id] ?? "{}")
+        }
         await end(host)
         let changes = ProcessSnapshot().changes(since: before)
         if !changes.isEmpty {

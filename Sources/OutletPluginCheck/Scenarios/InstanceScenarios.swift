@@ -60,10 +60,10 @@ extension CheckSubject {
                 reconfigure(plugin, with: configuration)
                 await send(1, through: host, watchedBy: observer, requests: requests)
             }
-            async let rest: Void = send(
+            async let rest = send(
                 32, through: host, watchedBy: observer, width: 8, requests: requests)
             for _ in 0..<8 { reconfigure(plugin, with: given) }
-            await rest
+            _ = await rest
         }
         await end(host)
     }

@@ -7,8 +7,13 @@ extension CheckSubject {
     func checkCreatingAgain() async throws {
         let leaks = LeakCheck(self)
         try await leaks.run("instances", .destroyFrees, bound: .instance, within: .seconds(1)) {
-            for _ in 0..<$0 { await end(try load()) }
-            return $0
+            var instances = 0
+            for _ in 0..<$0 {
+                let host = try load()
+                instances += host.plugins.count
+                await end(host)
+            }
+            return max($0, instances)
         }
     }
 
