@@ -48,8 +48,7 @@ extension TransferError.Stage {
         {
             self = .receiving
         } else if transfer.sends > 0 {
-            let whole = easy.source.length ?? .max
-            self = ccurl_get_offset(raw, CURLINFO_SIZE_UPLOAD_T) < whole ? .sending : .waiting
+            self = transfer.isBodySent(easy) ? .waiting : .sending
         } else if transfer.verification != nil {
             self = .securing
         } else if ccurl_get_offset(raw, CURLINFO_NAMELOOKUP_TIME_T) == 0 {

@@ -277,6 +277,11 @@ extension CurlTransfer {
         return place(bytes, easy, loop)
     }
 
+    /// Whether the whole body of the request has been sent; false if its length is not known.
+    func isBodySent(_ easy: EasyHandle) -> Bool {
+        ccurl_get_offset(easy.raw, CURLINFO_SIZE_UPLOAD_T) >= easy.source.length ?? .max
+    }
+
     /// Delivers the piece that was kept for the observer, if there is one.
     ///
     /// - Returns: Whether the transfer continues.
@@ -336,7 +341,10 @@ extension CurlTransfer {
         switch decision {
         case .proceed: return true
         case .wait:
-            loop.pause(self, CURLPAUSE_RECV, for: .observer)
+            // While only receiving is paused, libcurl 7.88 reads on once after each piece, and keeps
+            // what it has read: more and more, which it copies for each piece.
+            let hasSent = easy.map { isBodySent($0) } ?? false
+            loop.pause(self, hasSent ? ccurl_pause_all : CURLPAUSE_RECV, for: .observer)
             return true
         case .fail(let error): return fail(error)
         }

@@ -1,0 +1,54 @@
+import CCurl
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+@testable import OutletCurl
+@testable import OutletTransport
+
+/// Observers of bodies that answer later.
+@Suite(.timeLimit(.minutes(patience))) struct BodyObserverTests {
+    /// Answers each piece on another thread, and records how far libcurl has read ahead of it.
+    private final class LateObserver: BodyObserver {
+        private let ahead = Lock(Int64(0))
+
+        /// The most bytes that libcurl has read beyond the piece shown.
+        var mostAhead: Int64 { ahead.withLock { $0 } }
+
+        func transfer(
+            _ task: any TransferTask, isAboutToDeliver bytes: UnsafeRawBufferPointer,
+            of head: HTTPResponse, goOn: @escaping @Sendable (TransferError?) -> Void
+        ) -> BodyDecision {
+            if let transfer = task as? CurlTransfer, let easy = transfer.easy {
+                let read = ccurl_get_offset(easy.raw, CURLINFO_SIZE_DOWNLOAD_T)
+                ahead.withLock { $0 = max($0, read - transfer.received) }
+            }
+            DispatchQueue.global().async { goOn(nil) }
+            return .wait
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `libcurl does not collect a body while its observer takes its time`(isPosted: Bool)
+        async throws
+    {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let size = 16 << 20
+        var request = HTTPRequest(url: URL(string: "\(server.baseURL)/bytes/\(size)"))
+        if isPosted { request.body = .data(Data("question".utf8)) }
+        request.allowsBodyInGET = isPosted
+        let observer = LateObserver()
+        var job = TransferJob(request: request)
+        job.bodyObserver = observer
+        let probe = Probe()
+        _ = transport.start(job, handler: probe)
+        let result = try await probe.end.value()
+        #expect(result.error == nil && result.body?.count == size)
+        // Two buffers of libcurl.
+        #expect(observer.mostAhead <= 2 * 256 * 1024)
+    }
+}
