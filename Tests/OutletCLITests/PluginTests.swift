@@ -211,6 +211,24 @@ import Testing
         }
     }
 
+    @Test func `settings that would not be read are an error or named`() async throws {
+        let server = try LoopbackServer.start()
+        let alone = try await outlet(server.baseURL, "--plugin-config", "dev.outlet.pacer={}")
+        #expect(alone.exitCode == 64)
+        #expect(alone.errorOutput.contains("--plugin-config: no plugins are loaded"))
+        try directory.write("{}", to: "plugins.json")
+        let file = directory.path("libpacer.so")
+        let one = try await outlet("-q", "--plugins", file, "\(server.baseURL)/get")
+        #expect(one.exitCode == 0)
+        #expect(
+            one.errorOutput
+                == "outlet: \(directory.path)/plugins.json: not read for single files; --plugins "
+                + "with the folder reads it\n")
+        let all = try await outlet(
+            "-q", "--plugins", file, "--plugins", directory.path, "\(server.baseURL)/get")
+        #expect(!all.errorOutput.contains("not read"))
+    }
+
     @Test func `plugins change a request, and the report lists their actions`() async throws {
         let server = try LoopbackServer.start()
         let result = try await outlet(

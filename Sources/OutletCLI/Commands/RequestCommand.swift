@@ -82,6 +82,10 @@ struct RequestCommand: Sendable {
     private func makeService(_ progress: ProgressReporter) throws(CommandError) -> RequestService {
         let redirects: Redirector = followsRedirects ? .follow : .doNotFollow
         let watcher = PluginWatcher(console: console, isVerbose: isVerbose)
+        guard !loading.places.isEmpty || loading.configurationTexts.isEmpty else {
+            throw .usage(
+                "--plugin-config: no plugins are loaded", advice: "--plugins says where they are")
+        }
         let host =
             loading.places.isEmpty
             ? nil

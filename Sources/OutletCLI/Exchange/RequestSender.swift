@@ -7,6 +7,8 @@ import Synchronization
 /// Sends one request at a time, because the watcher cannot tell the actions of requests apart.
 struct RequestSender: Sendable {
     let session: Session
+    /// Decides about redirects.
+    let redirects: Redirector
     /// Records the actions of plugins.
     let watcher: PluginWatcher
     /// Prevents retries after output; `nil` if no plugin retries.
@@ -22,7 +24,7 @@ struct RequestSender: Sendable {
     ///     receives the replaced response.
     /// - Returns: The exchange, with a failure if there is no complete response.
     func send(_ request: HTTPRequest, to receiver: any ResponseReceiver) async -> Exchange {
-        let sent = session.streamRequest(request)
+        let sent = session.streamRequest(request).redirect(using: redirects)
         progress?.watch(sent)
         // Makes a status of 400 and above a failure, because retriers are only called for failures.
         if retries != nil { sent.validate(statusCode: 200..<400) }

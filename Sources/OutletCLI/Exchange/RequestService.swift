@@ -10,7 +10,8 @@ struct RequestService: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: The session's settings.
-    ///   - redirects: Decides about redirects.
+    ///   - redirects: Decides about redirects of the command's requests; those of plugins' own
+    ///     requests are followed.
     ///   - host: The plugins; `nil` if there are none.
     ///   - watcher: Records the actions of plugins.
     ///   - progress: Shows the progress of requests; `nil` for none.
@@ -23,10 +24,10 @@ struct RequestService: Sendable {
         let printed = PrintedGuard()
         let session = Session(
             configuration: configuration, interceptor: host == nil ? nil : printed,
-            redirectHandler: redirects, plugins: host)
+            plugins: host)
         let retries = host?.plugins.contains { $0.hooks.contains(.retry) } ?? false
         sender = RequestSender(
-            session: session, watcher: watcher, retries: retries ? printed : nil,
+            session: session, redirects: redirects, watcher: watcher, retries: retries ? printed : nil,
             progress: progress)
     }
 

@@ -92,6 +92,22 @@ struct PluginLoading: Sendable {
         }
     }
 
+    /// Reports each `plugins.json` beside a plugin that is given by its file, because it applies only
+    /// to plugins that are given by their folder.
+    private func reportUnreadSettings(_ console: Console) {
+        guard let places = try? sortedPlaces() else { return }
+        let folders = places.files.map { file in
+            let slash = file.utf8.lastIndex(of: UInt8(ascii: "/"))
+            return slash.map { String(file[..<$0]) } ?? "."
+        }
+        for folder in Set(folders).sorted() where !places.directories.contains(folder) {
+            guard FileManager.default.fileExists(atPath: "\(folder)/plugins.json") else { continue }
+            console.report(
+                "outlet: \(TerminalText.visibleLine("\(folder)/plugins.json")): not read for single "
+                    + "files; --plugins with the folder reads it")
+        }
+    }
+
     /// Loads the plugins for a command that uses them.
     ///
     /// Reports each plugin that cannot be used on stderr. Unless ``isOptional`` is `true`, the last
@@ -113,6 +129,7 @@ struct PluginLoading: Sendable {
         }
         let host = try load(observer: observer)
         report(host.warnings, console)
+        reportUnreadSettings(console)
         for error in host.skipped { console.report(CommandError(unusable: error)) }
         if isVerbose { report(grantsOf: host.plugins, console) }
         var failures = host.failures
