@@ -1,3 +1,4 @@
+import COutletPlugin
 import OutletSession
 import OutletTestSupport
 import OutletTesting
@@ -63,6 +64,174 @@ import Testing
             #expect(noted.request?.contains("a.example") == true)
         }
         await host.shutDown()
+    }
+
+    // Its cancel is slow, so that whatever does not wait for it comes first.
+    private static let pending = """
+        #include <unistd.h>
+        static void line(outlet_instance *self, const char *text) {
+            const outlet_call none = {0};
+            self->host->log(self->host, none, OUTLET_LOG_INFO, outlet_text(text), NULL, 0);
+        }
+        static outlet_status pend(outlet_instance *self, outlet_call call, outlet_request request,
+                                  outlet_completion completion) {
+            (void)self, (void)call, (void)request, (void)completion;
+            return OUTLET_PENDING;
+        }
+        static outlet_status pend_process(outlet_instance *self, outlet_call call,
+                                          outlet_request request, outlet_response response,
+                                          outlet_completion completion) {
+            (void)response;
+            return pend(self, call, request, completion);
+        }
+        static outlet_status pend_piece(outlet_instance *self, outlet_call call,
+                                        outlet_response response, uint64_t offset,
+                                        outlet_view bytes, outlet_completion completion,
+                                        void *data) {
+            (void)self, (void)call, (void)response, (void)offset, (void)bytes, (void)completion;
+            (void)data;
+            return OUTLET_PENDING;
+        }
+        static void ended(outlet_instance *self, outlet_call call, outlet_status status,
+                          void *data) {
+            (void)call, (void)status, (void)data;
+            line(self, "end");
+        }
+        static outlet_status watch(outlet_instance *self, outlet_call call, outlet_request request,
+                                   outlet_completion completion) {
+            const void *table = NULL;
+            (void)call, (void)completion;
+            self->host->extension(self->host, outlet_text(OUTLET_STREAM_1), &table);
+            const outlet_streams *streams = table;
+            return streams == NULL ? OUTLET_E_FAILED : streams->watch_response(self->host, request, pend_piece, ended, NULL);
+        }
+        static void cancelled(outlet_instance *self, outlet_completion completion) {
+            (void)completion;
+            usleep(100000);
+            line(self, "cancel");
+        }
+        static void done(outlet_instance *self, outlet_call call, outlet_request request) {
+            (void)call, (void)request;
+            line(self, "done");
+        }
+        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), HOOK,
+                                           .cancel = cancelled, .request_done = done};
+        static const outlet_hooks *hooks(outlet_instance *self) {
+            (void)self;
+            return &table;
+        }
+        static const outlet_descriptor descriptor = {
+            DESCRIPTOR("test.pending"), .flags = OUTLET_F_CONCURRENT, .hooks = hooks};
+        OUTLET_MODULE(descriptor)
+        """
+
+    @Test(
+        arguments: [
+            ("adapt", ".adapt = pend"), ("prepare", ".prepare = pend"),
+            ("finalize", ".finalize = pend"), ("process", ".process = pend_process"),
+            ("stream_piece", ".prepare = watch"),
+        ], [false, true])
+    func `request_done and the ends of streams follow the cancel of what is pending`(
+        hook: (name: String, field: String), isShutDown: Bool
+    ) async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(
+            "#define HOOK \(hook.field)\n" + Self.pending, as: "pending.so")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let request = session.request("http://a.example/")
+        async let response = request.serializingString().response
+        while (host.status.first?.hooks[hook.name]?.calls ?? 0) == 0, !Task.isCancelled {
+            await Task.yield()
+        }
+        if isShutDown { await host.shutDown() } else { request.cancel() }
+        #expect(await response.error != nil)
+        func messages() -> [String] { recorder.lines.values.map(\.message) }
+        while !messages().contains("done"), !Task.isCancelled { await Task.yield() }
+        #expect(
+            messages()
+                == (hook.name == "stream_piece"
+                    ? ["cancel", "end", "done"]
+                    : ["cancel", "done"]))
+        await host.shutDown()
+    }
+
+    // Its process sees what is left of a refused request, and tries to replace it.
+    private static let replacing = """
+        #include <stdio.h>
+        static outlet_status process(outlet_instance *self, outlet_call call,
+                                     outlet_request request, outlet_response response,
+                                     outlet_completion completion) {
+            outlet_view body = {NULL, 0};
+            char text[64];
+            (void)call, (void)request, (void)completion;
+            self->host->response_body(self->host, response, &body);
+            outlet_status status = self->host->response_replace(self->host, response, 200, NULL, 0,
+                                                                outlet_text("replaced"));
+            snprintf(text, sizeof text, "%d %d", (int)status, (int)body.len);
+            self->host->log(self->host, call, OUTLET_LOG_INFO, outlet_text(text), NULL, 0);
+            return OUTLET_OK;
+        }
+        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
+                                           .process = process};
+        static const outlet_hooks *hooks(outlet_instance *self) {
+            (void)self;
+            return &table;
+        }
+        static const outlet_descriptor descriptor = {DESCRIPTOR("test.replacing"), .hooks = hooks};
+        OUTLET_MODULE(descriptor)
+        """
+
+    private static let refusing = """
+        static outlet_status refuse(outlet_instance *self, outlet_call call,
+                                    outlet_request request, outlet_completion completion) {
+            (void)request, (void)completion;
+            self->host->fail(self->host, call, outlet_text("no"), outlet_text("refused"));
+            return OUTLET_E_DENIED;
+        }
+        static outlet_status refuse_outcome(outlet_instance *self, outlet_call call,
+                                            outlet_request request, outlet_response response,
+                                            outlet_completion completion) {
+            (void)call, (void)request, (void)completion;
+            return self->host->response_replace_error(self->host, response, outlet_text("no"),
+                                                      outlet_text("refused"));
+        }
+        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), HOOK};
+        static const outlet_hooks *hooks(outlet_instance *self) {
+            (void)self;
+            return &table;
+        }
+        static const outlet_descriptor descriptor = {DESCRIPTOR("test.refusing"), .hooks = hooks};
+        OUTLET_MODULE(descriptor)
+        """
+
+    @Test(arguments: [
+        ".adapt = refuse", ".prepare = refuse", ".finalize = refuse", ".process = refuse_outcome",
+    ])
+    func `no plugin replaces what another one has refused`(hook: String) async throws {
+        let folder = try PluginFolder()
+        try await folder.compile("#define HOOK \(hook)\n" + Self.refusing, as: "a.so")
+        try await folder.compile(Self.replacing, as: "b.so")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        let session = Session(transport: StubTransport { _ in .text("secret") }, plugins: host)
+        let response = await session.request("http://a.example/").serializingString().response
+        let error = response.error?.underlyingError as? PluginError
+        #expect(error?.isRefusal == true && error?.message == "refused", "\(response)")
+        let lines = recorder.lines.values.map(\.message)
+        #expect(lines.last == "\(OUTLET_E_STATE) 0", "\(lines)")
+        #expect(lines.first?.hasPrefix("response_replace was refused: ") == true)
+        await host.shutDown()
+    }
+
+    @Test func `an interceptor's refusal to retry does not hide the failure from plugins`() {
+        struct Own: Error {}
+        let lost = TransferError(code: .networkConnectionLost, reason: "gone")
+        let error = SessionError.requestRetryFailed(
+            retryError: Own(), originalError: SessionError.sessionTaskFailed(error: lost))
+        let text = FailureText.of(error)
+        #expect(text.code == "networkConnectionLost" && !text.message.contains("Own"))
     }
 
     @Test func `a function whose result the host has refused in part fails`() async throws {

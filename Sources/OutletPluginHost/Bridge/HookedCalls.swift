@@ -167,11 +167,24 @@ private struct OutcomeHooks: Sendable {
         }
     }
 
+    /// Whether a plugin has refused the request: that is final, and no other plugin replaces it.
+    private var isRefused: Bool {
+        let failure: (any Error)? =
+            switch result {
+            case .success(let response): response.failure
+            case .failure(let error): error
+            }
+        guard let failure else { return false }
+        let cause = failure as? PluginError
+        return (cause ?? (failure as? SessionError)?.underlyingError as? PluginError)?.isRefusal
+            == true
+    }
+
     private func process(_ plugin: PluginInstance) -> HookAnswer<Change> {
         guard let hook = plugin.hooks.process else { return .given(.nothing) }
         let subject = RequestHook.Subject(
             hook: .process, request: request, scope: scope,
-            outcome: .call(result, isMutable: true), limit: limit)
+            outcome: .call(result, isMutable: !isRefused), limit: limit)
         let stopwatch = Stopwatch(plugin.owner.observer)
         switch plugin.ask(subject, settled: .done, .process(hook)) {
         case .given(let answer, let token):
@@ -230,9 +243,13 @@ private struct OutcomeHooks: Sendable {
         case .nothing: return
         case .failure(let failure):
             if case .success(var response) = result {
+                // A refused body is shown to no other plugin.
+                if failure.isRefusal {
+                    response = CallResponse(head: response.head, body: Data())
+                }
                 response.failure = failure
                 result = .success(response)
-            } else {
+            } else if !isRefused {
                 result = .failure(failure)
             }
         case .response(let answer):

@@ -5,7 +5,13 @@ import OutletTransport
 /// Converts errors to the stable code and the message that plugins see.
 enum FailureText {
     static func of(_ error: any Error) -> (code: String, message: String) {
-        (code: code(error), message: "\(error)")
+        // What an interceptor of the program says of a retry tells plugins nothing.
+        if case .requestRetryFailed(let refusal, let original) = error as? SessionError,
+            code(refusal) == "unknown"
+        {
+            return of(original)
+        }
+        return (code: code(error), message: "\(error)")
     }
 
     private static func code(_ error: any Error) -> String {

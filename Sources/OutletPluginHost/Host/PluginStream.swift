@@ -8,10 +8,10 @@ import Synchronization
 /// Thread: any.
 final class PluginStream: ServiceSubject {
     private struct State {
-        /// The number of calls of the plugin that are running.
+        /// The number of calls of the plugin that are running or being made.
         var calls = 0
-        /// Abandons the pending answer, so that the plugin's `cancel` is called.
-        var abandon: (@Sendable () -> Void)?
+        /// The call whose answer is pending.
+        var pending: ServiceHook?
         var isOver = false
     }
 
@@ -19,7 +19,7 @@ final class PluginStream: ServiceSubject {
     let name: String
     private let ending: ServiceCall<outlet_status>
     private let state = Lock(State())
-    private let completeness: Completeness
+    private let completeness = Completeness()
 
     /// Whether the body, or the last one of several, is complete.
     private final class Completeness: Sendable {
@@ -32,13 +32,11 @@ final class PluginStream: ServiceSubject {
     }
 
     private init(
-        of instance: PluginInstance, name: String, ending: ServiceCall<outlet_status>,
-        completeness: Completeness
+        of instance: PluginInstance, name: String, ending: ServiceCall<outlet_status>
     ) {
         self.instance = instance
         self.name = name
         self.ending = ending
-        self.completeness = completeness
     }
 
     // Ends streams of calls without a session: no piece can be requested after this.
@@ -58,12 +56,16 @@ final class PluginStream: ServiceSubject {
         let ending = ServiceCall<outlet_status>(of: instance, .streamEnd, name: name) {
             pointer, call, status, _ in end(pointer, call, status)
         }
-        let completeness = Completeness()
-        let id = ending.begin(
-            limit: Int(OUTLET_MAX_STREAMS), closed: { completeness.outcome })
-        guard id != nil else { return nil }
-        return PluginStream(
-            of: instance, name: name, ending: ending, completeness: completeness)
+        let stream = PluginStream(of: instance, name: name, ending: ending)
+        let completeness = stream.completeness
+        let id = ending.begin(limit: Int(OUTLET_MAX_STREAMS)) { [weak stream] in
+            if let stream { stream.end() } else { ending.end(completeness.outcome) }
+        }
+        guard id != nil else {
+            stream.state.withLock { $0.isOver = true }
+            return nil
+        }
+        return stream
     }
 
     /// Calls the plugin to receive or make a piece.
@@ -86,40 +88,54 @@ final class PluginStream: ServiceSubject {
         let token = ServiceHook(
             hook, of: instance, about: self, passing: arguments, limit: limit)
         let finish = { @Sendable [weak self, instance] (answer: Completion.Answer) in
-            self?.state.withLock { $0.abandon = nil }
+            self?.forgetAnswered()
             guard case .failed(let failure) = answer else { return answered(nil) }
             stopwatch.report(
                 instance.owner, hook, requestID: nil, effects: [], failure: failure.message)
             answered(failure)
         }
+        // Counts as a call, so that the stream does not end before it is known what is pending.
+        state.withLock { $0.calls += 1 }
         let answer = instance.ask(token, settled: .done, .other(body))
         let asked = HookAnswer(answer, of: token, meaning: finish)
-        guard let abandon = asked.deliver(to: {}) else { return }
-        let isTooLate = state.withLock { state in
-            if !token.isCancelled { state.abandon = abandon }
-            return state.isOver
+        if let abandon = asked.deliver(to: {}) {
+            let isTooLate = state.withLock { state in
+                if !token.isCancelled || state.isOver { state.pending = token }
+                return state.isOver
+            }
+            if isTooLate { abandon() }
         }
-        if isTooLate { abandon() }
+        leave()
     }
 
     /// Records whether the body is complete.
     func note(isWhole: Bool) { completeness.isWhole.store(isWhole, ordering: .releasing) }
 
     /// Ends the stream: abandons a pending piece, and calls the plugin's end function when the last
-    /// running call has returned.
+    /// running call and the `cancel` of the piece have returned.
     func end() {
-        let (abandon, isIdle) = state.withLock { state in
-            defer { state.isOver = true }
-            return (state.abandon.take(), !state.isOver && state.calls == 0)
+        let (pending, isIdle) = state.withLock { state in
+            let isIdle = !state.isOver && state.calls == 0
+            state.isOver = true
+            return (isIdle ? state.pending.take() : state.pending, isIdle)
         }
-        abandon?()
-        if isIdle { notifyEnd() }
+        pending?.abandon()
+        if isIdle { notifyEnd(after: pending) }
+    }
+
+    /// Forgets a call that has been answered, unless its `cancel` has not returned.
+    private func forgetAnswered() {
+        guard state.withLock({ $0.pending })?.isBeingCancelled == false else { return }
+        state.withLock { $0.pending = nil }
     }
 
     /// Calls a closure when the plugin's end function has returned; at once if it has already.
     func whenEnded(_ body: @escaping @Sendable () -> Void) { ending.whenReported(body) }
 
-    private func notifyEnd() { ending.end(completeness.outcome) }
+    private func notifyEnd(after pending: ServiceHook?) {
+        guard let pending else { return ending.end(completeness.outcome) }
+        pending.whenCancelled { [ending, completeness] in ending.end(completeness.outcome) }
+    }
 
     func enter() -> Bool {
         state.withLock { state in
@@ -130,11 +146,12 @@ final class PluginStream: ServiceSubject {
     }
 
     func leave() {
-        let isLast = state.withLock { state in
+        let (isLast, pending) = state.withLock { state in
             state.calls -= 1
-            return state.isOver && state.calls == 0
+            let isLast = state.isOver && state.calls == 0
+            return (isLast, isLast ? state.pending.take() : nil)
         }
-        if isLast { notifyEnd() }
+        if isLast { notifyEnd(after: pending) }
     }
 }
 

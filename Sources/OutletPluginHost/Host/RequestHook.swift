@@ -46,6 +46,9 @@ final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
     /// of the request.
     private let access: RequestHandle.Access
     private let scope: RequestScope?
+    /// The identity of the call that `request_done` ends; not a reference, because a completion that
+    /// was given up may live longer.
+    private let scopeIdentity: ObjectIdentifier?
     /// The header fields that the transport adds; `nil` if the plugin does not see them.
     private let wire: WireFields?
     /// Whether the hook is called for a redirect.
@@ -56,6 +59,7 @@ final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
     init(_ subject: borrowing Subject, of instance: PluginInstance) {
         access = subject.access
         scope = subject.scope
+        scopeIdentity = Self.scopeIdentity(of: subject, instance)
         wire = subject.wire
         isOfRedirect = subject.next != nil
         super.init(hook: subject.hook, instance: instance, limit: subject.limit)
@@ -69,11 +73,21 @@ final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
     ) {
         access = subject.access
         scope = subject.scope
+        scopeIdentity = Self.scopeIdentity(of: subject, instance)
         wire = subject.wire
         isOfRedirect = subject.next != nil
         super.init(of: call, instance: instance, limit: subject.limit)
         handles.withLock { $0.source = Handles.Source(subject) }
     }
+
+    private static func scopeIdentity(
+        of subject: borrowing Subject, _ instance: PluginInstance
+    ) -> ObjectIdentifier? {
+        guard instance.hooks.request_done != nil else { return nil }
+        return (subject.scope ?? subject.request.scope).map(ObjectIdentifier.init)
+    }
+
+    override func belongs(to scope: ObjectIdentifier) -> Bool { scopeIdentity == scope }
 
     /// Creates a call whose hook is running; `subject` points to a ``Subject``.
     static func make(

@@ -203,12 +203,13 @@ final class RequestScope: Sendable {
         entries.firstIndex { $0.instance === instance }
     }
 
-    /// Ends an instance's streams, and then calls its `request_done`.
+    /// Ends an instance's streams and pending hooks, and then calls its `request_done`.
     private func finish(_ entry: Entry) {
         entry.instance.closed(ObjectIdentifier(self))
         // Made here, because `self` must not be retained where `deinit` calls this.
         let scope = RequestScope(last: entry, of: self)
-        let left = Lock(entry.streams.count + 1)
+        let pending = entry.instance.promises(of: ObjectIdentifier(self))
+        let left = Lock(entry.streams.count + pending.count + 1)
         @Sendable func endOne() {
             let isLast = left.withLock { left in
                 left -= 1
@@ -223,6 +224,10 @@ final class RequestScope: Sendable {
         for stream in entry.streams {
             stream.end()
             stream.whenEnded(endOne)
+        }
+        for completion in pending {
+            completion.abandon()
+            completion.whenCancelled(endOne)
         }
         endOne()
     }

@@ -56,11 +56,20 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
     func begin(
         limit: Int, closed: @escaping @Sendable () -> Outcome
     ) -> UInt64? {
+        begin(limit: limit) { self.end(closed()) }
+    }
+
+    /// Registers the request.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum number of active requests of this kind for the instance.
+    ///   - finish: Ends the request if the instance shuts down first.
+    /// - Returns: As ``begin(limit:closed:)``.
+    func begin(limit: Int, finish: @escaping @Sendable () -> Void) -> UInt64? {
         let id = HandleTable.shared.insert(self, owner: instance.owner.number)
         identifier.withLock { $0 = id }
-        let isAdmitted = instance.admit(ObjectIdentifier(self), as: hook, limit: limit) {
-            self.end(closed())
-        }
+        let isAdmitted = instance.admit(
+            ObjectIdentifier(self), as: hook, limit: limit, finish: finish)
         if !isAdmitted { HandleTable.shared.remove(id) }
         return isAdmitted ? id : nil
     }

@@ -43,6 +43,22 @@ class Completion: CallContext, @unchecked Sendable {
         var deliver: (@Sendable (Answer) -> Void)?
         /// The changes that the host has refused.
         var refusals: [String] = []
+        var cancelling = Cancelling.no
+
+        /// Answers in the plugin's place.
+        mutating func giveUp(_ answer: Answer) -> CompletionMachine<Answer>.Action {
+            let action = machine.cancel(answer)
+            if case .giveUp = action { cancelling = .begun([]) }
+            return action
+        }
+    }
+
+    /// How far the plugin has been told that its answer is no longer needed.
+    private enum Cancelling {
+        case no
+        /// Its `cancel` has not returned yet, or has not been called; with closures to call then.
+        case begun([@Sendable () -> Void])
+        case done
     }
 
     let hook: PluginHook
@@ -101,6 +117,9 @@ class Completion: CallContext, @unchecked Sendable {
         default: .done
         }
     }
+
+    /// Whether `request_done` of the call with this identity ends the hook.
+    func belongs(to scope: ObjectIdentifier) -> Bool { false }
 
     /// Whether the plugin may answer later.
     ///
@@ -316,9 +335,36 @@ class Completion: CallContext, @unchecked Sendable {
     ///
     /// - Returns: The action to take; `nil` if there has been an answer already.
     private func withdraw(_ error: PluginError) -> CompletionMachine<Answer>.Action? {
-        let action = advance { $0.machine.cancel(.failed(error)) }
+        let action = advance { $0.giveUp(.failed(error)) }
         guard case .giveUp = action else { return nil }
         return action
+    }
+
+    /// Calls a closure when the plugin's `cancel` for this completion has returned; at once if it
+    /// has already, or is not going to be called.
+    ///
+    /// Thread: `body` is called on any thread that is not inside a call of the plugin.
+    func whenCancelled(_ body: @escaping @Sendable () -> Void) {
+        let isOver = state.withLock { state in
+            guard case .begun(let waiting) = state.cancelling else { return true }
+            state.cancelling = .begun(waiting + [body])
+            return false
+        }
+        if isOver { body() }
+    }
+
+    /// Whether the plugin's `cancel` for this completion has not returned yet.
+    var isBeingCancelled: Bool {
+        state.withLock { state in if case .begun = state.cancelling { true } else { false } }
+    }
+
+    private func endCancelling() {
+        let waiting = state.withLock { state -> [@Sendable () -> Void] in
+            guard case .begun(let waiting) = state.cancelling else { return [] }
+            state.cancelling = .done
+            return waiting
+        }
+        for body in waiting { body() }
     }
 
     private func act(
@@ -328,7 +374,11 @@ class Completion: CallContext, @unchecked Sendable {
         guard case .giveUp(let answer, let notifiesPlugin) = action else { return }
         if let breach { note(breach, error.message) }
         instance.removeCompletion(self, isCancelled: notifiesPlugin)
-        if notifiesPlugin, isPromise { instance.sendCancel(id) }
+        if notifiesPlugin, isPromise {
+            instance.sendCancel(id) { self.endCancelling() }
+        } else {
+            endCancelling()
+        }
         deliver(answer)
     }
 
@@ -353,7 +403,7 @@ class Completion: CallContext, @unchecked Sendable {
             guard isQueued || Stopwatch.now >= deadline else {
                 return (CompletionMachine<Answer>.Action?.none, false)
             }
-            return (state.machine.cancel(.failed(isQueued ? queued : running)), isQueued)
+            return (state.giveUp(.failed(isQueued ? queued : running)), isQueued)
         }
         guard case .giveUp = action, let action else { return }
         // The wait is the fault of the other calls, which have time limits of their own.

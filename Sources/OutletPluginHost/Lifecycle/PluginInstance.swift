@@ -367,14 +367,30 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     /// Calls the plugin's `cancel` on another thread: the answer is no longer needed.
-    func sendCancel(_ completion: UInt64) {
+    ///
+    /// - Parameters:
+    ///   - completion: The id of the completion.
+    ///   - then: Called once: when `cancel` has returned, or at once if it cannot be called.
+    func sendCancel(_ completion: UInt64, then: @escaping @Sendable () -> Void) {
         // Counts as begun, so that it runs before quiesce; on another thread, because it may block.
-        guard let cancel = hooks.cancel, enter(.cancel) else { return }
+        guard let cancel = hooks.cancel, enter(.cancel) else { return then() }
         DispatchQueue.global().async {
             self.owner.calling(.cancel) {
                 cancel(self.pointer, outlet_completion(id: completion))
             }
+            then()
             self.act(self.owner.withLifecycle { $0.leave() })
+        }
+    }
+
+    /// The completions of a call that the plugin may still know: those that are pending, and those
+    /// that the host has answered in the plugin's place.
+    func promises(of scope: ObjectIdentifier) -> [Completion] {
+        completions.withLock { completions in
+            guard !completions.pending.isEmpty || !completions.cancelled.isEmpty else { return [] }
+            return [completions.pending, completions.cancelled].flatMap(\.values).filter {
+                $0.isPromise && $0.belongs(to: scope)
+            }
         }
     }
 
@@ -434,7 +450,8 @@ final class PluginInstance: @unchecked Sendable {
     /// - Returns: `OUTLET_OK`, or `OUTLET_E_STATE` if the host was not waiting for it.
     func quiesced() -> outlet_status {
         guard let action = owner.withLifecycle({ $0.quiesced() }) else {
-            owner.note(.unaskedQuiesced, "quiesced() was called though quiesce() did not wait")
+            owner.note(
+                .unaskedQuiesced, "quiesced() was called though the host was not waiting for it")
             return OUTLET_E_STATE
         }
         act(action)
@@ -536,7 +553,7 @@ extension PluginHook {
     /// memory in it.
     var runsDuringShutdown: Bool {
         switch self {
-        case .requestDone, .httpDone, .timerDone, .streamEnd, .events: true
+        case .requestDone, .httpDone, .timerDone, .streamEnd, .events, .cancel: true
         default: false
         }
     }

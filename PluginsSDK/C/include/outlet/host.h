@@ -221,7 +221,8 @@ struct outlet_host {
     outlet_status (*response_body)(const outlet_host *host, outlet_response response,
                                    outlet_view *out);
     /* Replaces this outcome by another response, also if the request failed. Fields as for
-     * `request_answer`. */
+     * `request_answer`. Returns OUTLET_E_STATE in hooks other than process, and for a request that a
+     * plugin has refused. */
     outlet_status (*response_replace)(const outlet_host *host, outlet_response response,
                                       int32_t status, const outlet_field *OUTLET_OPTIONAL fields,
                                       uint64_t count, outlet_view body);
