@@ -211,6 +211,22 @@ import Testing
         }
     }
 
+    @Test func `numbers without a JSON form are results as text, and none becomes infinite`()
+        async throws
+    {
+        let plugin = try directory.copy("libFaultyObliging.so")
+        func half(_ number: String) async throws -> Program.Result {
+            try await outlet(
+                "plugins", "call", "faulty.obliging.half", number, "--plugins", plugin, "--json")
+        }
+        let results = try [await half("inf"), await half("1e300")].map {
+            try JSONValue(parsing: $0.standardOutput)["result"]
+        }
+        #expect(results == ["inf", .double(5e299)])
+        let tooLarge = try await half("1e400")
+        #expect(tooLarge.exitCode == 64, "\(tooLarge.errorOutput)")
+    }
+
     @Test func `settings that would not be read are an error or named`() async throws {
         let server = try LoopbackServer.start()
         let alone = try await outlet(server.baseURL, "--plugin-config", "dev.outlet.pacer={}")

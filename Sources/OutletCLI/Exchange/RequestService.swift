@@ -27,8 +27,8 @@ struct RequestService: Sendable {
             plugins: host)
         let retries = host?.plugins.contains { $0.hooks.contains(.retry) } ?? false
         sender = RequestSender(
-            session: session, redirects: redirects, watcher: watcher, retries: retries ? printed : nil,
-            progress: progress)
+            session: session, redirects: redirects, watcher: watcher,
+            retries: retries ? printed : nil, progress: progress)
     }
 
     /// The statistics of the plugins so far.

@@ -71,6 +71,8 @@ enum PluginReport {
             case .bool(let value): .bool(value)
             case .int(let value): .int(value)
             case .uint(let value): .number(JSONNumber(value))
+            // JSON has no such numbers.
+            case .double(let value) where !value.isFinite: .string("\(value)")
             case .double(let value): .double(value)
             case .text(let value): .string(value)
             case .bytes(let value): ["base64": .string(Data(value).base64EncodedString())]

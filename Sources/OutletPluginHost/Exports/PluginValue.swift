@@ -138,7 +138,10 @@ extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
             guard let value = Bool(text) else { return nil }
             self = .bool(value)
         case .double:
-            guard let value = Double(text) else { return nil }
+            // A number that is too large must not become infinite.
+            guard let value = Double(text),
+                value.isFinite || !text.utf8.contains(where: { (0x30...0x39).contains($0) })
+            else { return nil }
             self = .double(value)
         case .int32, .int64:
             guard let value = Int64(text), let fitting = PluginValue.int(value).converted(to: kind)
