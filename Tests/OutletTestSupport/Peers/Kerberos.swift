@@ -29,8 +29,7 @@ public final class Kerberos: Sendable {
     /// - Throws: ``TestSupportError`` with what a program printed.
     public static func start() async throws -> Kerberos {
         let directory = try TemporaryDirectory()
-        // The KDC cannot inherit a socket, so it opens a port that was free just before.
-        let port = try ListeningSocket(.loopback(port: 0)).port
+        let port = try freePort()
         try directory.write(configuration(port: port), to: "krb5.conf")
         try directory.write(settings(port: port, in: directory), to: "kdc.conf")
         let variables = [
@@ -58,6 +57,16 @@ public final class Kerberos: Sendable {
             "ada")
         try await kerberos.server.check("/open")
         return kerberos
+    }
+
+    /// Returns a port that is free, and that the system gives to nobody who asks for any: the KDC
+    /// cannot inherit a socket, and opens it later.
+    private static func freePort() throws -> UInt16 {
+        for _ in 0..<100 {
+            let port = UInt16.random(in: 20_000..<30_000)
+            if (try? ListeningSocket(.loopback(port: port))) != nil { return port }
+        }
+        throw TestSupportError("no port from 20000 to 29999 is free")
     }
 
     private init(_ directory: TemporaryDirectory, _ variables: [String: String]) throws {
