@@ -718,12 +718,12 @@ json parsed(cjsonschema_text text) {
     int depth = 0;
     bool is_string = false;
     for (const char *byte = text.bytes, *end = byte + text.count; byte < end; ++byte) {
+        // The library takes a NUL for the end of the text.
+        if (*byte == 0) throw Unreadable("it holds a NUL");
         if (*byte == '"') is_string = !is_string;
         else if (is_string) byte += *byte == '\\';
         else if (*byte == '{' || *byte == '[') ++depth;
         else if (*byte == '}' || *byte == ']') --depth;
-        // The library takes a NUL for the end of the text.
-        if (*byte == 0) throw Unreadable("it holds a NUL");
         if (depth > deepest_text)
             throw Unreadable("it is nested deeper than " + std::to_string(deepest_text) + " levels");
     }
@@ -731,8 +731,9 @@ json parsed(cjsonschema_text text) {
 }
 
 // Makes doubles of whole numbers above INT64_MAX, which valijson takes for negative ones; those that
-// limit a count become INT64_MAX, because a count is never larger. Not recursive.
-void convert_large_numbers(json &text) {
+// limit a count in a schema become INT64_MAX, because a count is never larger. So large numbers are
+// compared as doubles. Not recursive.
+void convert_large_numbers(json &text, bool is_schema) {
     std::vector<json *> rest{&text};
     auto is_large = [](const json &node) {
         return node.is_number_unsigned() && node.get<uint64_t>() > INT64_MAX;
@@ -740,7 +741,7 @@ void convert_large_numbers(json &text) {
     while (!rest.empty()) {
         json &node = *rest.back();
         rest.pop_back();
-        if (node.is_object())
+        if (is_schema && node.is_object())
             for (const char *name : {"maxLength", "maxItems", "maxProperties"})
                 if (auto found = node.find(name); found != node.end() && is_large(*found))
                     *found = INT64_MAX;
@@ -766,7 +767,7 @@ struct Check {
         } catch (const json::exception &) {
             throw BadSchema("it is not JSON");
         }
-        convert_large_numbers(schema_json);
+        convert_large_numbers(schema_json, true);
         const auto draft = version(schema_json);
         const Survey survey(schema_json);
         valijson::Schema model;
@@ -783,7 +784,7 @@ struct Check {
         } catch (const json::exception &) {
             throw BadValue("it is not JSON");
         }
-        convert_large_numbers(value_json);
+        convert_large_numbers(value_json, false);
         Checker checker(survey);
         checker.check(model, value_json);
         violations = std::move(checker.violations);

@@ -106,7 +106,8 @@ import Testing
             return streams == NULL ? OUTLET_E_FAILED : streams->watch_response(self->host, request, pend_piece, ended, NULL);
         }
         static void cancelled(outlet_instance *self, outlet_completion completion) {
-            (void)completion;
+            const outlet_view none = {NULL, 0};
+            if (SETTLES) self->host->done(self->host, completion, OUTLET_OK, none, none);
             usleep(100000);
             line(self, "cancel");
         }
@@ -130,13 +131,17 @@ import Testing
             ("adapt", ".adapt = pend"), ("prepare", ".prepare = pend"),
             ("finalize", ".finalize = pend"), ("process", ".process = pend_process"),
             ("stream_piece", ".prepare = watch"),
-        ], [false, true])
+        ], [(false, false), (true, false), (false, true)])
     func `request_done and the ends of streams follow the cancel of what is pending`(
-        hook: (name: String, field: String), isShutDown: Bool
+        hook: (name: String, field: String), end: (isShutDown: Bool, settles: Bool)
     ) async throws {
         let folder = try PluginFolder()
         try await folder.compile(
-            "#define HOOK \(hook.field)\n" + Self.pending, as: "pending.so")
+            """
+            #define HOOK \(hook.field)
+            #define SETTLES \(end.settles ? 1 : 0)
+            \(Self.pending)
+            """, as: "pending.so")
         let recorder = ActivityRecorder()
         let host = try folder.load(observer: recorder)
         let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
@@ -145,7 +150,7 @@ import Testing
         while (host.status.first?.hooks[hook.name]?.calls ?? 0) == 0, !Task.isCancelled {
             await Task.yield()
         }
-        if isShutDown { await host.shutDown() } else { request.cancel() }
+        if end.isShutDown { await host.shutDown() } else { request.cancel() }
         #expect(await response.error != nil)
         func messages() -> [String] { recorder.lines.values.map(\.message) }
         while !messages().contains("done"), !Task.isCancelled { await Task.yield() }
@@ -197,13 +202,34 @@ import Testing
             return self->host->response_replace_error(self->host, response, outlet_text("no"),
                                                       outlet_text("refused"));
         }
-        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), HOOK};
-        static const outlet_hooks *hooks(outlet_instance *self) {
-            (void)self;
-            return &table;
+        static outlet_status fail_outcome(outlet_instance *self, outlet_call call,
+                                          outlet_request request, outlet_response response,
+                                          outlet_completion completion) {
+            (void)request, (void)response, (void)completion;
+            self->host->fail(self->host, call, outlet_text("no"), outlet_text("failed"));
+            return OUTLET_E_FAILED;
         }
-        static const outlet_descriptor descriptor = {DESCRIPTOR("test.refusing"), .hooks = hooks};
-        OUTLET_MODULE(descriptor)
+        static const outlet_hooks refuses = {.struct_size = sizeof(outlet_hooks), HOOK};
+        static const outlet_hooks fails = {.struct_size = sizeof(outlet_hooks),
+                                           .process = fail_outcome};
+        static const outlet_hooks *hooks_of_first(outlet_instance *self) {
+            (void)self, (void)refuse, (void)refuse_outcome;
+            return &refuses;
+        }
+        static const outlet_hooks *hooks_of_second(outlet_instance *self) {
+            (void)self;
+            return &fails;
+        }
+        static const outlet_descriptor first = {DESCRIPTOR("test.refusing"),
+                                                .hooks = hooks_of_first};
+        static const outlet_descriptor second = {DESCRIPTOR("test.failing"),
+                                                 .hooks = hooks_of_second};
+        const outlet_module *outlet_module_v1(uint32_t minor) {
+            static const outlet_descriptor *const list[] = {&first, &second};
+            static const outlet_module module = {sizeof module, OUTLET_ABI_MINOR, 0, 2, list};
+            (void)minor;
+            return &module;
+        }
         """
 
     @Test(arguments: [

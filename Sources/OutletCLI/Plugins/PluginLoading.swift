@@ -100,7 +100,13 @@ struct PluginLoading: Sendable {
             let slash = file.utf8.lastIndex(of: UInt8(ascii: "/"))
             return slash.map { String(file[..<$0]) } ?? "."
         }
-        for folder in Set(folders).sorted() where !places.directories.contains(folder) {
+        func realPath(_ path: String) -> String {
+            guard let real = realpath(path.isEmpty ? "/" : path, nil) else { return path }
+            defer { free(real) }
+            return String(cString: real)
+        }
+        let read = Set(places.directories.map(realPath))
+        for folder in Set(folders).sorted() where !read.contains(realPath(folder)) {
             guard FileManager.default.fileExists(atPath: "\(folder)/plugins.json") else { continue }
             console.report(
                 "outlet: \(TerminalText.visibleLine("\(folder)/plugins.json")): not read for single "

@@ -110,7 +110,7 @@ struct CheckSubject: Sendable {
                     }
                 }
             }
-            if sent == 0, part == 1 {
+            if sent == 0, part < width {
                 let each = max(ContinuousClock.now - start, .microseconds(1))
                 width = max(2, Int(min(Double(width), job.limit / 2 / each)))
             }

@@ -182,9 +182,11 @@ private struct OutcomeHooks: Sendable {
 
     private func process(_ plugin: PluginInstance) -> HookAnswer<Change> {
         guard let hook = plugin.hooks.process else { return .given(.nothing) }
+        let isRefused = isRefused
         let subject = RequestHook.Subject(
             hook: .process, request: request, scope: scope,
-            outcome: .call(result, isMutable: !isRefused), limit: limit)
+            outcome: .call(isRefused ? result.withoutBody : result, isMutable: !isRefused),
+            limit: limit)
         let stopwatch = Stopwatch(plugin.owner.observer)
         switch plugin.ask(subject, settled: .done, .process(hook)) {
         case .given(let answer, let token):
@@ -242,14 +244,12 @@ private struct OutcomeHooks: Sendable {
         switch change {
         case .nothing: return
         case .failure(let failure):
+            guard !isRefused else { return }
             if case .success(var response) = result {
-                // A refused body is shown to no other plugin.
-                if failure.isRefusal {
-                    response = CallResponse(head: response.head, body: Data())
-                }
+                if failure.isRefusal { response = response.withoutBody }
                 response.failure = failure
                 result = .success(response)
-            } else if !isRefused {
+            } else {
                 result = .failure(failure)
             }
         case .response(let answer):
@@ -314,7 +314,19 @@ private final class HookedCall: Sendable {
     }
 }
 
+extension CallResponse {
+    /// The same without its body, which a plugin has refused.
+    fileprivate var withoutBody: CallResponse {
+        var response = CallResponse(head: head, body: Data())
+        response.failure = failure
+        return response
+    }
+}
+
 extension CallResult {
+    /// The same without a body.
+    fileprivate var withoutBody: CallResult { map(\.withoutBody) }
+
     /// The response; `nil` for a failure.
     fileprivate var response: CallResponse? {
         if case .success(let response) = self { response } else { nil }

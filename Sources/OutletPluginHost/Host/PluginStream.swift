@@ -8,10 +8,11 @@ import Synchronization
 /// Thread: any.
 final class PluginStream: ServiceSubject {
     private struct State {
-        /// The number of calls of the plugin that are running or being made.
+        /// The number of calls of the plugin that are running, of answers that are pending, and of
+        /// those that were abandoned and whose `cancel` has not returned.
         var calls = 0
-        /// The call whose answer is pending.
-        var pending: ServiceHook?
+        /// Abandons the pending answer, so that the plugin's `cancel` is called.
+        var abandon: (@Sendable () -> Void)?
         var isOver = false
     }
 
@@ -87,25 +88,31 @@ final class PluginStream: ServiceSubject {
         let stopwatch = Stopwatch(instance.owner.observer)
         let token = ServiceHook(
             hook, of: instance, about: self, passing: arguments, limit: limit)
-        let finish = { @Sendable [weak self, instance] (answer: Completion.Answer) in
-            self?.forgetAnswered()
-            guard case .failed(let failure) = answer else { return answered(nil) }
-            stopwatch.report(
-                instance.owner, hook, requestID: nil, effects: [], failure: failure.message)
-            answered(failure)
-        }
-        // Counts as a call, so that the stream does not end before it is known what is pending.
+        // A shutdown of the plugin waits until the answer, and the `cancel` in its place, are over.
+        let isHeld = instance.hold()
         state.withLock { $0.calls += 1 }
+        let finish = { @Sendable [self] (answer: Completion.Answer) in
+            state.withLock { $0.abandon = nil }
+            if case .failed(let failure) = answer {
+                stopwatch.report(
+                    instance.owner, hook, requestID: nil, effects: [], failure: failure.message)
+                answered(failure)
+            } else {
+                answered(nil)
+            }
+            token.whenCancelled { [self] in
+                leave()
+                if isHeld { instance.endHold() }
+            }
+        }
         let answer = instance.ask(token, settled: .done, .other(body))
         let asked = HookAnswer(answer, of: token, meaning: finish)
-        if let abandon = asked.deliver(to: {}) {
-            let isTooLate = state.withLock { state in
-                if !token.isCancelled || state.isOver { state.pending = token }
-                return state.isOver
-            }
-            if isTooLate { abandon() }
+        guard let abandon = asked.deliver(to: {}) else { return }
+        let isTooLate = state.withLock { state in
+            if !token.isCancelled { state.abandon = abandon }
+            return state.isOver
         }
-        leave()
+        if isTooLate { abandon() }
     }
 
     /// Records whether the body is complete.
@@ -114,28 +121,18 @@ final class PluginStream: ServiceSubject {
     /// Ends the stream: abandons a pending piece, and calls the plugin's end function when the last
     /// running call and the `cancel` of the piece have returned.
     func end() {
-        let (pending, isIdle) = state.withLock { state in
-            let isIdle = !state.isOver && state.calls == 0
-            state.isOver = true
-            return (isIdle ? state.pending.take() : state.pending, isIdle)
+        let (abandon, isIdle) = state.withLock { state in
+            defer { state.isOver = true }
+            return (state.abandon.take(), !state.isOver && state.calls == 0)
         }
-        pending?.abandon()
-        if isIdle { notifyEnd(after: pending) }
-    }
-
-    /// Forgets a call that has been answered, unless its `cancel` has not returned.
-    private func forgetAnswered() {
-        guard state.withLock({ $0.pending })?.isBeingCancelled == false else { return }
-        state.withLock { $0.pending = nil }
+        abandon?()
+        if isIdle { notifyEnd() }
     }
 
     /// Calls a closure when the plugin's end function has returned; at once if it has already.
     func whenEnded(_ body: @escaping @Sendable () -> Void) { ending.whenReported(body) }
 
-    private func notifyEnd(after pending: ServiceHook?) {
-        guard let pending else { return ending.end(completeness.outcome) }
-        pending.whenCancelled { [ending, completeness] in ending.end(completeness.outcome) }
-    }
+    private func notifyEnd() { ending.end(completeness.outcome) }
 
     func enter() -> Bool {
         state.withLock { state in
@@ -146,12 +143,11 @@ final class PluginStream: ServiceSubject {
     }
 
     func leave() {
-        let (isLast, pending) = state.withLock { state in
+        let isLast = state.withLock { state in
             state.calls -= 1
-            let isLast = state.isOver && state.calls == 0
-            return (isLast, isLast ? state.pending.take() : nil)
+            return state.isOver && state.calls == 0
         }
-        if isLast { notifyEnd(after: pending) }
+        if isLast { notifyEnd() }
     }
 }
 

@@ -46,9 +46,9 @@ final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
     /// of the request.
     private let access: RequestHandle.Access
     private let scope: RequestScope?
-    /// The identity of the call that `request_done` ends; not a reference, because a completion that
+    /// The number of the call that `request_done` ends; not a reference, because a completion that
     /// was given up may live longer.
-    private let scopeIdentity: ObjectIdentifier?
+    private let callNumber: UInt64?
     /// The header fields that the transport adds; `nil` if the plugin does not see them.
     private let wire: WireFields?
     /// Whether the hook is called for a redirect.
@@ -59,7 +59,7 @@ final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
     init(_ subject: borrowing Subject, of instance: PluginInstance) {
         access = subject.access
         scope = subject.scope
-        scopeIdentity = Self.scopeIdentity(of: subject, instance)
+        callNumber = Self.callNumber(of: subject, instance)
         wire = subject.wire
         isOfRedirect = subject.next != nil
         super.init(hook: subject.hook, instance: instance, limit: subject.limit)
@@ -73,21 +73,21 @@ final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
     ) {
         access = subject.access
         scope = subject.scope
-        scopeIdentity = Self.scopeIdentity(of: subject, instance)
+        callNumber = Self.callNumber(of: subject, instance)
         wire = subject.wire
         isOfRedirect = subject.next != nil
         super.init(of: call, instance: instance, limit: subject.limit)
         handles.withLock { $0.source = Handles.Source(subject) }
     }
 
-    private static func scopeIdentity(
+    private static func callNumber(
         of subject: borrowing Subject, _ instance: PluginInstance
-    ) -> ObjectIdentifier? {
+    ) -> UInt64? {
         guard instance.hooks.request_done != nil else { return nil }
-        return (subject.scope ?? subject.request.scope).map(ObjectIdentifier.init)
+        return (subject.scope ?? subject.request.scope)?.number
     }
 
-    override func belongs(to scope: ObjectIdentifier) -> Bool { scopeIdentity == scope }
+    override func belongs(toCall number: UInt64) -> Bool { callNumber == number }
 
     /// Creates a call whose hook is running; `subject` points to a ``Subject``.
     static func make(

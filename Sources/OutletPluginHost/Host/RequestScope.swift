@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTransport
+import Synchronization
 
 /// The state of one session call for plugins: the pointer that each plugin stores for it, and the
 /// hooks that are running, until `request_done`.
@@ -51,6 +52,9 @@ final class RequestScope: Sendable {
         var isLast = false
     }
 
+    private static let count = Atomic<UInt64>(0)
+    /// Identifies the call in the process.
+    let number = count.wrappingAdd(1, ordering: .relaxed).newValue
     private let state = Lock(State())
     private let id: UUID?
     private let lifetime: RequestLifetime?
@@ -208,7 +212,7 @@ final class RequestScope: Sendable {
         entry.instance.closed(ObjectIdentifier(self))
         // Made here, because `self` must not be retained where `deinit` calls this.
         let scope = RequestScope(last: entry, of: self)
-        let pending = entry.instance.promises(of: ObjectIdentifier(self))
+        let pending = entry.instance.promises(ofCall: number)
         let left = Lock(entry.streams.count + pending.count + 1)
         @Sendable func endOne() {
             let isLast = left.withLock { left in

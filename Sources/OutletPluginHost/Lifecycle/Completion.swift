@@ -118,8 +118,8 @@ class Completion: CallContext, @unchecked Sendable {
         }
     }
 
-    /// Whether `request_done` of the call with this identity ends the hook.
-    func belongs(to scope: ObjectIdentifier) -> Bool { false }
+    /// Whether `request_done` of the call with this number ends the hook.
+    func belongs(toCall number: UInt64) -> Bool { false }
 
     /// Whether the plugin may answer later.
     ///
@@ -337,6 +337,7 @@ class Completion: CallContext, @unchecked Sendable {
     private func withdraw(_ error: PluginError) -> CompletionMachine<Answer>.Action? {
         let action = advance { $0.giveUp(.failed(error)) }
         guard case .giveUp = action else { return nil }
+        instance.beginCancelling(self)
         return action
     }
 
@@ -353,17 +354,13 @@ class Completion: CallContext, @unchecked Sendable {
         if isOver { body() }
     }
 
-    /// Whether the plugin's `cancel` for this completion has not returned yet.
-    var isBeingCancelled: Bool {
-        state.withLock { state in if case .begun = state.cancelling { true } else { false } }
-    }
-
     private func endCancelling() {
         let waiting = state.withLock { state -> [@Sendable () -> Void] in
             guard case .begun(let waiting) = state.cancelling else { return [] }
             state.cancelling = .done
             return waiting
         }
+        instance.endCancelling(self)
         for body in waiting { body() }
     }
 
@@ -406,6 +403,7 @@ class Completion: CallContext, @unchecked Sendable {
             return (state.giveUp(.failed(isQueued ? queued : running)), isQueued)
         }
         guard case .giveUp = action, let action else { return }
+        instance.beginCancelling(self)
         // The wait is the fault of the other calls, which have time limits of their own.
         act(on: action, isQueued ? queued : running, breach: isQueued ? nil : .neverSettled)
     }

@@ -62,6 +62,9 @@ final class PluginInstance: @unchecked Sendable {
         /// being a violation. They are retained, since the plugin may not have seen the
         /// cancellation yet.
         var cancelled: [UInt64: Completion] = [:]
+        /// Completions that the host answered in the plugin's place, until its `cancel` has
+        /// returned.
+        var cancelling: [UInt64: Completion] = [:]
     }
 
     private static let current = DispatchSpecificKey<ObjectIdentifier>()
@@ -383,15 +386,25 @@ final class PluginInstance: @unchecked Sendable {
         }
     }
 
-    /// The completions of a call that the plugin may still know: those that are pending, and those
-    /// that the host has answered in the plugin's place.
-    func promises(of scope: ObjectIdentifier) -> [Completion] {
+    /// The completions of a call that are pending, or whose `cancel` has not returned.
+    func promises(ofCall number: UInt64) -> [Completion] {
         completions.withLock { completions in
-            guard !completions.pending.isEmpty || !completions.cancelled.isEmpty else { return [] }
-            return [completions.pending, completions.cancelled].flatMap(\.values).filter {
-                $0.isPromise && $0.belongs(to: scope)
-            }
+            guard !completions.pending.isEmpty || !completions.cancelling.isEmpty else { return [] }
+            let found = completions.pending.merging(completions.cancelling) { one, _ in one }
+            return found.values.filter { $0.isPromise && $0.belongs(toCall: number) }
         }
+    }
+
+    /// Registers a completion that the host answers in the plugin's place, before it is removed from
+    /// the pending ones; ``endCancelling(_:)`` follows.
+    func beginCancelling(_ completion: Completion) {
+        completions.withLock { $0.cancelling[completion.id] = completion }
+    }
+
+    /// Removes a completion whose `cancel` has returned.
+    func endCancelling(_ completion: Completion) {
+        let removed = completions.withLock { $0.cancelling.removeValue(forKey: completion.id) }
+        withExtendedLifetime(removed) {}
     }
 
     private func cancelCompletions() {

@@ -108,8 +108,8 @@ public struct PluginMisbehaviour: Sendable, Equatable, CustomStringConvertible {
         case settledTwice
         /// A hook did not return, or a completion was not settled, by the deadline.
         case neverSettled
-        /// A hook of a plugin with `OUTLET_F_NONBLOCKING` took longer than a second, and blocked
-        /// all requests of its session.
+        /// A hook of a plugin with `OUTLET_F_NONBLOCKING` took longer than a second; if it is one
+        /// of requests, others of the session waited for it.
         case blocked
         /// The plugin called `quiesced` though the host was not waiting for it.
         case unaskedQuiesced

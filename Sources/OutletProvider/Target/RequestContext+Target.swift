@@ -4,7 +4,8 @@ extension RequestContext {
     /// The target that the request was made from; `nil` if no provider made it.
     ///
     /// A provider sets it for requests that pass its plugins, or the interceptors, middleware,
-    /// plugins, layers, monitors or redirect handler of its session.
+    /// plugins, layers, monitors or redirect handler of its session; other requests have none, also
+    /// when they have ended.
     ///
     /// Never a ``MultiTarget``: its wrapped target is returned.
     public var target: (any TargetType)? {
