@@ -147,6 +147,7 @@ import Testing
         Row("OddValues", "odd-values", #"{"mode": "quiesce"}"#, .create, .valueKnown),
         Row("RawExit", .hooks, .noExit),
         Row("RawText", .hooks, .noOutput),
+        Row("LogsAfterEnd", .hooks, .endInTime),
         Row("Prints", .hooks, .noOutput),
         Row("SettlesTwice", .hooks, .settleOnce),
         Row("Streams", "streams", #"{"send": "2", "length": "1500"}"#, .hooks, .valueKnown),

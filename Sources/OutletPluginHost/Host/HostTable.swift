@@ -233,6 +233,11 @@ enum HostTable {
         }
         if call.id != 0, find(host, call.id, CallContext.self) == nil { return OUTLET_E_STALE }
         owner.observer?.pluginDidLog(line)
+        guard !owner.hasEnded else {
+            owner.note(
+                .didNotQuiesce, "log was called after destroy, by a thread that was not ended")
+            return OUTLET_E_STALE
+        }
         return OUTLET_OK
     }
 

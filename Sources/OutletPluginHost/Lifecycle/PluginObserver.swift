@@ -113,7 +113,8 @@ public struct PluginMisbehaviour: Sendable, Equatable, CustomStringConvertible {
         case blocked
         /// The plugin called `quiesced` though the host was not waiting for it.
         case unaskedQuiesced
-        /// The plugin did not shut down in time, and was abandoned.
+        /// The plugin did not shut down in time, and was abandoned; or a thread of it went on after
+        /// `destroy`.
         case didNotQuiesce
         /// Loading the plugin changed process-wide state, or a hook the floating-point control of
         /// its thread.

@@ -35,6 +35,7 @@ final class PluginOwner: Sendable {
     }
 
     private let isUsingCallServices = Atomic(false)
+    private let isEnded = Atomic(false)
     /// The number of completions so far.
     private let completionCount = Atomic<UInt64>(0)
     /// When request hooks are called again, in nanoseconds of the monotonic clock; 0 if never
@@ -94,6 +95,9 @@ final class PluginOwner: Sendable {
         get { state.withLock { $0.instance } }
         set { state.withLock { $0.instance = newValue } }
     }
+
+    /// Whether `destroy` has returned.
+    var hasEnded: Bool { isEnded.load(ordering: .relaxed) }
 
     /// Runs the plugin's code, and counts and times the call.
     ///
@@ -249,6 +253,7 @@ final class PluginOwner: Sendable {
         let released = state.withLock { state in
             (state.observer.take(), state.instance.take())
         }
+        if released.1 != nil { isEnded.store(true, ordering: .relaxed) }
         withExtendedLifetime(released) {}
     }
 

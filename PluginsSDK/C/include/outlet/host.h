@@ -90,8 +90,8 @@ struct outlet_host {
      *
      * call: the call that it is about, or {0}. fields: structured data, such as "attempt" with "2";
      * at most OUTLET_MAX_LOG_FIELDS, with names and values of at most OUTLET_MAX_MESSAGE bytes. Do
-     * not log
-     * secrets: the host cannot recognize them. Thread: [any]. */
+     * not log secrets: the host cannot recognize them. After destroy, returns OUTLET_E_STALE, and
+     * the host records a fault. Thread: [any]. */
     outlet_status (*log)(const outlet_host *host, outlet_call call, uint32_t level,
                          outlet_view message, const outlet_field *OUTLET_OPTIONAL fields,
                          uint64_t count);
