@@ -11,7 +11,8 @@ import Testing
 
 /// Observers of bodies that answer later.
 @Suite(.timeLimit(.minutes(patience))) struct BodyObserverTests {
-    /// Answers each piece on another thread, and records how far libcurl has read ahead of it.
+    /// Answers each piece some time later, so that libcurl has turns in between, and records how far
+    /// it has read ahead.
     private final class LateObserver: BodyObserver {
         private let ahead = Lock(Int64(0))
 
@@ -26,7 +27,7 @@ import Testing
                 let read = ccurl_get_offset(easy.raw, CURLINFO_SIZE_DOWNLOAD_T)
                 ahead.withLock { $0 = max($0, read - transfer.received) }
             }
-            DispatchQueue.global().async { goOn(nil) }
+            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(2)) { goOn(nil) }
             return .wait
         }
     }
@@ -37,7 +38,7 @@ import Testing
     {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
-        let size = 16 << 20
+        let size = 4 << 20
         var request = HTTPRequest(url: URL(string: "\(server.baseURL)/bytes/\(size)"))
         if isPosted { request.body = .data(Data("question".utf8)) }
         request.allowsBodyInGET = isPosted
