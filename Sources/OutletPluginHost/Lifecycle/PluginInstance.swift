@@ -386,12 +386,14 @@ final class PluginInstance: @unchecked Sendable {
         }
     }
 
-    /// The completions of a call that are pending, or whose `cancel` has not returned.
+    /// The completions of a call that are pending, or whose `cancel` has not returned; those that
+    /// are just being cancelled may be in it twice.
     func promises(ofCall number: UInt64) -> [Completion] {
-        completions.withLock { completions in
-            guard !completions.pending.isEmpty || !completions.cancelling.isEmpty else { return [] }
-            let found = completions.pending.merging(completions.cancelling) { one, _ in one }
-            return found.values.filter { $0.isPromise && $0.belongs(toCall: number) }
+        func isAsked(_ completion: Completion) -> Bool {
+            completion.isPromise && completion.belongs(toCall: number)
+        }
+        return completions.withLock {
+            $0.pending.values.filter(isAsked) + $0.cancelling.values.filter(isAsked)
         }
     }
 

@@ -6,10 +6,11 @@ import OutletHTTP
 /// loaded.
 ///
 /// Recorded before a plugin's code runs for the first time and compared after it; differences are
-/// restored, except for the environment, open files and the user. One library is loaded at a time. A signal
-/// handler counts only if it lies in a library that was loaded meanwhile, or if a plugin is known to
-/// have set the signal's action, because other threads of the host may set handlers of their own.
-/// The cost does not grow with the number of loaded libraries, unless a handler did change.
+/// restored, except for the environment, open files and the user. One library is loaded at a time.
+/// A signal handler counts only if it lies in a library that was loaded meanwhile, or if a plugin is
+/// known to have set the signal's action, because other threads of the host may set handlers of
+/// their own. The cost does not grow with the number of loaded libraries, unless a handler did
+/// change.
 package struct ProcessState {
     private static let names: [Int32: String] = [
         SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL",
