@@ -138,8 +138,8 @@ extension CheckSubject {
         }
     }
 
-    /// Reports a hook that waited, or computed for over 5 ms, in more than half of its calls, or that
-    /// waited for over a millisecond in a sixth of them.
+    /// Reports a hook that waited in more than half of its calls, or that in a sixth of them waited
+    /// for over 1 ms or computed for over 5 ms.
     ///
     /// Single waits are no violation: a page fault or a lock of the host can cause them. Hooks with
     /// fewer than 5 calls are not checked.
