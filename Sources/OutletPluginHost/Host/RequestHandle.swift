@@ -367,17 +367,20 @@ final class RequestHandle: SettledSubject {
         replacesBody: Bool, open: (String) -> PluginStream?,
         to attach: (inout HTTPRequest, PluginStream) -> Void
     ) -> outlet_status {
-        let scope = scope
-        return state.withLock { state in
+        var opened: PluginStream?
+        let status = state.withLock { state in
             if let objection = state.objection(changing: replacesBody ? .head : .note) {
                 return objection
             }
             guard let stream = open("\(state.request)") else { return OUTLET_E_STATE }
             attach(&state.request, stream)
             if replacesBody { state.bodyWasReplaced() }
-            scope?.keep(stream)
+            opened = stream
             return OUTLET_OK
         }
+        // Without the lock, because it ends the stream if the call is over.
+        if let opened { scope?.keep(opened) }
+        return status
     }
 
     func answer(_ answer: Answer) -> outlet_status {
