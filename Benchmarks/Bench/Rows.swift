@@ -41,6 +41,8 @@ let rows: [String: Row] = [
     "provider-plugin": Row { try .target(of: Provider(plugins: [IdlePlugin()]), $0) },
     // With a native plugin; the argument is the path of its library.
     "session-native": Row { try .request(of: Session(plugins: PluginHost.one($0)), $0) },
+    // The same with the plugins of a directory.
+    "session-natives": Row { try .request(of: Session(plugins: PluginHost.all($0)), $0) },
     "provider-native": Row {
         try .target(of: Provider(session: Session(plugins: PluginHost.one($0))), $0)
     },
@@ -97,6 +99,13 @@ extension SessionConfiguration {
 }
 
 extension PluginHost {
+    /// Loads the plugins of the directory whose path is the row's argument.
+    static func all(_ setting: Setting) throws -> PluginHost {
+        let host = try PluginHost.load(directories: [setting.argument])
+        for failure in host.failures { throw failure }
+        return host
+    }
+
     /// Loads the plugin whose path is the row's argument.
     ///
     /// - Throws: An error if the plugin cannot be loaded.
