@@ -7,7 +7,7 @@ import OutletTransport
 /// Calls the hooks at the end of a call: `did_receive` of all plugins, then `process` of all, one
 /// after the other.
 final class HookedCalls: OutcomeMiddleware {
-    private let plugins: [PluginInstance]
+    private let plugins: OutcomeHooks.Plugins
     /// The time limit of a hook, in nanoseconds.
     private let limit: UInt64
     private let needsScope: Bool
@@ -26,17 +26,17 @@ final class HookedCalls: OutcomeMiddleware {
         _ plugins: [PluginInstance], limit: UInt64, needsScope: Bool,
         keeping running: RunningPlugins
     ) {
-        self.plugins = plugins
+        self.plugins = OutcomeHooks.Plugins(plugins)
         self.limit = limit
         self.needsScope = needsScope
         self.running = running
         // Plugins with `did_receive` only do not need the bodies of streams.
-        needsStreamedBodies = plugins.contains { $0.hooks.process != nil }
+        needsStreamedBodies = !self.plugins.processors.isEmpty
     }
 
     var needsLifetime: Bool {
         // A plugin may ask for a service at any time.
-        needsScope || plugins.contains { $0.owner.usesCallServices }
+        needsScope || plugins.all.contains { $0.owner.usesCallServices }
     }
 
     func begin(_ request: inout HTTPRequest, of lifetime: RequestLifetime) {
@@ -57,9 +57,8 @@ final class HookedCalls: OutcomeMiddleware {
     ) -> OutcomeDecision {
         let scope = request.scope
         if isCancelled || result.isCancellation { scope?.cancel() }
-        let plugins =
-            request.excludedPlugins == nil ? plugins : plugins.filter { !request.excludes($0) }
-        var hooks = OutcomeHooks(plugins, result, of: request, in: scope, limit: limit)
+        var hooks = OutcomeHooks(
+            plugins.called(for: request), result, of: request, in: scope, limit: limit)
         guard let scope else {
             guard let answer = hooks.call(isCancelled: { isCancelled }) else {
                 return hooks.decision
@@ -106,7 +105,28 @@ private struct OutcomeHooks: Sendable {
         }
     }
 
-    private let plugins: [PluginInstance]
+    /// Instances by the hooks that they have.
+    struct Plugins: Sendable {
+        let all: [PluginInstance]
+        /// Those with `did_receive`.
+        let watchers: [PluginInstance]
+        /// Those with `process`.
+        let processors: [PluginInstance]
+
+        init(_ plugins: [PluginInstance]) {
+            all = plugins
+            watchers = plugins.filter { $0.hooks.did_receive != nil }
+            processors = plugins.filter { $0.hooks.process != nil }
+        }
+
+        /// Those whose hooks are called for a request.
+        func called(for request: HTTPRequest) -> Plugins {
+            guard request.excludedPlugins != nil else { return self }
+            return Plugins(all.filter { !request.excludes($0) })
+        }
+    }
+
+    private let plugins: Plugins
     /// The request as last sent; if nothing was sent, as passed to the attempts.
     private let request: HTTPRequest
     private let scope: RequestScope?
@@ -114,11 +134,13 @@ private struct OutcomeHooks: Sendable {
     private let limit: UInt64
     private(set) var result: CallResult
     private var isReplaced = false
-    /// The number of hooks called: `did_receive` of all plugins, then `process` of all.
-    private var calls = 0
+    /// The number of `did_receive` hooks called.
+    private var notices = 0
+    /// The number of `process` hooks called.
+    private var processes = 0
 
     init(
-        _ plugins: [PluginInstance], _ result: CallResult, of asked: HTTPRequest,
+        _ plugins: Plugins, _ result: CallResult, of asked: HTTPRequest,
         in scope: RequestScope?, limit: UInt64
     ) {
         self.plugins = plugins
@@ -132,39 +154,33 @@ private struct OutcomeHooks: Sendable {
     var decision: OutcomeDecision { isReplaced ? .replaced(result) : .unchanged }
 
     /// Whether the hook called last was `process`.
-    var isProcessing: Bool { calls > plugins.count }
+    var isProcessing: Bool { processes > 0 }
 
     /// Calls the hooks that have not been called, up to the first that answers later.
     ///
     /// - Parameter isCancelled: Whether the call is cancelled; its outcome is then not replaced.
     /// - Returns: The answer of that hook; `nil` if all hooks have answered.
     mutating func call(isCancelled: () -> Bool) -> HookAnswer<Change>? {
-        while calls < 2 * plugins.count {
-            let isNotice = calls < plugins.count
-            let plugin = plugins[isNotice ? calls : calls - plugins.count]
-            calls += 1
-            let answer =
-                isNotice
-                ? notifyDidReceive(plugin) : isCancelled() ? .given(.nothing) : process(plugin)
-            guard case .given(let change) = answer else { return answer }
-            apply(change)
-        }
-        return nil
+        notifyDidReceive() ?? process(isCancelled: isCancelled)
     }
 
-    private func notifyDidReceive(_ plugin: PluginInstance) -> HookAnswer<Change> {
-        guard let hook = plugin.hooks.did_receive else { return .given(.nothing) }
+    private mutating func notifyDidReceive() -> HookAnswer<Change>? {
+        guard notices < plugins.watchers.count else { return nil }
         let subject = RequestHook.Subject(
             hook: .didReceive, request: request, scope: scope,
             outcome: .call(result, isMutable: false), limit: limit)
-        switch plugin.notify(subject, .seeResponse(hook)) {
-        case .given: return .given(.nothing)
-        case .follows(let token, let meaning):
+        while notices < plugins.watchers.count {
+            let plugin = plugins.watchers[notices]
+            notices += 1
+            guard let hook = plugin.hooks.did_receive,
+                case .follows(let token, let meaning) = plugin.notify(subject, .seeResponse(hook))
+            else { continue }
             return .follows(token) {
                 meaning($0)
                 return .nothing
             }
         }
+        return nil
     }
 
     /// Whether a plugin has refused the request: that is final, and no other plugin replaces it.
@@ -180,22 +196,36 @@ private struct OutcomeHooks: Sendable {
             == true
     }
 
-    private func process(_ plugin: PluginInstance) -> HookAnswer<Change> {
-        guard let hook = plugin.hooks.process else { return .given(.nothing) }
+    private mutating func process(isCancelled: () -> Bool) -> HookAnswer<Change>? {
+        guard processes < plugins.processors.count else { return nil }
+        var subject = subjectOfProcess
+        while processes < plugins.processors.count {
+            let plugin = plugins.processors[processes]
+            processes += 1
+            guard let hook = plugin.hooks.process, !isCancelled() else { continue }
+            let stopwatch = Stopwatch(plugin.owner.observer)
+            switch plugin.ask(subject, settled: .done, .process(hook)) {
+            case .given(let answer, let token):
+                let change = Self.change(answer, token, by: plugin, of: request, stopwatch)
+                if case .nothing = change { continue }
+                apply(change)
+                subject = subjectOfProcess
+            case .follows(let token):
+                return .follows(token) { [request] in
+                    Self.change($0, token, by: plugin, of: request, stopwatch)
+                }
+            }
+        }
+        return nil
+    }
+
+    /// What `process` hooks are called for, until the outcome changes.
+    private var subjectOfProcess: RequestHook.Subject {
         let isRefused = isRefused
-        let subject = RequestHook.Subject(
+        return RequestHook.Subject(
             hook: .process, request: request, scope: scope,
             outcome: .call(isRefused ? result.withoutBody : result, isMutable: !isRefused),
             limit: limit)
-        let stopwatch = Stopwatch(plugin.owner.observer)
-        switch plugin.ask(subject, settled: .done, .process(hook)) {
-        case .given(let answer, let token):
-            return .given(Self.change(answer, token, by: plugin, of: request, stopwatch))
-        case .follows(let token):
-            return .follows(token) { [request] in
-                Self.change($0, token, by: plugin, of: request, stopwatch)
-            }
-        }
     }
 
     /// The change by a `process` hook, which is reported to the observer.

@@ -109,30 +109,27 @@ final class HookedWire: TransportLayer {
 
     private func notifyWillSend(_ request: HTTPRequest, _ fields: WireFields) {
         guard !watchers.isEmpty else { return }
+        let limit = limit
+        @Sendable func subject(in scope: RequestScope?) -> RequestHook.Subject {
+            .init(hook: .willSend, request: request, scope: scope, wire: fields, limit: limit)
+        }
         let scope = request.scope
         if scope == nil, areQuick {
-            // Each hook has returned before the next one is called.
+            let subject = subject(in: nil)
             for plugin in watchers where !request.excludes(plugin) {
-                _ = notifyWillSend(plugin, request, scope: nil, fields)
+                guard let hook = plugin.hooks.will_send else { continue }
+                // It has returned before the next one is called.
+                _ = plugin.notify(subject, .seeRequest(hook))
             }
             return
         }
         let order = (scope ?? RequestScope(id: request.context.id)).order
         for plugin in watchers where !request.excludes(plugin) {
+            guard let hook = plugin.hooks.will_send else { continue }
             order.run { done in
-                self.notifyWillSend(plugin, request, scope: scope, fields).deliver(to: done)
+                plugin.notify(subject(in: scope), .seeRequest(hook)).deliver(to: done)
             }
         }
-    }
-
-    private func notifyWillSend(
-        _ plugin: PluginInstance, _ request: HTTPRequest, scope: RequestScope?,
-        _ fields: WireFields
-    ) -> HookAnswer<Void> {
-        guard let hook = plugin.hooks.will_send else { return .given(()) }
-        let subject = RequestHook.Subject(
-            hook: .willSend, request: request, scope: scope, wire: fields, limit: limit)
-        return plugin.notify(subject, .seeRequest(hook))
     }
 }
 

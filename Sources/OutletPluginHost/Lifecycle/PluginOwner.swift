@@ -75,8 +75,12 @@ final class PluginOwner: Sendable {
     }
 
     /// The observer; after the plugin's end, only while other code retains it.
-    var observer: (any PluginObserver)? {
-        isObserved ? state.withLock { $0.observer ?? $0.lateObserver } : nil
+    // Inlined, because most owners have none, and each call of a hook asks.
+    @inline(__always)
+    var observer: (any PluginObserver)? { isObserved ? presentObserver : nil }
+
+    private var presentObserver: (any PluginObserver)? {
+        state.withLock { $0.observer ?? $0.lateObserver }
     }
 
     /// The owner's number, which is part of each of its handles; 0 before ``register()``.
