@@ -28,7 +28,11 @@ import Testing
         let kinds: [(String, String)] = [
             ("limit", #"{"type":"number"}"#), ("strict", #"{"type":"boolean"}"#),
             ("count", #"{"type":"integer","minimum":0,"maximum":255}"#),
-            ("offset", #"{"type":"integer"}"#),
+            (
+                "offset",
+                #"{"type":"integer","minimum":-9223372036854775808,"#
+                    + #""maximum":9223372036854775807}"#
+            ),
             ("words", #"{"type":"array","items":{"type":"string"}}"#),
             ("weights", #"{"type":"object","additionalProperties":{"type":"number"}}"#),
             ("mode", #"{"enum":["quick","thorough"]}"#), ("level", #"{"enum":[1,7]}"#),
@@ -48,7 +52,8 @@ import Testing
 
     @Test(arguments: [
         (#"{"limit":"much"}"#, "/limit"), (#"{"count":256}"#, "/count"),
-        (#"{"count":-1}"#, "/count"), (#"{"words":["a",1]}"#, "/words/1"),
+        (#"{"count":-1}"#, "/count"), (#"{"offset":18446744073709551616}"#, "/offset"),
+        (#"{"words":["a",1]}"#, "/words/1"),
         (#"{"weights":{"a":"heavy"}}"#, "/weights/a"), (#"{"mode":"slow"}"#, "/mode"),
         (#"{"greeting":{}}"#, "/greeting"),
         (

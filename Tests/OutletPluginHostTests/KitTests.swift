@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import OutletHTTP
 import OutletPluginHost
 import OutletProvider
@@ -11,9 +12,11 @@ import Testing
 @Suite struct KitTests {
     private let recorder = ActivityRecorder()
 
-    private func load(_ configuration: String = "{}") throws -> PluginHost {
+    private func load(
+        _ configuration: String = "{}", observer: (any PluginObserver)? = nil
+    ) throws -> PluginHost {
         try PluginFolder(samples: ["libKitFixture.so"])
-            .load(configuration: ["test.kit": configuration], observer: recorder)
+            .load(configuration: ["test.kit": configuration], observer: observer ?? recorder)
     }
 
     private func sent(
@@ -111,6 +114,42 @@ import Testing
             stub.requests.last?.headers["X-Adapted"] == "200 text/plain; charset=utf-8 who")
         #expect(stub.requests.first?.headers["X-Ask"] == "1")
         #expect(stub.requests.first?.headers["X-Many"] == nil)
+    }
+
+    @Test func `a task that outlives its hook sends requests of its own`() async throws {
+        let stub = StubTransport { _ in .text("x") }
+        let host = try load()
+        let session = Session(transport: stub, plugins: host)
+        let request = HTTPRequest(
+            url: URL(string: "http://test.example/"), headers: ["X-Mode": "background"])
+        #expect(await session.request(request).serializingString().response.value == "x")
+        while !recorder.lines.values.contains(where: { $0.message == "background 200" }) {
+            await Task.yield()
+        }
+        #expect(host.plugins.first?.misbehaviour == [:])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a cancel before the first suspension of a hook cancels its task`() async throws {
+        let observer = LineWatcher()
+        let host = try load(observer: observer)
+        let session = Session(
+            transport: StubTransport(answers: [.status(200)]), plugins: host)
+        let request = session.request(
+            HTTPRequest(
+                url: URL(string: "http://test.example/"), headers: ["X-Mode": "hang-logged"]),
+            shouldAutomaticallyResume: false)
+        observer.begin { line in
+            guard line.message == "hangs" else { return }
+            // On the hook's thread, which goes on when the plugin's `cancel` has returned.
+            request.cancel()
+            while host.plugins.first?.status.hooks["cancel"]?.calls != 1 { sched_yield() }
+        }
+        request.resume()
+        let error = await request.serializingString().response.error
+        #expect(error?.isExplicitlyCancelledError == true)
+        while !observer.messages.values.contains("was cancelled") { await Task.yield() }
+        withExtendedLifetime(session) {}
     }
 
     @Test func `a plugin receives the error of its own request`() async throws {
@@ -230,5 +269,20 @@ import Testing
         let host = try load()
         #expect(throws: PluginCallError.self) { try host.call("test.kit.greet", [""]) }
         #expect(try host.call("test.kit.half", [3]) == 1.5)
+    }
+}
+
+/// Calls a closure for each log line, on the thread that writes it.
+private final class LineWatcher: PluginObserver {
+    let messages = Recorder<String>()
+    private let closure = Lock<(@Sendable (PluginLogLine) -> Void)?>(nil)
+
+    func begin(_ body: @escaping @Sendable (PluginLogLine) -> Void) {
+        closure.withLock { $0 = body }
+    }
+
+    func pluginDidLog(_ line: PluginLogLine) {
+        messages.record(line.message)
+        closure.withLock { $0 }?(line)
     }
 }

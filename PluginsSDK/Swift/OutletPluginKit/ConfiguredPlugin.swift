@@ -9,6 +9,12 @@ import FoundationEssentials
 /// host's error for another one, if it is `CaseIterable`. A key is optional if its property is, or if
 /// `init(from:)` decodes it by `decodeIfPresent`.
 ///
+/// To derive it, the type is decoded from placeholders when the library is loaded, such as `""`, 0
+/// and empty arrays. So an `init(from:)` of your own may throw for these, but must not end the
+/// process: a trap there makes the plugin unusable with any configuration. If decoding a property
+/// fails, as for enumerations with associated values, the keys after it are not known, and others
+/// are allowed. ``PluginInfo/configurationSchema`` avoids both.
+///
 /// ```swift
 /// struct Stamp: ConfiguredPlugin, RequestPreparing {
 ///     struct Settings: Decodable {

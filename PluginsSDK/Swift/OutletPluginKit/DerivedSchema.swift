@@ -4,17 +4,18 @@ import FoundationEssentials
 ///
 /// The type is decoded by a decoder that returns a placeholder for each value and records the keys
 /// and types that are decoded. A part that rejects its placeholder has no constraints in the
-/// schema.
+/// schema; an object that is not decoded further because of it allows other keys.
 indirect enum DerivedSchema {
     /// Any value.
     case any
-    /// A JSON type, with the minimum and maximum of integers.
+    /// A JSON type, with the minimum and maximum of numbers.
     case plain(String, least: String? = nil, most: String? = nil)
     /// One of a list of values, given as JSON.
     case choice([String])
     case list(DerivedSchema)
     case map(DerivedSchema)
-    case object([Member])
+    /// An object; if decoding it failed at one of the members, others may follow.
+    case object([Member], mayHaveOthers: Bool)
 
     struct Member {
         let name: String
@@ -53,7 +54,9 @@ indirect enum DerivedSchema {
             return (.choice(values), value)
         }
         let notes = ProbeNotes(level: level)
-        guard let value = try? Value(from: ProbeDecoder(notes: notes)) else { return (.any, nil) }
+        guard let value = try? Value(from: ProbeDecoder(notes: notes)) else {
+            return (notes.schema.open, nil)
+        }
         return (notes.schema, value)
     }
 
@@ -63,7 +66,12 @@ indirect enum DerivedSchema {
         case is String.Type: (.plain("string"), "" as? Value)
         case is Bool.Type: (.plain("boolean"), false as? Value)
         case is Double.Type: (.plain("number"), 0.0 as? Value)
-        case is Float.Type: (.plain("number"), Float(0) as? Value)
+        case is Float.Type:
+            (
+                .plain(
+                    "number", least: "-\(Float.greatestFiniteMagnitude)",
+                    most: "\(Float.greatestFiniteMagnitude)"), Float(0) as? Value
+            )
         case is Decimal.Type: (.plain("number"), Decimal(0) as? Value)
         case is Date.Type: (.plain("number"), Date(timeIntervalSince1970: 0) as? Value)
         case is Data.Type: (.plain("string"), Data() as? Value)
@@ -75,10 +83,10 @@ indirect enum DerivedSchema {
     }
 
     private static func whole<Number: FixedWidthInteger>(_ type: Number.Type) -> DerivedSchema {
-        // Bounds of 64 bits and more are not represented exactly by all JSON parsers.
+        // Larger bounds are no integers for the host.
         .plain(
-            "integer", least: Number.isSigned && Number.bitWidth >= 64 ? nil : "\(Number.min)",
-            most: Number.bitWidth >= 64 ? nil : "\(Number.max)")
+            "integer", least: Number.bitWidth > 64 ? nil : "\(Number.min)",
+            most: Number.bitWidth > 64 ? nil : "\(Number.max)")
     }
 
     private static func choices<Choice: CaseIterable & RawRepresentable>(
@@ -96,6 +104,12 @@ indirect enum DerivedSchema {
         return (values, first)
     }
 
+    /// The schema of a type of which decoding failed.
+    private var open: DerivedSchema {
+        guard case .object(let members, _) = self, !members.isEmpty else { return .any }
+        return .object(members, mayHaveOthers: true)
+    }
+
     /// The schema as JSON.
     var json: String {
         switch self {
@@ -107,12 +121,12 @@ indirect enum DerivedSchema {
         case .list(let element): return #"{"type":"array","items":\#(element.json)}"#
         case .map(let element):
             return #"{"type":"object","additionalProperties":\#(element.json)}"#
-        case .object(let members):
+        case .object(let members, let mayHaveOthers):
             let properties = members.map { "\(Self.quoted($0.name)):\($0.schema.json)" }
             let needed = members.filter(\.isNeeded).map { Self.quoted($0.name) }
             return #"{"type":"object","properties":{\#(properties.joined(separator: ","))},"#
                 + (needed.isEmpty ? "" : #""required":[\#(needed.joined(separator: ","))],"#)
-                + #""additionalProperties":false}"#
+                + #""additionalProperties":\#(mayHaveOthers)}"#
         }
     }
 
@@ -174,15 +188,15 @@ private final class ProbeNotes {
     /// Records a decoded key; only the first time.
     func note(_ name: String, _ schema: DerivedSchema, isNeeded: Bool) {
         var members: [DerivedSchema.Member] = []
-        if case .object(let known) = self.schema { members = known }
+        if case .object(let known, _) = self.schema { members = known }
         guard !members.contains(where: { $0.name == name }) else { return }
         members.append(.init(name: name, schema: schema, isNeeded: isNeeded))
-        self.schema = .object(members)
+        self.schema = .object(members, mayHaveOthers: false)
     }
 
     /// Records that the type is decoded from an object.
     func begin() {
-        if case .any = schema { schema = .object([]) }
+        if case .any = schema { schema = .object([], mayHaveOthers: false) }
     }
 
     /// Records that the type is decoded from a single value.

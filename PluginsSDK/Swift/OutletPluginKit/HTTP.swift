@@ -86,8 +86,8 @@ public struct HTTPReply: Sendable {
 extension Host {
     /// Sends a request, and returns the response, whatever its status.
     ///
-    /// Uses the session of the hook in which it is called, or, outside of hooks, one of the
-    /// program's sessions. This plugin's own hooks, and those of the plugins that were called for
+    /// Uses the session of the hook in which it is called, or, outside of hooks and in tasks that run
+    /// longer than theirs, one of the program's sessions. This plugin's own hooks, and those of the plugins that were called for
     /// the same request before, are skipped. Cancelling the task cancels the request. At most 64
     /// requests of an instance may run at the same time.
     ///
@@ -106,7 +106,7 @@ extension Host {
         let exchange = Exchange(http: http, table: table)
         let reply = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                exchange.begin(call, for: CurrentCall.id, continuation)
+                exchange.begin(call, continuation)
             }
         } onCancel: {
             exchange.cancel()
@@ -138,11 +138,6 @@ extension Host {
 /// `OUTLET_HTTP_NO_REDIRECTS`, a macro that Swift does not import.
 private let noRedirects: UInt32 = 1
 
-/// The hook call to which a task belongs; 0 outside of hooks.
-enum CurrentCall {
-    @TaskLocal static var id: UInt64 = 0
-}
-
 /// One unfinished request, and the continuation that waits for it.
 private final class Exchange: Sendable {
     typealias Reply = Result<HTTPReply, PluginError>
@@ -164,9 +159,7 @@ private final class Exchange: Sendable {
         self.table = table
     }
 
-    func begin(
-        _ call: HTTPCall, for hook: UInt64, _ continuation: CheckedContinuation<Reply, Never>
-    ) {
+    func begin(_ call: HTTPCall, _ continuation: CheckedContinuation<Reply, Never>) {
         state.withLock { $0.continuation = continuation }
         var exchange = outlet_exchange()
         let status = withView(call.method) { method in
@@ -180,9 +173,11 @@ private final class Exchange: Sendable {
                             field_count: count, body: body, timeout_ns: nanoseconds(call.timeout))
                         // The host owns this reference until it calls back.
                         let data = ObjectPointer.retained(self)
-                        let status = http.pointee.send(
-                            table, outlet_call(id: hook), &request,
-                            { exchangeDone($0, $1, $2, $3) }, data, &exchange)
+                        let status = HookCall.withCurrent {
+                            http.pointee.send(
+                                table, $0, &request, { exchangeDone($0, $1, $2, $3) }, data,
+                                &exchange)
+                        }
                         if status != OUTLET_OK { ObjectPointer.release(data) }
                         return status
                     }

@@ -20,10 +20,16 @@ final class Instance: @unchecked Sendable {
     let monitoring: (any EventMonitoring)?
     let judging: (any ServerTrustDeciding)?
 
+    /// The task of a hook that has not ended.
+    private struct Running {
+        /// `nil` until its first suspension.
+        var task: Task<Void, Never>?
+        var isCancelled = false
+    }
+
     private struct Work {
         var isQuiescing = false
-        var running: Set<UInt64> = []
-        var tasks: [UInt64: Task<Void, Never>] = [:]
+        var running: [UInt64: Running] = [:]
     }
 
     private let work = Mutex(Work())
@@ -73,25 +79,33 @@ final class Instance: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` in a task, on this thread up to its first suspension.
+    /// Runs a hook in a task, on this thread up to its first suspension.
+    ///
+    /// - Parameters:
+    ///   - completion: The completion of the hook.
+    ///   - body: Runs the hook; returns a closure that settles it, which is called once.
+    /// - Returns: The status that the hook must return.
     func run(
         _ completion: outlet_completion,
-        _ body: @escaping @Sendable (Instance) async -> Void
+        _ body: @escaping @Sendable () async -> (Host) -> Void
     ) -> outlet_status {
         let accepted = work.withLock { work in
             guard !work.isQuiescing else { return false }
-            work.running.insert(completion.id)
+            work.running[completion.id] = Running()
             return true
         }
         guard accepted else { return OUTLET_E_CANCELLED }
         let task = Task.immediate {
-            await CurrentCall.$id.withValue(completion.id) { await body(self) }
+            let call = HookCall(completion)
+            let settle = await HookCall.$current.withValue(call) { await body() }
+            call.end()
+            settle(self.host)
             self.finished(completion.id)
         }
         let isOver = work.withLock { work in
-            guard work.running.contains(completion.id) else { return true }
-            work.tasks[completion.id] = task
-            return work.isQuiescing
+            guard let hook = work.running[completion.id] else { return true }
+            work.running[completion.id]?.task = task
+            return work.isQuiescing || hook.isCancelled
         }
         if isOver { task.cancel() }
         return OUTLET_PENDING
@@ -99,7 +113,11 @@ final class Instance: @unchecked Sendable {
 
     /// Cancels the task of one hook.
     func cancel(_ completion: outlet_completion) {
-        work.withLock { $0.tasks[completion.id] }?.cancel()
+        let task = work.withLock { work in
+            work.running[completion.id]?.isCancelled = true
+            return work.running[completion.id]?.task
+        }
+        task?.cancel()
     }
 
     /// Starts no more tasks and cancels the running ones.
@@ -109,7 +127,7 @@ final class Instance: @unchecked Sendable {
     func quiesce() -> Bool {
         let (tasks, isIdle) = work.withLock { work in
             work.isQuiescing = true
-            return (Array(work.tasks.values), work.running.isEmpty)
+            return (work.running.values.compactMap(\.task), work.running.isEmpty)
         }
         for task in tasks { task.cancel() }
         return isIdle
@@ -117,8 +135,7 @@ final class Instance: @unchecked Sendable {
 
     private func finished(_ id: UInt64) {
         let isLast = work.withLock { work in
-            work.running.remove(id)
-            work.tasks[id] = nil
+            work.running[id] = nil
             return work.isQuiescing && work.running.isEmpty
         }
         if isLast { host.quiesced() }

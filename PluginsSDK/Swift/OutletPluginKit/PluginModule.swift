@@ -40,9 +40,10 @@ public struct PluginModule: @unchecked Sendable {
         descriptor.summary = outlet_view(keeping: info.summary)
         descriptor.vendor = outlet_view(keeping: info.vendor)
         descriptor.url = outlet_view(keeping: info.url)
-        let derived = (type as? any ConfiguredPlugin.Type)?.derivedSchema ?? ""
+        let configured = type as? any ConfiguredPlugin.Type
         descriptor.config_schema = outlet_view(
-            keeping: info.configurationSchema.isEmpty ? derived : info.configurationSchema)
+            keeping: info.configurationSchema.isEmpty
+                ? configured?.derivedSchema ?? "" : info.configurationSchema)
         let permissions = info.permissions.map { outlet_view(keeping: $0) }
         descriptor.permissions = kept(permissions)
         descriptor.permission_count = UInt64(permissions.count)

@@ -124,7 +124,8 @@ private func pieceCame(
         response: Response(host: instance.host, handle: response), offset: offset,
         bytes: bytes.bytes)
     return instance.run(completion) {
-        $0.host.settle(completion, await caught { try await body.piece(piece) })
+        let error = await caught { try await body.piece(piece) }
+        return { $0.settle(completion, error) }
     }
 }
 
@@ -134,17 +135,16 @@ private func pieceIsWanted(
 ) -> outlet_status {
     guard let instance = Instance.at(instance), let data else { return OUTLET_E_STATE }
     let body = ObjectPointer.object(at: data, as: MadeBody.self)
-    return instance.run(completion) { instance in
-        let host = instance.host
-        host.settle(
-            completion,
-            await caught {
-                let piece = try await body.make(offset)
-                let status = withView(piece) {
-                    host.table.pointee.sink_write(host.table, sink, $0)
-                }
-                try PluginError.check(status, "piece of a body")
-            })
+    let host = instance.host
+    return instance.run(completion) {
+        let error = await caught {
+            let piece = try await body.make(offset)
+            let status = withView(piece) {
+                host.table.pointee.sink_write(host.table, sink, $0)
+            }
+            try PluginError.check(status, "piece of a body")
+        }
+        return { $0.settle(completion, error) }
     }
 }
 

@@ -11,7 +11,8 @@ func prepareHook(
     }
     let request = MutableRequest(Request(host: instance.host, handle: request))
     return instance.run(completion) {
-        $0.host.settle(completion, await caught { try await plugin.prepare(request) })
+        let error = await caught { try await plugin.prepare(request) }
+        return { $0.settle(completion, error) }
     }
 }
 
@@ -40,8 +41,8 @@ func processHook(
     let request = Request(host: instance.host, handle: request)
     let response = MutableResponse(Response(host: instance.host, handle: response))
     return instance.run(completion) {
-        $0.host.settle(
-            completion, await caught { try await plugin.process(response, for: request) })
+        let error = await caught { try await plugin.process(response, for: request) }
+        return { $0.settle(completion, error) }
     }
 }
 
@@ -61,7 +62,8 @@ func adaptHook(
     }
     let request = MutableRequest(Request(host: instance.host, handle: request))
     return instance.run(completion) {
-        $0.host.settle(completion, await caught { try await plugin.adapt(request) })
+        let error = await caught { try await plugin.adapt(request) }
+        return { $0.settle(completion, error) }
     }
 }
 
@@ -74,18 +76,19 @@ func retryHook(
     }
     let request = Request(host: instance.host, handle: request)
     let response = Response(host: instance.host, handle: response)
-    return instance.run(completion) { instance in
+    return instance.run(completion) {
         let decision = await plugin.retry(request, after: response, attempt: Int(attempt))
-        let host = instance.host
-        switch decision {
-        case .doNotRetry: host.settleRetry(completion, OUTLET_RETRY_NO)
-        case .retry: host.settleRetry(completion, OUTLET_RETRY_NOW)
-        case .retryAfter(let delay):
-            host.settleRetry(completion, OUTLET_RETRY_AFTER, after: nanoseconds(delay))
-        case .fail(let message):
-            host.settleRetry(
-                completion, OUTLET_RETRY_FAIL_WITH, (code: "", message: message.start(ofUTF8: 4096))
-            )
+        return { host in
+            switch decision {
+            case .doNotRetry: host.settleRetry(completion, OUTLET_RETRY_NO)
+            case .retry: host.settleRetry(completion, OUTLET_RETRY_NOW)
+            case .retryAfter(let delay):
+                host.settleRetry(completion, OUTLET_RETRY_AFTER, after: nanoseconds(delay))
+            case .fail(let message):
+                host.settleRetry(
+                    completion, OUTLET_RETRY_FAIL_WITH,
+                    (code: "", message: message.start(ofUTF8: 4096)))
+            }
         }
     }
 }
@@ -99,7 +102,8 @@ func finalizeHook(
     }
     let request = MutableRequest(Request(host: instance.host, handle: request))
     return instance.run(completion) {
-        $0.host.settle(completion, await caught { try await plugin.finalize(request) })
+        let error = await caught { try await plugin.finalize(request) }
+        return { $0.settle(completion, error) }
     }
 }
 
@@ -113,15 +117,18 @@ func redirectHook(
     let request = Request(host: instance.host, handle: request)
     let response = Response(host: instance.host, handle: response)
     let next = MutableRequest(Request(host: instance.host, handle: next))
-    return instance.run(completion) { instance in
+    return instance.run(completion) {
         do {
             let decision = try await plugin.redirect(request, answeredWith: response, to: next)
-            instance.host.settleRedirect(
-                completion,
-                decision == .follow ? OUTLET_REDIRECT_FOLLOW : OUTLET_REDIRECT_TAKE)
+            return {
+                $0.settleRedirect(
+                    completion,
+                    decision == .follow ? OUTLET_REDIRECT_FOLLOW : OUTLET_REDIRECT_TAKE)
+            }
         } catch {
-            instance.host.settleRedirect(
-                completion, OUTLET_REDIRECT_FAIL, PluginError.words(of: error))
+            return {
+                $0.settleRedirect(completion, OUTLET_REDIRECT_FAIL, PluginError.words(of: error))
+            }
         }
     }
 }

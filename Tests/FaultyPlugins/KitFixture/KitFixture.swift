@@ -11,6 +11,8 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
 
     let host: Host
     let greeting: String
+    /// Has an element for each response to a request with the mode "background".
+    private let responses = AsyncStream<Void>.makeStream()
 
     init(host: Host, settings: KitSettings) throws {
         self.host = host
@@ -39,6 +41,21 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
                 "\(reply.status) \(kind) " + String(decoding: reply.body, as: UTF8.self))
         case "hang":
             try await Task.sleep(for: .seconds(3600))
+        case "hang-logged":
+            host.log("hangs")
+            do {
+                try await Task.sleep(for: .seconds(3600))
+            } catch {
+                host.log("was cancelled")
+                throw error
+            }
+        case "background":
+            // It sends a request when this hook is over.
+            Task { [host, responses] in
+                for await _ in responses.stream { break }
+                let reply = try? await host.send(HTTPCall("GET", "http://token.example/"))
+                host.log("background \(reply?.status ?? 0)")
+            }
         case "watch":
             try watch(request)
         case "make", "make-chunked", "make-short":
@@ -142,6 +159,7 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
     }
 
     func didReceive(_ response: Response, for request: Request) {
+        if request.header("X-Mode") == "background" { responses.continuation.yield() }
         let outcome = response.status.map(String.init) ?? response.failure?.code ?? "nothing"
         host.log(
             .info, "\(outcome), \(response.headers.count) headers, \(response.body.count) bytes")
