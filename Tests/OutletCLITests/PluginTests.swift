@@ -197,6 +197,41 @@ import Testing
         #expect(value["failures"]?[1] == nil)
     }
 
+    @Test(arguments: [#"{"plugin": {}}"#, "{", "[]"])
+    func `reports have the error of a plugins.json that cannot be used`(text: String) async throws {
+        _ = try directory.write(text, to: "plugins.json")
+        for verb in [["list"], ["config"], ["config", "--run"], ["inspect", "dev.outlet.pacer"]] {
+            let result = try await Program.run(
+                Products.path("outlet"),
+                ["plugins"] + verb + ["--json", "--plugins", directory.path])
+            #expect(result.exitCode == 7)
+            let message = try JSONValue(parsing: result.standardOutput)["error"]?["message"]
+            #expect(message?.stringValue.map { "outlet: \($0)\n" } == result.errorOutput)
+            #expect(result.errorOutput.contains("plugins.json: settings of plugins are wrong: "))
+        }
+    }
+
+    @Test func `reports have the error of plugins that are not there`() async throws {
+        let missing = directory.path("none.so")
+        let folder = try TemporaryDirectory()
+        let empty = folder.path
+        for (arguments, code, message) in [
+            (["list", missing], 66, "\(missing): no such file"),
+            (["inspect", missing], 66, "\(missing): no such file"),
+            (["list", empty], 7, "\(empty): no plugin: there is no .so file in it"),
+            (["inspect", "a.b", "--plugins", directory.path], 7, "a.b: no such plugin"),
+            (["config", "a.b", "--plugins", directory.path], 7, "a.b: no such plugin"),
+        ] as [([String], Int32, String)] {
+            let result = try await Program.run(
+                Products.path("outlet"), ["plugins", "--json"] + arguments)
+            #expect(result.exitCode == code)
+            let report = try JSONValue(parsing: result.standardOutput)
+            #expect(report["error"]?["message"] == .string(message))
+        }
+        let report = try await outlet("plugins", "list", "--json", requestID)
+        #expect(try JSONValue(parsing: report.standardOutput)["error"] == .null)
+    }
+
     @Test func `a call that cannot be made exits with an error of one line`() async throws {
         let id = try await identifier(of: pacer)
         for (arguments, code) in [

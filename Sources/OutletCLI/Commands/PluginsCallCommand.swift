@@ -34,7 +34,9 @@ struct PluginsCallCommand {
         do {
             return try call()
         } catch let error as CommandError {
-            if isReport { try print(PluginReport.call(function, failure: error)) }
+            if isReport {
+                try console.print(report: PluginReport.call(function, failure: error))
+            }
             throw error
         }
     }
@@ -45,7 +47,7 @@ struct PluginsCallCommand {
         do {
             let value = try host.call(function, parsing: values)
             if isReport {
-                try print(PluginReport.call(function, value))
+                try console.print(report: PluginReport.call(function, value))
             } else if case .bytes(let bytes) = value, !console.outputIsTerminal {
                 try console.output.write(Data(bytes))
             } else if value != .nothing {
@@ -62,11 +64,6 @@ struct PluginsCallCommand {
         console.report(abandoned: abandoned)
         console.report(host.processChanges.filter { !changes.contains($0) }, by: host)
         return abandoned.isEmpty ? .ok : .plugin
-    }
-
-    private func print(_ report: JSONValue) throws(OutputError) {
-        let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
-        try console.print(report.text(format) + "\n")
     }
 
     private static func pluginCode(of error: PluginCallError) -> String {

@@ -81,8 +81,7 @@ struct PluginsCheckCommand {
         }
         let list = results.list.withLock { $0 }
         if isReport {
-            let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
-            try console.print(text.report(list, of: check).text(format) + "\n")
+            try console.print(report: text.report(list, of: check))
         } else {
             try console.output.write(text.summary(list, of: check))
         }

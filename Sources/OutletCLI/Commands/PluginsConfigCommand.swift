@@ -28,10 +28,16 @@ struct PluginsConfigCommand {
     /// Prints a line for each plugin with valid settings, or a report, and errors to stderr.
     ///
     /// - Returns: ``ExitCode/plugin`` if there was an error.
-    /// - Throws: ``CommandError`` if a place cannot be read or there is no such plugin;
-    ///   ``OutputError`` if stdout cannot be written.
+    /// - Throws: ``CommandError`` if a place or its `plugins.json` cannot be used or there is no
+    ///   such plugin; a report is printed before. ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
-        let inspection = try loading.inspect()
+        let inspection: PluginInspection
+        do {
+            inspection = try loading.inspect()
+        } catch {
+            try report([], failures: [], error)
+            throw error
+        }
         var errors = inspection.failures
         loading.report(inspection.warnings, console)
         if runsCode {
@@ -53,15 +59,20 @@ struct PluginsConfigCommand {
                 errors.append(error)
             }
         }
-        if isReport {
-            let report = PluginReport.settings(of: valid, failures: errors)
-            try console.print(report.text(console.outputIsTerminal ? .pretty : .compact) + "\n")
-        }
+        let absence = isShown ? nil : id.map { CommandError(.plugin, "\($0): no such plugin") }
+        try report(valid, failures: errors, absence)
         for error in errors { console.report(CommandError(unusable: error)) }
-        guard isShown || id == nil else {
-            throw CommandError(.plugin, "\(id ?? ""): no such plugin")
-        }
+        if let absence { throw absence }
         return errors.isEmpty ? .ok : .plugin
+    }
+
+    /// Prints the report if one was asked for.
+    private func report(
+        _ valid: [PluginFacts], failures: [PluginLoadError], _ error: CommandError?
+    ) throws(OutputError) {
+        guard isReport else { return }
+        try console.print(
+            report: PluginReport.settings(of: valid, failures: failures, error: error))
     }
 
     private func facts(of file: InspectedFile) throws(PluginLoadError) -> [PluginFacts] {

@@ -24,14 +24,31 @@ struct PluginsInspectCommand {
         guard isFile || !loading.places.isEmpty else {
             throw .usage("plugins inspect \(subject): no directory given", advice: Self.advice)
         }
-        guard !isFile || FileManager.default.fileExists(atPath: subject) else {
-            throw CommandError(.noInput, "\(subject): no such file")
-        }
     }
 
     private static let advice = "outlet plugins inspect FILE, or ID --plugins DIR"
 
+    /// Prints the plugin, or all plugins of the file.
+    ///
+    /// - Throws: ``CommandError`` if a place or its `plugins.json` cannot be used or there is no
+    ///   such plugin; a report is printed before. ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
+        do {
+            return try inspect()
+        } catch let error as CommandError {
+            if isReport {
+                try console.print(
+                    report: PluginReport.plugin(
+                        id: isFile ? nil : subject, file: isFile ? subject : nil, failure: error))
+            }
+            throw error
+        }
+    }
+
+    private func inspect() throws -> ExitCode {
+        guard !isFile || FileManager.default.fileExists(atPath: subject) else {
+            throw CommandError(.noInput, "\(subject): no such file")
+        }
         let inspection = try loading.inspect()
         var failures = inspection.failures
         var known: [String] = []
@@ -66,8 +83,7 @@ struct PluginsInspectCommand {
 
     private func show(_ facts: PluginFacts) throws(OutputError) {
         if isReport {
-            let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
-            try console.print(PluginReport.plugin(facts).text(format) + "\n")
+            try console.print(report: PluginReport.plugin(facts))
         } else {
             try console.output.write(PluginText(style: console.outputStyle).page(facts))
         }

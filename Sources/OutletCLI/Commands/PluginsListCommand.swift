@@ -19,24 +19,34 @@ struct PluginsListCommand {
     /// Prints all plugins with the data of their manifests; runs none of their code.
     ///
     /// - Returns: ``ExitCode/plugin`` if a plugin cannot be used or there is none.
-    /// - Throws: ``CommandError`` if a place cannot be read; ``OutputError`` if stdout cannot be
-    ///   written.
+    /// - Throws: ``CommandError`` if a place or its `plugins.json` cannot be used; a report is
+    ///   printed before. ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
-        let inspection = try loading.inspect()
+        let inspection: PluginInspection
+        do {
+            inspection = try loading.inspect()
+        } catch {
+            if isReport {
+                try console.print(report: PluginReport.list([], failures: [], error: error))
+            }
+            throw error
+        }
         let plugins = inspection.files.flatMap(PluginFacts.all)
+        var absence: CommandError?
+        if inspection.files.isEmpty, inspection.failures.isEmpty {
+            let place = loading.places.joined(separator: ", ")
+            absence = CommandError(.plugin, "\(place): no plugin: there is no .so file in it")
+        }
         if isReport {
-            let report = PluginReport.list(plugins, failures: inspection.failures)
-            try console.print(report.text(console.outputIsTerminal ? .pretty : .compact) + "\n")
+            try console.print(
+                report: PluginReport.list(
+                    plugins, failures: inspection.failures, error: absence))
         } else {
             try console.output.write(PluginText(style: console.outputStyle).list(plugins))
         }
         loading.report(inspection.warnings, console)
         for failure in inspection.failures { console.report(CommandError(unusable: failure)) }
-        if inspection.files.isEmpty, inspection.failures.isEmpty {
-            let place = loading.places.joined(separator: ", ")
-            console.report(
-                CommandError(.plugin, "\(place): no plugin: there is no .so file in it"))
-        }
+        if let absence { console.report(absence) }
         return inspection.files.isEmpty || !inspection.failures.isEmpty ? .plugin : .ok
     }
 }

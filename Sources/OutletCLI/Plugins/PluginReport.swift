@@ -5,16 +5,30 @@ import Outlet
 /// `outlet.config/1` and `outlet.call/1`.
 enum PluginReport {
     /// Returns a list of plugins, and the files that cannot be used.
-    static func list(_ plugins: [PluginFacts], failures: [PluginLoadError]) -> JSONValue {
+    ///
+    /// - Parameters:
+    ///   - plugins: The plugins.
+    ///   - failures: The errors of the other files.
+    ///   - error: The error of the command; `nil` if it could list the plugins.
+    static func list(
+        _ plugins: [PluginFacts], failures: [PluginLoadError], error: CommandError?
+    ) -> JSONValue {
         [
             "schema": "outlet.plugins/1",
             "plugins": .array(plugins.map(facts).map(JSONValue.object)),
-            "failures": .array(failures.map(failure)),
+            "failures": .array(failures.map(failure)), "error": report(of: error),
         ]
     }
 
     /// Returns the plugins whose settings are valid, and the errors.
-    static func settings(of plugins: [PluginFacts], failures: [PluginLoadError]) -> JSONValue {
+    ///
+    /// - Parameters:
+    ///   - plugins: The plugins with valid settings.
+    ///   - failures: The errors in the settings of the others, and of files.
+    ///   - error: The error of the command; `nil` if it could check the settings.
+    static func settings(
+        of plugins: [PluginFacts], failures: [PluginLoadError], error: CommandError?
+    ) -> JSONValue {
         [
             "schema": "outlet.config/1",
             "plugins": .array(
@@ -26,7 +40,17 @@ enum PluginReport {
                             plugin.code.map { !$0.configurationSchema.isEmpty } ?? false),
                     ]
                 }),
-            "failures": .array(failures.map(failure)),
+            "failures": .array(failures.map(failure)), "error": report(of: error),
+        ]
+    }
+
+    /// Returns the error of a command; null if there is none.
+    private static func report(of error: CommandError?) -> JSONValue {
+        guard let error else { return nil }
+        return [
+            "message": .string(singleLine(error.message)),
+            "advice": error.advice.isEmpty ? nil : .string(error.advice),
+            "plugin_code": error.pluginCode.isEmpty ? nil : .string(error.pluginCode),
         ]
     }
 
@@ -39,7 +63,21 @@ enum PluginReport {
         var report: JSONObject = ["schema": "outlet.plugin/1"]
         for member in facts(plugin) { report[member.name] = member.value }
         for member in plugin.code.map(facts) ?? [:] { report[member.name] = member.value }
+        report["error"] = JSONValue.null
         return .object(report)
+    }
+
+    /// Returns why there is no data of a plugin.
+    ///
+    /// - Parameters:
+    ///   - id: The plugin that was asked for; `nil` if a file was.
+    ///   - file: The file that was asked for; `nil` if a plugin was.
+    ///   - error: The error.
+    static func plugin(id: String?, file: String?, failure error: CommandError) -> JSONValue {
+        [
+            "schema": "outlet.plugin/1", "id": id.map(JSONValue.string) ?? nil,
+            "file": file.map(JSONValue.string) ?? nil, "error": report(of: error),
+        ]
     }
 
     /// Returns a plugin's statistics, with times in microseconds.
@@ -86,14 +124,9 @@ enum PluginReport {
 
     /// Returns why an exported function has no result.
     static func call(_ function: String, failure: CommandError) -> JSONValue {
-        let code = failure.pluginCode
-        return [
+        [
             "schema": "outlet.call/1", "function": .string(function), "result": nil,
-            "error": [
-                "message": .string(singleLine(failure.message)),
-                "advice": failure.advice.isEmpty ? nil : .string(failure.advice),
-                "plugin_code": code.isEmpty ? nil : .string(code),
-            ],
+            "error": report(of: failure),
         ]
     }
 

@@ -49,4 +49,11 @@ struct Console: Sendable {
     func print(_ text: String) throws(OutputError) {
         try output.write(outputIsTerminal ? TerminalText.visible(text) : text)
     }
+
+    /// Writes a report to stdout, indented if that is a terminal, else on one line.
+    ///
+    /// - Throws: ``OutputError`` if stdout cannot be written.
+    func print(report: JSONValue) throws(OutputError) {
+        try print(report.text(outputIsTerminal ? .pretty : .compact) + "\n")
+    }
 }
