@@ -32,12 +32,18 @@ import Testing
     }
 
     @Test func `a plugin that needs an unavailable service is refused`() throws {
-        let host = try host()
+        let folder = try PluginFolder(faulty: "Services")
+        let host = try folder.load()
         #expect(host.plugins.map(\.id) == ["faulty.services"])
         let reasons = host.failures.map(\.description)
         #expect(reasons.count == 2)
         #expect(reasons.first?.contains("it needs outlet.http/9, which this host") == true)
         #expect(reasons.last?.contains("it needs outlet.http/1, and asks for no server") == true)
+        let files = try PluginInspection(directories: [folder.path]).files
+        let objections = try files.flatMap { file in
+            try file.askCode().plugins.flatMap { file.objections(to: $0).map(\.description) }
+        }
+        #expect(objections.sorted() == reasons.sorted())
     }
 
     @Test func `a plugin's own request for a token does not call the plugin's hooks`()

@@ -41,6 +41,14 @@ import Testing
         }
     }
 
+    /// Returns what a check of the settings, which creates no plugin, says against a file's plugins.
+    private func objections(to path: String) throws -> [String] {
+        let inspection = try PluginInspection(directories: [folder.path])
+        return try inspection.files.filter { $0.path == path }.flatMap { file in
+            try file.askCode().plugins.flatMap { file.objections(to: $0).map(\.description) }
+        }
+    }
+
     /// Returns a header line from the plugin, which contains its configured values.
     private func line(_ host: PluginHost, _ name: String? = nil) throws -> String {
         try host.call("\(name ?? requestID).format", ["x"]).description
@@ -361,11 +369,13 @@ import Testing
             OUTLET_MODULE(descriptor)
             """#, as: "one.so")
         try write(#"{"plugins": {"only.one": {"instances": [{"name": "a"}, {"name": "b"}]}}}"#)
-        #expect(
-            failure()
-                == "\(path): 'only.one' could not start: it allows one instance per process, and "
-                + "settings name 2")
+        let refusal =
+            "\(path): 'only.one' could not start: it allows one instance per process, and "
+            + "settings name 2"
+        #expect(failure() == refusal)
+        #expect(try objections(to: path) == [refusal])
         try write(#"{"plugins": {"only.one": {"instances": [{"name": "a"}]}}}"#)
+        #expect(try objections(to: path) == [])
         for _ in 0..<2 {
             let host = try load()
             #expect(host.plugins.map(\.id).contains("only.one#a"))

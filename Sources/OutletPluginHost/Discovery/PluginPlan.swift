@@ -38,8 +38,8 @@ extension InspectedFile {
 
     /// Returns the reasons why a plugin could not be created with its settings.
     ///
-    /// Checks its permissions, and validates the configuration of each instance against its schema.
-    /// Blocks for that; no plugin code runs.
+    /// Checks its permissions, the number of its instances and the services it needs, and validates
+    /// the configuration of each instance against its schema. Blocks for that; no plugin code runs.
     ///
     /// - Parameter plugin: A plugin of this file, from ``askCode()``.
     /// - Returns: An empty array when the host finds nothing wrong; `create` may still fail.
@@ -53,6 +53,14 @@ extension InspectedFile {
                     .notGranted(
                         path: path, id: plugin.id, permissions: plan.permissions.withheld,
                         policy: policy))
+            } else {
+                do throws(PluginLoadError) {
+                    try settings.checkNeeds(
+                        isSingle: plugin.isSingle, services: plugin.requiredServices,
+                        plan.permissions.grants, of: plugin.id, path: path)
+                } catch {
+                    objections.append(error)
+                }
             }
             for instance in settings.instances {
                 do throws(PluginLoadError) {

@@ -34,6 +34,10 @@ public struct InspectedPlugin: Sendable {
     public let isNonblocking: Bool
     /// Whether it starts threads (`OUTLET_F_SPAWNS`).
     public let makesThreads: Bool
+    /// Whether a process may have only one instance (`OUTLET_F_PER_PROCESS`).
+    let isSingle: Bool
+    /// The services without which the plugin cannot be used.
+    let requiredServices: [String]
 
     init(_ descriptor: PluginDescriptor, path: String, abiMinor: UInt32, hasManifest: Bool) {
         id = descriptor.id
@@ -51,5 +55,7 @@ public struct InspectedPlugin: Sendable {
         isConcurrent = descriptor.has(flag: UInt32(OUTLET_F_CONCURRENT))
         isNonblocking = descriptor.has(flag: UInt32(OUTLET_F_NONBLOCKING))
         makesThreads = descriptor.has(flag: UInt32(OUTLET_F_SPAWNS))
+        isSingle = descriptor.isSingle
+        requiredServices = descriptor.requiredServices
     }
 }

@@ -249,12 +249,9 @@ struct PluginLoader {
         }
         do throws(PluginLoadError) {
             let grants = try grants(descriptor, resolved, path: file.path)
-            if descriptor.isSingle, resolved.instances.count > 1 {
-                throw .creationFailed(
-                    path: file.path, id: id,
-                    reason: "it allows one instance per process, and settings name "
-                        + "\(resolved.instances.count)")
-            }
+            try resolved.checkNeeds(
+                isSingle: descriptor.isSingle, services: descriptor.requiredServices, grants,
+                of: id, path: file.path)
             for settings in resolved.instances {
                 let instance = try instance(
                     descriptor, path: file.path, settings: settings, grants: grants,
@@ -300,17 +297,6 @@ struct PluginLoader {
         let id = settings.label
         try settings.check(against: descriptor.configurationSchema, path: path)
         let configuration = JSONValue.object(settings.configuration.object)
-        if let missing = descriptor.requiredServices.first(where: {
-            !HostTable.services.contains($0)
-        }) {
-            throw .creationFailed(
-                path: path, id: id, reason: "it needs \(missing), which this host does not offer")
-        }
-        if let denied = descriptor.requiredServices.first(where: { !grants.allowsService($0) }) {
-            throw .creationFailed(
-                path: path, id: id,
-                reason: "it needs \(denied), and asks for no server that it may send to (net:HOST)")
-        }
         if descriptor.isSingle, !SinglePlugins.claim(descriptor.id) {
             throw .creationFailed(
                 path: path, id: id, reason: "it allows one instance per process, and there is one")

@@ -1,5 +1,37 @@
 import OutletHTTP
 
+extension ResolvedSettings {
+    /// Checks what a plugin needs before an instance is created: no more instances than it allows,
+    /// and services that the host offers and its permissions allow.
+    ///
+    /// - Parameters:
+    ///   - isSingle: Whether a process may have only one instance of the plugin.
+    ///   - services: The services without which the plugin cannot be used.
+    ///   - grants: The plugin's permissions.
+    ///   - id: The plugin's id, for errors.
+    ///   - path: The path of the plugin's file, for errors.
+    /// - Throws: ``PluginLoadError/creationFailed(path:id:code:reason:)``.
+    func checkNeeds(
+        isSingle: Bool, services: [String], _ grants: Grants, of id: String, path: String
+    ) throws(PluginLoadError) {
+        if isSingle, instances.count > 1 {
+            throw .creationFailed(
+                path: path, id: id,
+                reason: "it allows one instance per process, and settings name "
+                    + "\(instances.count)")
+        }
+        if let missing = services.first(where: { !HostTable.services.contains($0) }) {
+            throw .creationFailed(
+                path: path, id: id, reason: "it needs \(missing), which this host does not offer")
+        }
+        if let denied = services.first(where: { !grants.allowsService($0) }) {
+            throw .creationFailed(
+                path: path, id: id,
+                reason: "it needs \(denied), and asks for no server that it may send to (net:HOST)")
+        }
+    }
+}
+
 extension ResolvedSettings.Instance {
     /// Validates the configuration against a plugin's schema.
     ///
