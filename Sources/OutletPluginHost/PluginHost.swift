@@ -287,7 +287,7 @@ public final class PluginHost: SessionPlugins {
     /// - Parameter id: The plugin's id, followed by `#` and the instance's name if it has one.
     /// - Returns: The serializer; `nil` if no such plugin is loaded, or it has no `serialize` hook.
     public func serializer(_ id: String) -> PluginSerializer? {
-        plugins.first { $0.id == id && $0.hooks.contains(.serialize) }.map {
+        plugins.first { $0.id.hasSameBytes(as: id) && $0.hooks.contains(.serialize) }.map {
             PluginSerializer($0.instance, keeping: running)
         }
     }
@@ -357,7 +357,7 @@ public final class PluginHost: SessionPlugins {
             throw withoutFunction(name) ?? .malformedName(name)
         }
         let (id, function) = (String(parts.head), String(parts.tail))
-        guard let plugin = plugins.first(where: { $0.id == id }) else {
+        guard let plugin = plugins.first(where: { $0.id.hasSameBytes(as: id) }) else {
             throw withoutFunction(name) ?? .unknownPlugin(id, known: plugins.map(\.id))
         }
         return (plugin.caller, try plugin.caller.function(named: function))
@@ -365,7 +365,7 @@ public final class PluginHost: SessionPlugins {
 
     /// The error for a name that is a plugin's id; `nil` if it is none.
     private func withoutFunction(_ name: String) -> PluginCallError? {
-        plugins.first { $0.id == name }.map {
+        plugins.first { $0.id.hasSameBytes(as: name) }.map {
             .missingFunction(plugin: name, known: $0.functions.map(\.name))
         }
     }

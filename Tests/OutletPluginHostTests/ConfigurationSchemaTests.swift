@@ -218,8 +218,25 @@ import Testing
     @Test func `a duplicate key is found at any depth`() throws {
         let value = try JSONValue(parsing: #"{"a": [{"b/c": {"d": 1, "e": 2, "d": 3}}], "f": 1}"#)
         #expect(
-            ConfigurationViolation.repeatedKeys(in: value).map(\.description)
+            ConfigurationViolation.faults(in: value).map(\.description)
                 == ["/a/0/b~1c: the key 'd' is there twice"])
+    }
+
+    @Test func `keys with different bytes are different, also if they are equal texts`() throws {
+        let value = try JSONValue(parsing: #"{"\u00e9": 1, "e\u0301": 2}"#)
+        #expect(ConfigurationViolation.faults(in: value) == [])
+        var layers = LayeredConfiguration()
+        layers.lay(try #require(value.objectValue), from: "a")
+        layers.lay(["\u{e9}": 3], from: "b")
+        #expect(layers.object["\u{e9}"] == 3 && layers.object["e\u{301}"] == 2)
+        #expect(layers.source(of: "\u{e9}") == "b" && layers.source(of: "e\u{301}") == "a")
+    }
+
+    @Test func `a number beyond the range of a double is found at any depth`() throws {
+        let value = try JSONValue(parsing: #"{"a": [1e308, {"b": -1e999}], "c": 1e-999}"#)
+        #expect(
+            ConfigurationViolation.faults(in: value).map(\.description)
+                == ["/a/1/b: the number is larger than any that is read"])
     }
 
     // MARK: The test suite of JSON Schema

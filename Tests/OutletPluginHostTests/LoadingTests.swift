@@ -274,7 +274,7 @@ import Testing
                 + "from 0; unknown key 'baseDelay'; did you mean 'baseDelayMs'?"
         ),
         (#"{"maxAttempts": 2, "maxAttempts": 3}"#, "the key 'maxAttempts' is there twice"),
-        (#"{"maxAttempts": 1e999}"#, "a number in it is larger than any that is read"),
+        (#"{"maxAttempts": 1e999}"#, "/maxAttempts: the number is larger than any that is read"),
         (
             String(repeating: #"{"a":"#, count: 100),
             "not JSON at byte 320 (line 1, column 321): nested deeper than 64 levels"

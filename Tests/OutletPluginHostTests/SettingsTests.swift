@@ -56,6 +56,20 @@ import Testing
 
     // MARK: Configuration
 
+    @Test func `configuration for an instance needs the bytes of its name`() throws {
+        try write(
+            #"{"plugins": {"dev.outlet.request-id": {"instances": [{"name": "K"}]}}}"#)
+        let label = "\(requestID)#\u{212A}"
+        #expect(
+            failure { $0.configuration = [label: "{}"] }
+                == "\(folder.path): configuration for '\(label)': no such plugin; there is "
+                + "\(requestID)#K")
+        let host = try load()
+        #expect(throws: PluginCallError.unknownPlugin(label, known: ["\(requestID)#K"])) {
+            try host.call("\(label).format", ["x"])
+        }
+    }
+
     @Test func `options of the program override the file, key by key`() throws {
         try write(
             #"{"plugins": {"dev.outlet.request-id": {"config": {"prefix": "f-", "header": "X-File"}}}}"#
@@ -136,7 +150,7 @@ import Testing
         ),
         (
             #"{"plugins": {"a": {"config": {"k": 1e999}}}}"#,
-            "a number in it is larger than any that is read"
+            "/plugins/a/config/k: the number is larger than any that is read"
         ),
         (
             #"{"plugins": {"a": {"instances": []}}}"#,

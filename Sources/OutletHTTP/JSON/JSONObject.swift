@@ -1,6 +1,7 @@
 /// The members of a JSON object, in order.
 ///
-/// Two objects are equal if they have equal members in the same order. Names that a parsed text
+/// Two objects are equal if they have equal members in the same order. Look-ups compare names byte
+/// by byte (RFC 8259 §8.3), so `é` as one scalar and as two are different names. Names that a parsed text
 /// repeats are all kept (RFC 8259 §4 does not define their meaning); look-ups find the last one.
 public struct JSONObject: Sendable, Equatable, Hashable {
     /// One name and its value.
@@ -45,13 +46,13 @@ public struct JSONObject: Sendable, Equatable, Hashable {
     ///
     /// - Parameter name: The member's name, case-sensitive.
     public subscript(name: String) -> JSONValue? {
-        get { members.last { $0.name == name }?.value }
+        get { members.last { $0.name.hasSameBytes(as: name) }?.value }
         set {
             guard let newValue else {
-                members.removeAll { $0.name == name }
+                members.removeAll { $0.name.hasSameBytes(as: name) }
                 return
             }
-            if let index = members.lastIndex(where: { $0.name == name }) {
+            if let index = members.lastIndex(where: { $0.name.hasSameBytes(as: name) }) {
                 members[index].value = newValue
             } else {
                 members.append(Member(name: name, value: newValue))

@@ -49,36 +49,42 @@ extension ConfigurationViolation {
         return String(decoding: text.utf8.prefix(limit), as: UTF8.self) + "…"
     }
 
-    /// Repeated keys in objects; at most 100.
+    /// Repeated keys in objects, and numbers beyond the range of a `Double`; at most 100.
     ///
-    /// They are refused because parsers disagree on whether the first or the last value counts.
-    static func repeatedKeys(in value: JSONValue) -> [ConfigurationViolation] {
+    /// They are refused because parsers disagree on whether the first or the last value of a key
+    /// counts, and on whether such a number is infinite or an error.
+    static func faults(in value: JSONValue) -> [ConfigurationViolation] {
         var found: [ConfigurationViolation] = []
         var tokens: [String] = []
-        func look(_ value: JSONValue) {
-            if let members = value.objectValue {
-                var names: Set<String> = []
-                for member in members where found.count < 100 {
-                    if !names.insert(member.name).inserted {
-                        found.append(
-                            ConfigurationViolation(
-                                path: shortened(tokens.map { "/\($0)" }.joined()),
-                                fact: "the key '\(shortened(member.name))' is there twice"))
-                    }
-                    look(member.value, in: member.name)
-                }
-            } else if let elements = value.arrayValue {
-                for (index, element) in elements.enumerated() where found.count < 100 {
-                    look(element, in: "\(index)")
-                }
-            }
+        func add(_ fact: String) {
+            guard found.count < 100 else { return }
+            let path = shortened(tokens.map { "/\($0)" }.joined())
+            found.append(ConfigurationViolation(path: path, fact: fact))
         }
         func look(_ value: JSONValue, in name: String) {
-            // Other values contain no keys.
-            guard value.objectValue != nil || value.arrayValue != nil else { return }
             tokens.append(shortened(name).pointerToken)
             look(value)
             tokens.removeLast()
+        }
+        func look(_ value: JSONValue) {
+            switch value {
+            case .object(let members):
+                var names: Set<[UInt8]> = []
+                for member in members where found.count < 100 {
+                    // By bytes: equal texts may have different ones.
+                    if !names.insert(Array(member.name.utf8)).inserted {
+                        add("the key '\(shortened(member.name))' is there twice")
+                    }
+                    look(member.value, in: member.name)
+                }
+            case .array(let elements):
+                for (index, element) in elements.enumerated() where found.count < 100 {
+                    look(element, in: "\(index)")
+                }
+            case .number(let number) where number.doubleValue.isInfinite:
+                add("the number is larger than any that is read")
+            case .number, .string, .bool, .null: break
+            }
         }
         look(value)
         return found

@@ -70,8 +70,11 @@ struct HostSettings: Sendable {
     private func lay(
         _ label: String, on configuration: inout LayeredConfiguration
     ) throws(InvalidSettings) {
-        guard let text = texts[label] else { return }
-        let source = sources[label] ?? "the program"
+        // By bytes: `K` and the Kelvin sign are equal texts.
+        guard let (key, text) = texts.first(where: { $0.key.hasSameBytes(as: label) }) else {
+            return
+        }
+        let source = sources[key] ?? "the program"
         do throws(InvalidSettings) {
             configuration.lay(try LayeredConfiguration.object(parsing: text.utf8), from: source)
         } catch {

@@ -4,8 +4,8 @@ import OutletHTTP
 /// of an earlier one with its whole value.
 struct LayeredConfiguration: Sendable {
     private(set) var object: JSONObject = [:]
-    /// The origin of each top-level key.
-    private var sources: [String: String] = [:]
+    /// The origin of each top-level key, by the bytes of its token in a JSON pointer.
+    private var sources: [[UInt8]: String] = [:]
     /// All origins, in the order in which they were added.
     private var places: [String] = []
 
@@ -13,10 +13,10 @@ struct LayeredConfiguration: Sendable {
     ///
     /// - Parameter source: The origin of the object, for error messages.
     mutating func lay(_ other: JSONObject, from source: String) {
-        if !places.contains(source) { places.append(source) }
+        if !places.contains(where: { $0.hasSameBytes(as: source) }) { places.append(source) }
         for member in other {
             object[member.name] = member.value
-            sources[member.name] = source
+            sources[Array(member.name.pointerToken.utf8)] = source
         }
     }
 
@@ -25,14 +25,13 @@ struct LayeredConfiguration: Sendable {
     /// - Parameter token: The key as a token of a JSON pointer; `nil`, or an unknown key, for all
     ///   origins.
     func source(of token: String?) -> String {
-        let key = sources.keys.first { token?.hasSameBytes(as: $0.pointerToken) == true }
-        return key.flatMap { sources[$0] } ?? places.joined(separator: ", ")
+        token.flatMap { sources[Array($0.utf8)] } ?? places.joined(separator: ", ")
     }
 
     /// The largest number of keys of an object; they are searched linearly.
     static let mostKeys = 1000
 
-    /// Parses a text, which must be a JSON object without repeated keys.
+    /// Parses a text, which must be a JSON object without repeated keys and too large numbers.
     ///
     /// - Throws: ``InvalidSettings`` with what is wrong, without an origin.
     static func object(
@@ -52,8 +51,8 @@ struct LayeredConfiguration: Sendable {
                 ConfigurationViolation(fact: "it has more than \(mostKeys) keys")
             ])
         }
-        let repeated = ConfigurationViolation.repeatedKeys(in: value)
-        guard repeated.isEmpty else { throw InvalidSettings(repeated) }
+        let faults = ConfigurationViolation.faults(in: value)
+        guard faults.isEmpty else { throw InvalidSettings(faults) }
         return object
     }
 }

@@ -1,4 +1,5 @@
 import COutletPlugin
+import OutletHTTP
 import OutletSession
 import OutletTransport
 
@@ -37,7 +38,8 @@ final class FunctionCaller: Sendable {
     ///
     /// - Throws: ``PluginCallError/unknownFunction(_:plugin:known:)``.
     func function(named name: String) throws(PluginCallError) -> CallableFunction {
-        guard let function = functions.first(where: { $0.export.name == name }) else {
+        guard let function = functions.first(where: { $0.export.name.hasSameBytes(as: name) })
+        else {
             throw .unknownFunction(
                 name, plugin: instance.id, known: instance.descriptor.exports.map(\.name))
         }

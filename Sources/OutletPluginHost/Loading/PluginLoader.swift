@@ -28,10 +28,15 @@ struct PluginLoader {
     private var found: Set<Subject> = []
 
     private struct Subject: Hashable {
-        /// A plugin's id, or an instance's: the id, `#` and the name.
-        let label: String
+        /// The bytes of a plugin's id, or of an instance's: the id, `#` and the name.
+        private let label: [UInt8]
         /// The settings file that names it; `nil` for the program's settings.
-        let file: String?
+        private let file: String?
+
+        init(label: String, file: String?) {
+            self.label = Array(label.utf8)
+            self.file = file
+        }
     }
 
     private static let turn: DispatchQueue = {

@@ -69,8 +69,8 @@ public struct PluginManifest: Equatable, Sendable {
         guard let members = json.objectValue else {
             throw Malformed(reason: "not a JSON object")
         }
-        var names: Set<String> = []
-        for member in members where !names.insert(member.name).inserted {
+        var names: Set<[UInt8]> = []
+        for member in members where !names.insert(Array(member.name.utf8)).inserted {
             throw Malformed(reason: "\(String(reflecting: member.name)) is there more than once")
         }
         func string(_ name: String) throws(Malformed) -> String {
