@@ -140,27 +140,24 @@ class Patterns {
     std::map<std::string, std::unique_ptr<RE2>> patterns_;
 };
 
-// Checks limits of a schema before valijson parses it, and keeps its patterns and allowed values.
+// Checks limits of a schema before valijson parses it, makes whole numbers of the limits in it, and
+// keeps its patterns and allowed values.
 class Survey {
   public:
-    explicit Survey(const json &schema) : root_(schema) {
-        // Not recursive. Also visits objects that are not schemas, such as a default, in which the
-        // keywords have no meaning.
-        std::vector<const json *> rest{&schema};
-        size_t objects = 0;
+    explicit Survey(json &schema) : root_(schema) {
+        measure();
+        // Not recursive. Visits the schemas that valijson's parser can reach: those below keywords,
+        // and those that references lead to. A value, such as that of 'const', is none.
+        std::vector<json *> rest{&schema};
+        std::set<const json *> visited;
         while (!rest.empty()) {
-            const json &node = *rest.back();
+            json &node = *rest.back();
             rest.pop_back();
-            if (node.is_object()) {
-                if (++objects > largest_schema)
-                    throw BadSchema(
-                        "it holds more than " + std::to_string(largest_schema) + " objects");
-                look(node);
-                for (auto &entry : node.items()) refuse_nul(entry.key());
-            }
-            if (node.is_string()) refuse_nul(node.get_ref<const std::string &>());
-            if (node.is_structured())
-                for (const json &child : node) rest.push_back(&child);
+            if (!node.is_object() || !visited.insert(&node).second) continue;
+            look(node);
+            if (node.contains("$ref"))
+                if (json *next = follow(node)) rest.push_back(next);
+            add_subschemas(node, rest);
         }
     }
 
@@ -180,20 +177,55 @@ class Survey {
     }
 
   private:
-    const json &root_;
+    json &root_;
     Patterns patterns_;
     std::vector<const json *> values_;
+
+    void measure() const {
+        std::vector<const json *> rest{&root_};
+        size_t objects = 0;
+        while (!rest.empty()) {
+            const json &node = *rest.back();
+            rest.pop_back();
+            if (node.is_object()) {
+                if (++objects > largest_schema)
+                    throw BadSchema(
+                        "it holds more than " + std::to_string(largest_schema) + " objects");
+                for (auto &entry : node.items()) refuse_nul(entry.key());
+            }
+            if (node.is_string()) refuse_nul(node.get_ref<const std::string &>());
+            if (node.is_structured())
+                for (const json &child : node) rest.push_back(&child);
+        }
+    }
 
     // valijson's parser cuts texts at a NUL.
     static void refuse_nul(const std::string &text) {
         if (text.find('\0') != std::string::npos) throw BadSchema("a text in it holds a NUL");
     }
 
-    void look(const json &node) {
-        auto member = [&](const char *name) -> const json * {
+    static void add_subschemas(json &node, std::vector<json *> &rest) {
+        for (const char *name :
+             {"additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "else", "if",
+              "items", "not", "oneOf", "propertyNames", "then"})
+            if (auto found = node.find(name); found != node.end()) {
+                rest.push_back(&*found);
+                if (found->is_array())
+                    for (json &child : *found) rest.push_back(&child);
+            }
+        for (const char *name : {"definitions", "dependencies", "patternProperties", "properties"})
+            if (auto found = node.find(name); found != node.end() && found->is_object())
+                for (json &child : *found) rest.push_back(&child);
+    }
+
+    void look(json &node) {
+        auto member = [&](const char *name) -> json * {
             auto found = node.find(name);
             return found == node.end() ? nullptr : &*found;
         };
+        for (const char *name : {"maxItems", "maxLength", "maxProperties", "minItems", "minLength",
+                                 "minProperties"})
+            if (auto limit = member(name)) make_whole(*limit);
         if (auto pattern = member("pattern"); pattern && pattern->is_string())
             patterns_.add(pattern->get_ref<const std::string &>());
         if (auto list = member("patternProperties"); list && list->is_object())
@@ -206,21 +238,38 @@ class Survey {
         if (auto value = member("const")) values_.push_back(value);
         if (values_.size() > most_choices)
             throw BadSchema("it names more than " + std::to_string(most_choices) + " values");
+        if (auto type = member("type")) {
+            // Of draft 3 only, but valijson's parser takes it for drafts 6 and 7 as well.
+            const bool is_any = type->is_array()
+                                    ? std::find(type->begin(), type->end(), "any") != type->end()
+                                    : *type == "any";
+            if (is_any) throw BadSchema("Unrecognised JSON type name 'any'");
+        }
         if (auto id = member("id");
             id && id->is_string()
             && id->get_ref<const std::string &>().size() > longest_reference)
             throw BadSchema(
                 "an 'id' has more than " + std::to_string(longest_reference) + " bytes");
-        if (member("$ref")) follow(Adapter(node));
     }
 
-    // Throws for references to other documents, and for references that only lead to each other.
-    void follow(const Adapter &node, int hops = 0) const {
-        if (!node.isObject()) return;
-        const auto object = node.getObject();
-        const auto reference = object.find("$ref");
-        std::string text;
-        if (reference == object.end() || !reference->second.getString(text)) return;
+    // Makes a whole number of one such as 2.0, which valijson's parser refuses as a limit; one that
+    // is too large becomes INT64_MAX, because a count is never larger.
+    static void make_whole(json &limit) {
+        if (!limit.is_number_float()) return;
+        const double value = limit.get<double>();
+        constexpr double end = 9223372036854775808.0;
+        if (value >= end) limit = INT64_MAX;
+        else if (value >= -end && std::trunc(value) == value) limit = static_cast<int64_t>(value);
+    }
+
+    // Returns what the reference in a schema leads to, over other references; null if that is no
+    // reference. Throws for references to other documents, and for references that only lead to each
+    // other.
+    json *follow(json &node, int hops = 0) const {
+        if (!node.is_object()) return nullptr;
+        const auto reference = node.find("$ref");
+        if (reference == node.end() || !reference->is_string()) return nullptr;
+        const auto &text = reference->get_ref<const std::string &>();
         if (text.size() > longest_reference)
             throw BadSchema(
                 "a '$ref' has more than " + std::to_string(longest_reference) + " bytes");
@@ -229,10 +278,24 @@ class Survey {
                             + " leads out of the schema: only '#' and '#/…' are followed");
         if (hops == most_hops)
             throw BadSchema("the '$ref' " + in_quotes(text) + " leads to itself");
-        follow(
-            valijson::internal::json_pointer::resolveJsonPointer(
-                Adapter(root_), text.substr(1, text.find_last_not_of('/'))),
-            hops + 1);
+        json &next = target(text.substr(1, text.find_last_not_of('/')));
+        json *const end = follow(next, hops + 1);
+        return end ? end : &next;
+    }
+
+    // Returns the node of a JSON pointer, as valijson's parser finds it; throws if there is none.
+    json &target(const std::string &pointer) const {
+        using namespace valijson::internal::json_pointer;
+        resolveJsonPointer(Adapter(root_), pointer);
+        json *node = &root_;
+        for (auto start = pointer.begin(); start != pointer.end();) {
+            const auto end = std::find(start + 1, pointer.end(), '/');
+            const std::string token = extractReferenceToken(start + 1, end);
+            if (!token.empty())
+                node = node->is_array() ? &node->at(std::stoul(token)) : &node->at(token);
+            start = end;
+        }
+        return *node;
     }
 };
 
@@ -661,7 +724,6 @@ class Checker : public valijson::constraints::ConstraintVisitor {
 
     static bool is_of(TypeConstraint::JsonType type, const json &value) {
         switch (type) {
-        case TypeConstraint::kAny: return true;
         case TypeConstraint::kArray: return value.is_array();
         case TypeConstraint::kBoolean: return value.is_boolean();
         case TypeConstraint::kInteger:
@@ -672,13 +734,13 @@ class Checker : public valijson::constraints::ConstraintVisitor {
         case TypeConstraint::kNumber: return value.is_number();
         case TypeConstraint::kObject: return value.is_object();
         case TypeConstraint::kString: return value.is_string();
+        case TypeConstraint::kAny: break; // Refused in schemas.
         }
         return false;
     }
 
     static const char *name(TypeConstraint::JsonType type) {
         switch (type) {
-        case TypeConstraint::kAny: return "anything";
         case TypeConstraint::kArray: return "an array";
         case TypeConstraint::kBoolean: return "true or false";
         case TypeConstraint::kInteger: return "a whole number";
@@ -686,6 +748,7 @@ class Checker : public valijson::constraints::ConstraintVisitor {
         case TypeConstraint::kNumber: return "a number";
         case TypeConstraint::kObject: return "an object";
         case TypeConstraint::kString: return "a string";
+        case TypeConstraint::kAny: break; // Refused in schemas.
         }
         return "";
     }
@@ -730,22 +793,15 @@ json parsed(cjsonschema_text text) {
     return json::parse(text.bytes, text.bytes + text.count);
 }
 
-// Makes doubles of whole numbers above INT64_MAX, which valijson takes for negative ones; those that
-// limit a count in a schema become INT64_MAX, because a count is never larger. So large numbers are
-// compared as doubles. Not recursive.
-void convert_large_numbers(json &text, bool is_schema) {
+// Makes doubles of whole numbers above INT64_MAX, which valijson takes for negative ones, so that
+// large numbers are compared as doubles. Not recursive.
+void convert_large_numbers(json &text) {
     std::vector<json *> rest{&text};
-    auto is_large = [](const json &node) {
-        return node.is_number_unsigned() && node.get<uint64_t>() > INT64_MAX;
-    };
     while (!rest.empty()) {
         json &node = *rest.back();
         rest.pop_back();
-        if (is_schema && node.is_object())
-            for (const char *name : {"maxLength", "maxItems", "maxProperties"})
-                if (auto found = node.find(name); found != node.end() && is_large(*found))
-                    *found = INT64_MAX;
-        if (is_large(node)) node = node.get<double>();
+        if (node.is_number_unsigned() && node.get<uint64_t>() > INT64_MAX)
+            node = node.get<double>();
         if (node.is_structured())
             for (json &child : node) rest.push_back(&child);
     }
@@ -767,7 +823,7 @@ struct Check {
         } catch (const json::exception &) {
             throw BadSchema("it is not JSON");
         }
-        convert_large_numbers(schema_json, true);
+        convert_large_numbers(schema_json);
         const auto draft = version(schema_json);
         const Survey survey(schema_json);
         valijson::Schema model;
@@ -784,7 +840,7 @@ struct Check {
         } catch (const json::exception &) {
             throw BadValue("it is not JSON");
         }
-        convert_large_numbers(value_json, false);
+        convert_large_numbers(value_json);
         Checker checker(survey);
         checker.check(model, value_json);
         violations = std::move(checker.violations);

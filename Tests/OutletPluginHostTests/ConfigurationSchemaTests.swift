@@ -89,7 +89,25 @@ import Testing
     @Test(arguments: [
         ("{", "it is not JSON"),
         (#"{"type": "strin"}"#, "Unrecognised JSON type name 'strin'"),
+        (#"{"type": "any"}"#, "Unrecognised JSON type name 'any'"),
+        (#"{"items": {"type": ["null", "any"]}}"#, "Unrecognised JSON type name 'any'"),
         (#"{"multipleOf": 0}"#, "'multipleOf' is not above 0"),
+        (
+            ##"{"$ref": "#/default/%61", "default": {"a": {"multipleOf": 0}}}"##,
+            "'multipleOf' is not above 0"
+        ),
+        (
+            ##"{"items": {"$ref": "#/const/0"}, "const": [{"pattern": "("}]}"##,
+            "the pattern '(' cannot be used: missing ): ("
+        ),
+        (
+            ##"{"$ref": "#/a/properties", "a": {"properties": {"not": {"multipleOf": 0}}}}"##,
+            "'multipleOf' is not above 0"
+        ),
+        (
+            #"{"minLength": 2.5}"#,
+            "Expected a non-negative integer value for 'minLength' constraint."
+        ),
         ("{}\0{}", "it holds a NUL"),
         (#"{"pattern": "a\u0000b"}"#, "a text in it holds a NUL"),
         (#"{"properties": {"a\u0000b": {}}}"#, "a text in it holds a NUL"),
@@ -207,6 +225,35 @@ import Testing
     ) throws {
         let found = try violations(schema, value)
         #expect(found.isEmpty == (fact == nil), "\(found)")
+    }
+
+    @Test(
+        arguments: [
+            (#"{"const": {"$ref": "a"}}"#, #"{"$ref": "a"}"#, true),
+            (#"{"const": {"$ref": "a"}}"#, #"{"$ref": "b"}"#, false),
+            (##"{"enum": [{"$ref": "#/a"}, 1]}"##, ##"{"$ref": "#/a"}"##, true),
+            (#"{"enum": [{"pattern": "("}]}"#, #"{"pattern": "("}"#, true),
+            (#"{"default": {"$ref": "a"}, "examples": [{"multipleOf": 0}]}"#, "1", true),
+            (
+                #"{"const": {"maxLength": 18446744073709551615}}"#,
+                #"{"maxLength": 18446744073709551615}"#, true
+            ),
+            (#"{"properties": {"const": {"maxLength": 1.0}}}"#, #"{"const": "ab"}"#, false),
+            (#"{"properties": {"$ref": {"type": "string"}}}"#, #"{"$ref": 1}"#, false),
+        ] as [(String, String, Bool)])
+    func `the values in a schema are data`(schema: String, value: String, isValid: Bool) throws {
+        #expect(try violations(schema, value).isEmpty == isValid)
+    }
+
+    @Test(arguments: [
+        (#"{"minLength": 2.0}"#, #""a""#, "has fewer than 2 characters"),
+        (#"{"maxItems": 1e0}"#, "[1, 2]", "has more than 1 element"),
+        (#"{"minProperties": 10.0e-1}"#, "{}", "has fewer than 1 key"),
+    ])
+    func `a limit without a fraction is a whole number`(
+        schema: String, value: String, fact: String
+    ) throws {
+        #expect(try violations(schema, value) == [fact])
     }
 
     @Test func `a number beyond the range of a double makes the schema check unusable`() {
