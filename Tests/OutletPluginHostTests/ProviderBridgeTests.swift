@@ -154,6 +154,18 @@ import Testing
         #expect(recorder.misbehaviours.values.allSatisfy { $0.kind.rule == .handleThread })
     }
 
+    @Test func `what a function and serialize are passed cannot be used on another thread`()
+        throws
+    {
+        let host = try PluginFolder(faulty: "WrongThread").load()
+        // The fixture aborts the process if a call of the host returns a wrong status.
+        #expect(try host.call("faulty.wrong-thread.write") == .text("from the call"))
+        let serializer = try #require(host.serializer("faulty.wrong-thread"))
+        let made = try serializer.serialize(request: nil, response: nil, data: nil, error: nil)
+        #expect(made == PluginSerialized(type: "text", data: Data("from the call".utf8)))
+        #expect(host.plugins.first?.misbehaviour == [.wrongThread: 4])
+    }
+
     @Test func `a request after the shutdown of the host fails with a plugin error`() async throws {
         let host = try PluginFolder(samples: ["librequest-id.so"]).load()
         let stub = StubTransport(answers: [.status(200)])

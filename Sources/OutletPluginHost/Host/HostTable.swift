@@ -1,4 +1,5 @@
 import COutletPlugin
+import Glibc
 import OutletSession
 import OutletTransport
 
@@ -92,10 +93,11 @@ enum HostTable {
         guard id >> 48 == caller, caller > 0 else { return refuse(id, of: caller) }
         guard let call = CurrentCall.completion(of: id) ?? HandleTable.shared.completion(of: id)
         else {
-            guard let object = HandleTable.shared.object(of: id) else {
+            guard let (object, thread) = HandleTable.shared.entry(of: id) else {
                 return refuse(id, of: caller)
             }
-            return (object as? Object).map(body) ?? refuseType(caller)
+            guard let found = object as? Object else { return refuseType(caller) }
+            return thread == UInt(pthread_self()) ? body(found) : refuseThread(caller)
         }
         guard let object = call.object(HandleTable.part(of: id)) else {
             return refuse(id, of: caller)
@@ -125,7 +127,8 @@ enum HostTable {
 
     private static func refuseThread(_ caller: UInt16) -> outlet_status {
         HandleTable.shared.owner(numbered: caller)?.note(
-            .wrongThread, "what a hook was passed was used on another thread while it ran")
+            .wrongThread,
+            "what a hook or function was passed was used on another thread while it ran")
         return OUTLET_E_THREAD
     }
 

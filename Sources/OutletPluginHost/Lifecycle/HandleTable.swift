@@ -1,3 +1,4 @@
+import Glibc
 import OutletSession
 import OutletTransport
 
@@ -19,6 +20,8 @@ final class HandleTable: Sendable {
     private struct Slot {
         var generation: UInt32 = 1
         var object: (any AnyObject & Sendable)?
+        /// The thread that inserted the object (`pthread_self`).
+        var thread: UInt = 0
     }
 
     private struct Storage {
@@ -63,8 +66,12 @@ final class HandleTable: Sendable {
     }
 
     /// Retains an object and makes an id for it.
+    ///
+    /// Plugins can use the object in a call only on the current thread, which therefore must be the
+    /// one that calls the plugin.
     func insert(_ object: any AnyObject & Sendable, owner: UInt16) -> UInt64 {
-        storage.withLock { storage in
+        let thread = UInt(pthread_self())
+        return storage.withLock { storage in
             let slot: UInt32
             if let free = storage.free.popLast() {
                 slot = free
@@ -73,6 +80,7 @@ final class HandleTable: Sendable {
                 storage.slots.append(Slot())
             }
             storage.slots[Int(slot)].object = object
+            storage.slots[Int(slot)].thread = thread
             let generation = storage.slots[Int(slot)].generation
             return UInt64(owner) << 48 | UInt64(generation) << 24 | UInt64(slot) << 2
         }
@@ -87,13 +95,18 @@ final class HandleTable: Sendable {
     }
 
     /// The object of an id that is not a completion's; `nil` if the id has ended.
-    func object(of id: UInt64) -> (any AnyObject & Sendable)? {
+    func object(of id: UInt64) -> (any AnyObject & Sendable)? { entry(of: id)?.object }
+
+    /// The object of an id that is not a completion's, and the only thread that may use it in a
+    /// call; `nil` if the id has ended.
+    func entry(of id: UInt64) -> (object: any AnyObject & Sendable, thread: UInt)? {
         storage.withLock { storage in
             let slot = HandleTable.slot(of: id)
             guard slot < storage.slots.count, id & HandleTable.partMask == 0,
-                storage.slots[slot].generation == HandleTable.generation(of: id)
+                storage.slots[slot].generation == HandleTable.generation(of: id),
+                let object = storage.slots[slot].object
             else { return nil }
-            return storage.slots[slot].object
+            return (object, storage.slots[slot].thread)
         }
     }
 

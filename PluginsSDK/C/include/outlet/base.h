@@ -6,9 +6,10 @@
  *             instance, unless the descriptor says OUTLET_F_CONCURRENT. May block, unless the
  *             descriptor says OUTLET_F_NONBLOCKING.
  *  [control]  The host calls the plugin while no hook of that instance runs. May block.
- *  [in-call]  The plugin calls the host from inside the hook that received the handle, on the hook's
- *             thread; on another one the result is OUTLET_E_THREAD. A hook with a completion may use
- *             any thread, one at a time, until the plugin settles the completion.
+ *  [in-call]  The plugin calls the host from inside the hook or other function that received the
+ *             handle, on the thread of that call; on another one the result is OUTLET_E_THREAD. A hook
+ *             with a completion may use any thread, one at a time, until the plugin settles the
+ *             completion.
  *  [any]      The plugin calls the host from any thread, its own threads included.
  *
  *  Required   Must not be null; the host refuses a plugin in which it is.
