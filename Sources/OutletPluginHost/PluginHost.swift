@@ -407,6 +407,14 @@ public final class PluginHost: SessionPlugins {
         return abandoned.withLock { $0 }
     }
 
+    /// Abandons all plugins that have not ended: a shutdown that is running ends soon after.
+    ///
+    /// For programs whose user does not want to wait. It does not count as a violation of the
+    /// plugins. Begins the shutdown if it has not begun. Returns at once.
+    ///
+    /// Thread: any.
+    public func abandon() { running.abandon() }
+
     private func shutDown(
         deadline: Duration, completion: @escaping @Sendable ([String]) -> Void
     ) {

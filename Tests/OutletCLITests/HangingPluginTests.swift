@@ -126,6 +126,19 @@ import Testing
         )
     }
 
+    @Test func `a signal ends the wait for a plugin that hangs in quiesce`() async throws {
+        let program = try RunningProgram(Products.path("outlet"), arguments("quiesce"))
+        try await hanging(program)
+        program.signal(2)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 130)
+        // Without a violation: the plugin's time had not passed.
+        #expect(
+            result.errorOutput
+                == "hanging\noutlet: plugin faulty.hangs: has not returned from quiesce, and was "
+                + "abandoned\n")
+    }
+
     @Test func `the timeout includes the start of the plugins`()
         async throws
     {

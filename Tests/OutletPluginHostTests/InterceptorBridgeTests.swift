@@ -240,6 +240,15 @@ import Testing
         #expect(recorder.misbehaviours.values.map(\.kind) == [.didNotQuiesce])
     }
 
+    @Test func `a shutdown can be ended early, without a violation`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try PluginFolder(faulty: "SlowQuiesce").load(observer: recorder)
+        async let abandoned = host.shutDown(deadline: .seconds(3600))
+        host.abandon()
+        #expect(await abandoned == ["faulty.slow-quiesce"])
+        #expect(recorder.misbehaviours.values.isEmpty)
+    }
+
     @Test func `a destroy that never returns does not block the shutdown`() async throws {
         let recorder = ActivityRecorder()
         let host = try PluginFolder(faulty: "SlowDestroy").load(observer: recorder)

@@ -39,6 +39,9 @@ struct RequestService: Sendable {
 
     /// Shuts the plugins down, and reports those that did not end.
     ///
+    /// Cancelling the task during the call ends it early. If the task was cancelled before, as by a
+    /// signal during the request, the plugins have their usual time.
+    ///
     /// - Parameters:
     ///   - console: Where to report.
     ///   - rest: The remaining time of the command in seconds; `nil` if there is no limit. Plugins
@@ -50,7 +53,12 @@ struct RequestService: Sendable {
         let changes = host.processChanges
         console.report(changes, by: host)
         let limit = min(Self.usualEnd, max(rest ?? Self.usualEnd, Self.shortestEnd))
-        let abandoned = await host.shutDown(deadline: .seconds(limit))
+        let isCancelled = Task.isCancelled
+        let abandoned = await withTaskCancellationHandler {
+            await host.shutDown(deadline: .seconds(limit))
+        } onCancel: {
+            if !isCancelled { host.abandon() }
+        }
         console.report(abandoned: abandoned)
         console.report(host.processChanges.filter { !changes.contains($0) }, by: host)
         return abandoned.isEmpty && self.faults == faults

@@ -181,14 +181,15 @@ extension PluginCall {
 }
 
 extension Console {
-    /// Reports the plugins that did not shut down in time, and the hooks they have not left.
+    /// Reports the plugins that were abandoned when they were shut down, and the hooks they have not
+    /// left.
     func report(abandoned plugins: [String]) {
         let calls = PluginHost.activeCalls
         for id in plugins {
             let hook = calls.first { $0.plugin == id }?.hook.rawValue
             report(
                 "outlet: plugin \(id): "
-                    + (hook.map { "has not returned from \($0)" } ?? "did not end in time")
+                    + (hook.map { "has not returned from \($0)" } ?? "has not ended its work")
                     + ", and was abandoned")
         }
     }

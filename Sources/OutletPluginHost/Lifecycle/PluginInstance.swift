@@ -428,10 +428,15 @@ final class PluginInstance: @unchecked Sendable {
     /// Begins the shutdown: no more calls, then `quiesce`, then `destroy`.
     ///
     /// - Parameters:
-    ///   - deadline: When the instance is abandoned if it has not been destroyed.
+    ///   - deadline: When the instance is abandoned if it has not been destroyed; a further call
+    ///     can only bring it forward.
+    ///   - isFault: Whether it counts as a violation of the plugin if the deadline passes.
     ///   - completion: Called once, when the instance is destroyed or abandoned; on the calling
     ///     thread if it already is.
-    func shutDown(deadline: DispatchTime, completion: @escaping @Sendable (Outcome) -> Void) {
+    func shutDown(
+        deadline: DispatchTime, isFault: Bool = true,
+        completion: @escaping @Sendable (Outcome) -> Void
+    ) {
         let over = end.withLock { end -> Outcome? in
             switch end {
             case .running(var shutdown):
@@ -455,7 +460,8 @@ final class PluginInstance: @unchecked Sendable {
         if isHeld { act(owner.withLifecycle { $0.leave() }) }
         end.withLock { end in
             guard case .running(var shutdown) = end else { return }
-            shutdown.timers.append(DeadlineTimer(at: deadline) { self.deadlinePassed() })
+            shutdown.timers.append(
+                DeadlineTimer(at: deadline) { self.deadlinePassed(isFault: isFault) })
             end = .running(shutdown)
         }
     }
@@ -473,17 +479,19 @@ final class PluginInstance: @unchecked Sendable {
         return OUTLET_OK
     }
 
-    private func deadlinePassed() {
+    private func deadlinePassed(isFault: Bool) {
         let isQuiet = !owner.withLifecycle { $0.deadlinePassed() }
         let isOver = end.withLock { end in
             if case .over = end { true } else { false }
         }
         guard !isOver else { return }
-        owner.note(
-            .didNotQuiesce,
-            isQuiet
-                ? "destroy did not return in time"
-                : "it did not end its work in time and was abandoned")
+        if isFault {
+            owner.note(
+                .didNotQuiesce,
+                isQuiet
+                    ? "destroy did not return in time"
+                    : "it did not end its work in time and was abandoned")
+        }
         finish(.abandoned)
     }
 

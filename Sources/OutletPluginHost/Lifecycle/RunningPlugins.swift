@@ -28,6 +28,13 @@ final class RunningPlugins: Sendable {
         RunningPlugins.shutDown(instances, deadline: deadline, completion: completion)
     }
 
+    /// Abandons the instances that have not ended, without counting it as a violation.
+    func abandon() {
+        for instance in instances {
+            instance.shutDown(deadline: .now(), isFault: false) { _ in }
+        }
+    }
+
     private static func shutDown(
         _ instances: [PluginInstance], deadline: UInt64,
         completion: @escaping @Sendable ([String]) -> Void
