@@ -151,7 +151,7 @@ import Testing
             try JSONValue(parsing: slower.standardOutput)
                 == [
                     "schema": "outlet.call/1", "function": .string("\(id).delay_ms"),
-                    "result": 2000, "error": nil,
+                    "result": 2000, "plugin_failures": [], "error": nil,
                 ])
     }
 
@@ -379,6 +379,27 @@ import Testing
                 == "outlet: \(signer): not a usable shared library: it is not an ELF file "
                 + "(--plugins-optional continues without it)\n")
         #expect(result.output == "")
+    }
+
+    @Test func `reports have all plugins that cannot be used`() async throws {
+        let folder = try TemporaryDirectory()
+        _ = try folder.copy("librequest-id.so")
+        let creating = try folder.copy("libFaultyCreateFails.so")
+        let signer = try folder.write("no library", to: "signer.so")
+        for arguments in [
+            [":1/"], ["plugins", "call", "dev.outlet.request-id.next"],
+            ["plugins", "call", "dev.outlet.request-id.next", "--plugins-optional"],
+        ] {
+            let result = try await Program.run(
+                Products.path("outlet"), arguments + ["--json", "--plugins", folder.path])
+            let report = try JSONValue(parsing: result.standardOutput)
+            let failures = report["plugin_failures"]?.arrayValue ?? []
+            #expect(failures.map { $0["file"] } == [.string(creating), .string(signer)])
+            #expect(failures.map { $0["plugin_code"] } == ["no-licence", .null])
+            #expect(
+                failures.last?["message"]
+                    == .string("\(signer): not a usable shared library: it is not an ELF file"))
+        }
     }
 
     @Test func `an unusable plugin prevents the request, except with --plugins-optional`()

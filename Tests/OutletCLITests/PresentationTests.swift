@@ -33,9 +33,8 @@ import Testing
         #expect(
             value.objectValue?.map(\.name)
                 == [
-                    "schema", "request", "response", "metrics", "plugins", "plugin_status",
-                    "violations",
-                    "error", "exit_code",
+                    "schema", "request", "response", "metrics", "plugins", "plugin_failures",
+                    "plugin_status", "violations", "error", "exit_code",
                 ])
         #expect(value["schema"] == "outlet.exchange/1")
         #expect(value["request"]?["url"] == .string("\(server.baseURL)/get?a=1"))

@@ -47,7 +47,8 @@ struct PluginsCallCommand {
         do {
             let value = try host.call(function, parsing: values)
             if isReport {
-                try console.print(report: PluginReport.call(function, value))
+                try console.print(
+                    report: PluginReport.call(function, value, without: host.unusable))
             } else if case .bytes(let bytes) = value, !console.outputIsTerminal {
                 try console.output.write(Data(bytes))
             } else if value != .nothing {
@@ -56,7 +57,8 @@ struct PluginsCallCommand {
         } catch let error as PluginCallError {
             console.report(host.processChanges, by: host)
             throw CommandError(
-                Self.exitCode(of: error), "\(error)", pluginCode: Self.pluginCode(of: error))
+                Self.exitCode(of: error), "\(error)", pluginCode: Self.pluginCode(of: error),
+                unusablePlugins: host.unusable)
         }
         let changes = host.processChanges
         console.report(changes, by: host)

@@ -52,7 +52,9 @@ struct RequestCommand: Sendable {
                 return error.exitCode
             }
             return printer.finish(
-                Exchange(request: request, failure: .init(unusablePlugins: error)))
+                Exchange(
+                    request: request, unusablePlugins: error.unusablePlugins,
+                    failure: .init(unusablePlugins: error)))
         }
         let input = request.standardInput
         let fault = output.path.flatMap(BodySink.fault)
@@ -72,6 +74,7 @@ struct RequestCommand: Sendable {
             exchange.certificateAuthority = CurlTransport.certificateAuthorities(
                 of: configuration.transport)
         }
+        exchange.unusablePlugins = service.unusablePlugins
         exchange.pluginStatus = service.pluginStatus
         exchange.violations = service.violations
         let exitCode = printer.finish(exchange)

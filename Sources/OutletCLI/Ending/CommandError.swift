@@ -10,14 +10,18 @@ public struct CommandError: Error, Sendable, Equatable {
     public internal(set) var advice: String
     /// The stable error code of the plugin that failed, such as `token-expired`; empty for none.
     let pluginCode: String
+    /// The plugins that cannot be used; if that is the error, the message names the last required one.
+    let unusablePlugins: [PluginLoadError]
 
     init(
-        _ exitCode: ExitCode, _ message: String, advice: String = "", pluginCode: String = ""
+        _ exitCode: ExitCode, _ message: String, advice: String = "", pluginCode: String = "",
+        unusablePlugins: [PluginLoadError] = []
     ) {
         self.exitCode = exitCode
         self.message = message
         self.advice = advice
         self.pluginCode = pluginCode
+        self.unusablePlugins = unusablePlugins
     }
 
     /// Makes the error of a wrong command line.

@@ -19,6 +19,8 @@ struct Exchange: Sendable {
     var actions: [PluginAction] = []
     /// The certificate authorities that the server was checked against; empty without TLS.
     var certificateAuthority = ""
+    /// The errors of plugins that cannot be used.
+    var unusablePlugins: [PluginLoadError] = []
     /// The statistics of the plugins since they were loaded.
     var pluginStatus: [PluginStatus] = []
     /// The violations by plugins from their loading until the end of the request: for each plugin and

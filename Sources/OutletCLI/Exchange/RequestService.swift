@@ -34,6 +34,9 @@ struct RequestService: Sendable {
     /// The statistics of the plugins so far.
     var pluginStatus: [PluginStatus] { host?.status ?? [] }
 
+    /// The errors of plugins that cannot be used.
+    var unusablePlugins: [PluginLoadError] { host?.unusable ?? [] }
+
     /// The violations by the plugins so far.
     var violations: [PluginMisbehaviour] { watcher.violations }
 

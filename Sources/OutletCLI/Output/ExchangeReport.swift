@@ -36,6 +36,7 @@ struct ExchangeReport {
         let closing: JSONValue = [
             "metrics": metrics(exchange),
             "plugins": .array(exchange.actions.map(ExchangeReport.action)),
+            "plugin_failures": PluginReport.list(of: exchange.unusablePlugins),
             "plugin_status": .array(exchange.pluginStatus.map(PluginReport.status)),
             "violations": .array(exchange.violations.map(ExchangeReport.violation)),
             "error": exchange.failure.map(ExchangeReport.failure) ?? nil,

@@ -153,7 +153,8 @@ struct PluginLoading: Sendable {
         for failure in failures { console.report(CommandError(unusable: failure)) }
         let others = failures.isEmpty ? "it" : "them"
         throw CommandError(
-            unusable: last, advice: "--plugins-optional continues without \(others)")
+            unusable: last, of: host.unusable,
+            advice: "--plugins-optional continues without \(others)")
     }
 
     /// Reports warnings, those about the command line first.
@@ -180,12 +181,30 @@ struct PluginLoading: Sendable {
 
 extension CommandError {
     /// Makes the error of a plugin that cannot be used; the message may come from the plugin.
-    init(unusable failure: PluginLoadError, advice: String = "") {
-        var code = ""
-        if case .creationFailed(_, _, let given, _) = failure { code = given }
+    ///
+    /// - Parameters:
+    ///   - failure: The error.
+    ///   - all: The errors of all plugins that cannot be used, for reports.
+    ///   - advice: How to fix it.
+    init(
+        unusable failure: PluginLoadError, of all: [PluginLoadError] = [], advice: String = ""
+    ) {
         self.init(
-            .plugin, TerminalText.visibleLine("\(failure)"), advice: advice, pluginCode: code)
+            .plugin, TerminalText.visibleLine("\(failure)"), advice: advice,
+            pluginCode: failure.pluginCode, unusablePlugins: all)
     }
+}
+
+extension PluginLoadError {
+    /// The plugin's stable error code; empty if it gave none.
+    var pluginCode: String {
+        if case .creationFailed(_, _, let code, _) = self { code } else { "" }
+    }
+}
+
+extension PluginHost {
+    /// The errors of all plugins that cannot be used, also of optional ones.
+    var unusable: [PluginLoadError] { failures + skipped }
 }
 
 extension CommandError {

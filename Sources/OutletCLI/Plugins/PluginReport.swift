@@ -16,7 +16,7 @@ enum PluginReport {
         [
             "schema": "outlet.plugins/1",
             "plugins": .array(plugins.map(facts).map(JSONValue.object)),
-            "failures": .array(failures.map(failure)), "error": report(of: error),
+            "failures": list(of: failures), "error": report(of: error),
         ]
     }
 
@@ -40,7 +40,7 @@ enum PluginReport {
                             plugin.code.map { !$0.configurationSchema.isEmpty } ?? false),
                     ]
                 }),
-            "failures": .array(failures.map(failure)), "error": report(of: error),
+            "failures": list(of: failures), "error": report(of: error),
         ]
     }
 
@@ -54,8 +54,16 @@ enum PluginReport {
         ]
     }
 
-    private static func failure(_ error: PluginLoadError) -> JSONValue {
-        ["file": .string(error.path), "message": .string(TerminalText.visibleLine("\(error)"))]
+    /// Returns the errors of plugins that cannot be used.
+    static func list(of failures: [PluginLoadError]) -> JSONValue {
+        .array(
+            failures.map { error in
+                [
+                    "file": .string(error.path),
+                    "message": .string(TerminalText.visibleLine("\(error)")),
+                    "plugin_code": error.pluginCode.isEmpty ? nil : .string(error.pluginCode),
+                ]
+            })
     }
 
     /// Returns all data of a plugin; that of its descriptor only if its code was run.
@@ -102,7 +110,14 @@ enum PluginReport {
     }
 
     /// Returns the result of an exported function.
-    static func call(_ function: String, _ value: PluginValue) -> JSONValue {
+    ///
+    /// - Parameters:
+    ///   - function: The name of the function.
+    ///   - value: The result.
+    ///   - unusable: The errors of plugins that cannot be used.
+    static func call(
+        _ function: String, _ value: PluginValue, without unusable: [PluginLoadError]
+    ) -> JSONValue {
         let result: JSONValue =
             switch value {
             case .nothing: nil
@@ -118,7 +133,7 @@ enum PluginReport {
             }
         return [
             "schema": "outlet.call/1", "function": .string(function), "result": result,
-            "error": nil,
+            "plugin_failures": list(of: unusable), "error": nil,
         ]
     }
 
@@ -126,7 +141,7 @@ enum PluginReport {
     static func call(_ function: String, failure: CommandError) -> JSONValue {
         [
             "schema": "outlet.call/1", "function": .string(function), "result": nil,
-            "error": report(of: failure),
+            "plugin_failures": list(of: failure.unusablePlugins), "error": report(of: failure),
         ]
     }
 
