@@ -81,6 +81,22 @@ static outlet_status fetch(outlet_instance *instance, outlet_view url) {
     return status;
 }
 
+/* Sends a request with a method, one header field and a body to http://a.example/. */
+static outlet_status send_with(outlet_instance *instance, outlet_view method, outlet_view name,
+                               outlet_view body) {
+    struct services *self = (struct services *)instance;
+    const outlet_field field = {name, outlet_text("1")};
+    const outlet_http_request request = {.struct_size = sizeof request,
+                                         .method = method,
+                                         .url = outlet_text("http://a.example/"),
+                                         .fields = &field,
+                                         .field_count = 1,
+                                         .body = body};
+    const outlet_call none = {0};
+    outlet_exchange exchange;
+    return self->http->send(instance->host, none, &request, fetched, NULL, &exchange);
+}
+
 /* A pending adapt, until its token has arrived. */
 struct waiting {
     outlet_request request;
@@ -185,6 +201,7 @@ COUNT(adapted, adapted)
         sizeof(outlet_export),   OUTLET_X_ANY_THREAD, OUTLET_TEXT(#name_), \
         OUTLET_TEXT(signature_), OUTLET_TEXT(""),     (outlet_function)name_}
 EXPORT(fetch, "i(s)");
+EXPORT(send_with, "i(sss)");
 EXPORT(give_up, "i()");
 EXPORT(start, "i(L)");
 EXPORT(stop, "i()");
@@ -195,8 +212,8 @@ EXPORT(cancelled, "i()");
 EXPORT(adapted, "i()");
 
 static const outlet_export *const exports[] = {
-    &export_fetch, &export_give_up, &export_start,     &export_stop,   &export_last,
-    &export_done,  &export_fired,   &export_cancelled, &export_adapted};
+    &export_fetch, &export_send_with, &export_give_up,   &export_start,  &export_stop,
+    &export_last,  &export_done,      &export_fired,     &export_cancelled, &export_adapted};
 
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .adapt = adapt};
 

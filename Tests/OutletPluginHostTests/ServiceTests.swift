@@ -107,6 +107,27 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test(arguments: [
+        ("CONNECT", "X", ""), ("POST", "Content-Length", "x"), ("POST", "content-length", ""),
+        ("POST", "Transfer-Encoding", "x"), ("a b", "X", ""), ("GET", "X", "x"), ("", "X", "x"),
+        ("HEAD", "X", "x"),
+    ])
+    func `a plugin's request that cannot be sent is refused at the call`(
+        method: String, name: String, body: String
+    ) async throws {
+        let host = try host()
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        func send(_ texts: String...) throws -> PluginValue {
+            try host.call("faulty.services.send_with", texts.map { .text($0) })
+        }
+        #expect(try send(method, name, body) == .int(-4))
+        #expect(try send("POST", "X", "x") == .int(0))
+        try await reach(1, "done", host)
+        #expect(stub.requests.map(\.method) == [.post])
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a plugin's request is never coalesced with others`() async throws {
         let host = try host()
         let stub = StubTransport { _ in .text("x") }

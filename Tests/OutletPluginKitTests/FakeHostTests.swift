@@ -35,9 +35,20 @@ import Testing
         #expect(response.current.headerBytes("x") == nil)
     }
 
+    @Test func `answers with a body that HTTP does not allow are refused as by Outlet`() throws {
+        let body = Array("x".utf8)
+        for (method, status) in [("HEAD", 200), ("GET", 204), ("GET", 304)] {
+            let request = fake.request("https://test.example/", method: method)
+            #expect(throws: PluginError.self) { try request.answer(status: status, body: body) }
+            #expect(fake.answer(to: request) == nil)
+            try request.answer(status: status)
+            #expect(fake.answer(to: request) == status)
+        }
+    }
+
     @Test func `methods and headers that HTTP cannot represent are refused as by Outlet`() throws {
         let request = fake.request("https://test.example/")
-        for method in ["", "GE T", "GET\r\nX: 1", "G\0", "GÉT"] {
+        for method in ["", "GE T", "GET\r\nX: 1", "G\0", "GÉT", "CONNECT"] {
             #expect(throws: PluginError.self) { try request.setMethod(method) }
         }
         for name in ["", "X Y", "X:", "X\n", "É"] {

@@ -64,6 +64,25 @@ import Testing
         }
     }
 
+    @Test func `a plugin's request that cannot be sent is refused as by Outlet`() async throws {
+        let fake = FakeHost()
+        fake.answerRequests { _ in HTTPReply(status: 200) }
+        let plugin = try fake.make(Fetcher.self)
+        let url = "https://id.example/"
+        for call in [
+            HTTPCall("CONNECT", url), HTTPCall("a b", url), HTTPCall(url, headers: [("a b", "1")]),
+            HTTPCall("POST", url, headers: [("content-length", "1")], body: [1]),
+            HTTPCall("GET", url, body: [1]), HTTPCall("HEAD", url, body: [1]),
+        ] {
+            await #expect {
+                try await plugin.host.send(call)
+            } throws: {
+                ($0 as? PluginError)?.status == OUTLET_E_ARGUMENT
+            }
+        }
+        #expect(try await plugin.host.send(HTTPCall("POST", url, body: [1])).status == 200)
+    }
+
     @Test func `a request without a method is GET`() async throws {
         let fake = FakeHost()
         fake.answerRequests { HTTPReply(status: 200, body: Array("\($0.method) \($0.url)".utf8)) }

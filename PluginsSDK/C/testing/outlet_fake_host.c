@@ -189,11 +189,31 @@ static void note(struct outlet_fake_host *fake, outlet_view code, outlet_view te
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
+static int equals(outlet_view text, const char *word) {
+    return text.len == strlen(word) && memcmp(text.ptr, word, text.len) == 0;
+}
+
+/* Whether a request can be sent: the host makes Content-Length of the body. */
+static int is_sendable(const outlet_http_request *asked) {
+    const int is_get = asked->method.len == 0 || equals(asked->method, "GET");
+    if (!is_get && (!is_token(asked->method) || equals(asked->method, "CONNECT"))) return 0;
+    if (asked->body.len > 0 && (is_get || equals(asked->method, "HEAD"))) return 0;
+    for (uint64_t i = 0; i < asked->field_count; i++) {
+        const outlet_field *field = &asked->fields[i];
+        if (!is_token(field->name) || !is_field_value(field->value)) return 0;
+        if (field->name.len == 14
+            && strncasecmp((const char *)field->name.ptr, "Content-Length", 14) == 0)
+            return 0;
+    }
+    return 1;
+}
+
 static outlet_status http_send(const outlet_host *host, outlet_call call,
                                const outlet_http_request *asked, outlet_http_done done, void *data,
                                outlet_exchange *out) {
     struct outlet_fake_host *fake = fake_of(host);
     struct message *self;
+    if (!is_sendable(asked)) return OUTLET_E_ARGUMENT;
     const outlet_request request = {new_message(fake, &self)};
     const struct exchange exchange = {request, done, data, 0, 0};
     size_t running = 0;
@@ -358,7 +378,7 @@ static outlet_status request_attr(const outlet_host *host, outlet_request reques
 static outlet_status request_set_method(const outlet_host *host, outlet_request request,
                                         outlet_view method) {
     MESSAGE(request);
-    if (!is_token(method)) return OUTLET_E_ARGUMENT;
+    if (!is_token(method) || equals(method, "CONNECT")) return OUTLET_E_ARGUMENT;
     set(&self->method, method);
     return OUTLET_OK;
 }
@@ -423,8 +443,9 @@ static outlet_status request_set_slot(const outlet_host *host, outlet_request re
 static outlet_status request_answer(const outlet_host *host, outlet_request request, int32_t status,
                                     const outlet_field *fields, uint64_t count, outlet_view body) {
     MESSAGE(request);
-    (void)fields, (void)count, (void)body;
-    if (status < 200 || status > 599) return OUTLET_E_ARGUMENT;
+    (void)fields, (void)count;
+    const int is_empty = status == 204 || status == 304 || equals(lend(&self->method), "HEAD");
+    if (status < 200 || status > 599 || (is_empty && body.len > 0)) return OUTLET_E_ARGUMENT;
     self->answer = status;
     return OUTLET_OK;
 }

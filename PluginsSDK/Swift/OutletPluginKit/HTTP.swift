@@ -4,13 +4,13 @@ import Synchronization
 
 /// A request that a plugin sends itself, by ``Host/send(_:)``.
 public struct HTTPCall: Sendable {
-    /// The method.
+    /// The method, but not `CONNECT`.
     public var method: String
     /// The URL, absolute, http or https.
     public var url: String
-    /// The headers, in order; `Host` is not allowed.
+    /// The headers, in order; `Host` and `Content-Length` are not allowed.
     public var headers: [(name: String, value: String)]
-    /// The body; empty for none.
+    /// The body; empty for none, as it must be for `GET` and `HEAD`.
     public var body: [UInt8]
     /// The time limit for the whole request, redirects included; zero and less mean 30 seconds.
     public var timeout: Duration
@@ -22,10 +22,10 @@ public struct HTTPCall: Sendable {
     /// Makes a request.
     ///
     /// - Parameters:
-    ///   - method: The method.
+    ///   - method: The method, but not `CONNECT`.
     ///   - url: The URL, absolute, http or https. Its server must be granted to the plugin.
-    ///   - headers: The headers, in order; `Host` is not allowed.
-    ///   - body: The body; empty for none.
+    ///   - headers: The headers, in order; `Host` and `Content-Length` are not allowed.
+    ///   - body: The body; empty for none, as it must be for `GET` and `HEAD`.
     ///   - timeout: The time limit for the whole request, redirects included; 30 seconds by
     ///     default.
     public init(
@@ -43,7 +43,7 @@ public struct HTTPCall: Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL, absolute, http or https. Its server must be granted to the plugin.
-    ///   - headers: The headers, in order; `Host` is not allowed.
+    ///   - headers: The headers, in order; `Host` and `Content-Length` are not allowed.
     ///   - timeout: The time limit for the whole request, redirects included; 30 seconds by
     ///     default.
     public init(

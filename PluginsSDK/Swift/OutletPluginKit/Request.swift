@@ -201,7 +201,7 @@ public struct MutableRequest: Sendable {
     /// - Parameters:
     ///   - status: The status code, 200 to 599.
     ///   - headers: The headers, in order.
-    ///   - body: The body; must be empty for 204 and 304.
+    ///   - body: The body; must be empty for 204 and 304, and in an answer to `HEAD`.
     /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` when an argument is invalid,
     ///   `OUTLET_E_STATE` in hooks that cannot answer (``RequestFinalizing`` and
     ///   ``RedirectDeciding``), `OUTLET_E_UNSUPPORTED` when the host cannot deliver the answer.

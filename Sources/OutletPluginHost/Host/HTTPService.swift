@@ -161,6 +161,11 @@ extension HTTPRequest {
             url: url, method: method.isEmpty ? .get : HTTPMethod(rawValue: method))
         self.headers = headers
         if !body.isEmpty { self.body = .data(Data(body)) }
-        guard (try? checkFields()) != nil else { return nil }
+        // As in the changes of a request: the transport sends CONNECT, and makes Content-Length of
+        // the body. Neither GET nor HEAD has a body.
+        guard self.method != .connect, headers["Content-Length"] == nil,
+            self.body.isNone || self.method != .get && self.method != .head,
+            (try? checkFields()) != nil
+        else { return nil }
     }
 }

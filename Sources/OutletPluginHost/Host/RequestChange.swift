@@ -70,6 +70,7 @@ extension RequestChange {
                     + "valid in HTTP, or too long"
             }
         }
-        return "its fields are not valid in HTTP"
+        guard HTTPHeaders(fields, count) != nil else { return "its fields are not valid in HTTP" }
+        return "it has a body, which an answer to HEAD must not have"
     }
 }

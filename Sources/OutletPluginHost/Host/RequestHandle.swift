@@ -390,6 +390,10 @@ final class RequestHandle: SettledSubject {
             case .answer: break
             default: return OUTLET_E_STATE
             }
+            // A response to HEAD has no body (RFC 9110 §9.3.2).
+            guard state.request.method != .head || answer.body.isEmpty else {
+                return OUTLET_E_ARGUMENT
+            }
             state.answer = answer
             return OUTLET_OK
         }

@@ -189,8 +189,9 @@ struct outlet_host {
     /* Answers the request without the network. Later hooks are called as for any response. The
      * host sets Content-Length, if it is there, to the length of the body, unless that is empty, and
      * leaves out other fields of the transport, such as Transfer-Encoding.
-     * Returns OUTLET_E_ARGUMENT for a status outside 200...599 or a header that is not valid in
-     * HTTP, OUTLET_E_UNSUPPORTED if the host would not use the answer. */
+     * Returns OUTLET_E_ARGUMENT for a status outside 200...599, a header that is not valid in HTTP or
+     * a body that the response cannot have (status 204 or 304, or a request with HEAD),
+     * OUTLET_E_UNSUPPORTED if the host would not use the answer. */
     outlet_status (*request_answer)(const outlet_host *host, outlet_request request,
                                     int32_t status, const outlet_field *OUTLET_OPTIONAL fields,
                                     uint64_t count, outlet_view body);
