@@ -1,3 +1,4 @@
+import Glibc
 import Outlet
 import OutletTestSupport
 import Testing
@@ -83,6 +84,27 @@ import Testing
             #"dev.outlet.request-id={"prefix": 1}"#)
         #expect(result.exitCode == 7)
         #expect(result.output.contains("is wrong: --plugin-config: /prefix: "), "\(result.output)")
+    }
+
+    @Test func `the check ends after its time limit if its output is not read`() async throws {
+        let plugin = try directory.copy("librequest-id.so")
+        let path = directory.path("pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        let pipe = FileDescriptor(open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC))
+        let bytes = [UInt8](repeating: 0, count: 4096)
+        while write(pipe.number, bytes, bytes.count) > 0 {}
+        try #require(fcntl(pipe.number, F_SETFL, 0) == 0)
+        let program = try RunningProgram(
+            "/bin/sh",
+            [
+                "-c", #"exec "$0" plugins check "$1" --only file --timeout 2 >&3"#,
+                Products.path("outlet"), plugin,
+            ], inheriting: [pipe])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        #expect(result.errorOutput.contains("plugins check: no result written within 2.0 s"))
+        #expect(result.errorOutput.contains("stdout has accepted nothing for "))
+        withExtendedLifetime(pipe) {}
     }
 
     @Test func `a missing file exits with 66`() async throws {

@@ -69,8 +69,16 @@ struct PluginsCheckCommand {
 
     /// Runs the tests and prints their results; ``ExitCode/plugin`` if one of them fails.
     ///
+    /// Ends the process with ``ExitCode/timeout`` if a result cannot be written within the time limit
+    /// of a test.
+    ///
     /// - Throws: ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
+        ProcessEnd.endIfUnread(
+            console, after: check.limit,
+            with: CommandError(
+                .timeout, "plugins check: no result written within \(check.limit)",
+                advice: "--timeout allows more"))
         let text = PluginCheckText(style: console.outputStyle, repeated: repeated)
         let (console, isReport) = (console, isReport)
         let results = Results()

@@ -18,6 +18,8 @@ enum ProcessEnd {
     private static let hangGrace = Duration.seconds(1)
     /// The time between two checks for hooks that do not return.
     private static let hangCheck = Duration.seconds(1)
+    /// The time between two checks for output that is not read.
+    private static let unreadCheck = Duration.milliseconds(200)
     /// How long the write of the error message may take before the process exits without it, in
     /// seconds.
     private static let reportLimit = 0.2
@@ -124,6 +126,20 @@ enum ProcessEnd {
             .plugin, "a plugin holds up the program",
             advice: "its author finds the cause with 'outlet plugins check FILE'")
         endNow(console, with: error)
+    }
+
+    /// Ends the process when a reader of its output accepts nothing for a time.
+    ///
+    /// - Parameters:
+    ///   - console: Where to report the error.
+    ///   - limit: The longest time of a write.
+    ///   - error: The error and exit code of the program; the message gets the name of the output.
+    static func endIfUnread(_ console: Console, after limit: Duration, with error: CommandError) {
+        let rest = limit - (ActiveWrites.longest?.duration ?? .zero)
+        guard rest > .zero else { endNow(console, with: error) }
+        SleepingThread.run(after: min(rest, unreadCheck) / .seconds(1)) {
+            endIfUnread(console, after: limit, with: error)
+        }
     }
 
     /// Ends the process immediately, and reports the error with what blocked the process.
