@@ -48,8 +48,6 @@ static uint64_t output_file, input_file;
 /* The files of the descriptors that plugins cannot close; 0 for others. */
 static _Atomic uint64_t kept[kept_limit];
 static atomic_bool is_close_reported;
-/* How many copies of the process were reported. */
-static atomic_int copies;
 /* The ids of the plugins, with ", " between; the last ones are missing where there is no room. */
 static char plugins[200];
 static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -325,26 +323,19 @@ void cpluginwatch_end(int exit_code) {
     for (;;) end_process(exit_code);
 }
 
-static void report_copy(const char *call) {
-    report("has copied the process with ", call);
-    atomic_fetch_add(&copies, 1);
-}
-
 /* Run before and in the parent after fork(). The child ends in end_copy(). The program itself starts processes by
  * posix_spawn(), which does not call these. */
 static void before_fork(void) { inside.is_copy_reported = true; }
 
 static void on_fork(void) {
-    if (is_watched()) report_copy("fork()");
+    if (is_watched()) report("has copied the process with ", "fork()");
 }
 
 void cpluginwatch_copies(const char *call) {
     if (!is_watched() || inside.depth == 0) return;
     inside.is_copy_reported = true;
-    report_copy(call);
+    report("has copied the process with ", call);
 }
-
-int cpluginwatch_copy_count(void) { return atomic_load(&copies); }
 
 /* Ends a copy of the process that returns from the plugin which has made it. */
 static void end_copy(void) {

@@ -142,12 +142,17 @@ extension CheckResult {
             ($0.rule == .callReturns || $0.rule == .loadQuick)
                 && $0.message.containsBytes(of: PluginCheckChild.hangFact)
         }
+        let watch = outcome.watch.lines
+        let copies = watch.filter { $0.containsBytes(of: " has copied the process with ") }
         if outcome.end == .killed, let hang {
             if !step.isEmpty { findings[hang].message += " during: \(step)" }
         } else if let (rule, fact) = Self.breach(outcome, hasEnded: hasEnded, limit: limit) {
             let place = step.isEmpty ? "" : " during: \(step)"
-            let last = outcome.errors.lastLine.map { "; it wrote: \($0)" } ?? ""
-            findings.insert(CheckFinding(rule: rule, message: fact + place + last), at: 0)
+            let named = watch.last.map { "; \($0)" } ?? ""
+            let last = outcome.errors.lines.last.map { "; it wrote: \($0)" } ?? ""
+            findings.insert(CheckFinding(rule: rule, message: fact + place + named + last), at: 0)
+        } else if let line = watch.first(where: { !copies.contains($0) }) {
+            findings.append(CheckFinding(rule: .stateProcess, message: line))
         } else if let (name, bytes) = [
             ("output", outcome.output), ("error", outcome.errors),
         ].first(where: { !$0.1.isEmpty }) {
@@ -155,7 +160,10 @@ extension CheckResult {
                 CheckFinding(
                     rule: .noOutput,
                     message: "\(bytes.count) bytes on standard \(name): "
-                        + (bytes.lastLine ?? "")))
+                        + (bytes.lines.last ?? "")))
+        }
+        if let copy = copies.first {
+            findings.append(CheckFinding(rule: .noFork, message: "\(copies.count) times: \(copy)"))
         }
         self.init(
             test: test, seed: seed, duration: duration,
@@ -193,10 +201,11 @@ extension CheckResult {
 }
 
 extension [UInt8] {
-    /// The last line as text, cut off after 300 bytes; `nil` when there is none.
-    fileprivate var lastLine: String? {
-        String(decoding: self, as: UTF8.self).lines.last.map {
-            String(decoding: $0.utf8.prefix(300), as: UTF8.self)
+    /// The lines as texts, each cut off after 300 bytes, and without the program's name.
+    fileprivate var lines: [String] {
+        String(decoding: self, as: UTF8.self).lines.map { line in
+            let line = line.startsWithBytes(of: "outlet: ") ? line.droppingBytes(8) : line
+            return String(decoding: line.utf8.prefix(300), as: UTF8.self)
         }
     }
 }

@@ -15,7 +15,7 @@ public enum PluginCheckChild {
 
     /// Runs the test that the first line of standard input describes, and ends the process.
     ///
-    /// Writes the report to file descriptor 3. Kills the process group when standard input reaches
+    /// Writes the report to file descriptor 3, and the lines of ``PluginWatch`` to 4. Kills the process group when standard input reaches
     /// its end, which means that the checker has ended. Exits with the job's exit code after the
     /// report; with 7 when there is no valid job or the plugin calls `exit()`.
     ///
@@ -25,7 +25,8 @@ public enum PluginCheckChild {
     ///
     /// Thread: main.
     public static func run() -> Never {
-        guard fcntl(reportDescriptor, F_SETFD, FD_CLOEXEC) == 0, let job = readJob(),
+        guard fcntl(reportDescriptor, F_SETFD, FD_CLOEXEC) == 0,
+            fcntl(watchDescriptor, F_SETFD, FD_CLOEXEC) == 0, let job = readJob(),
             cplugincheck_end_with(STDIN_FILENO) == 0
         else { PluginWatch.endProcess(exitCode) }
         // Registered before the plugin can register handlers: handlers run in reverse order.
@@ -33,7 +34,7 @@ public enum PluginCheckChild {
         var none = rlimit()
         _ = setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
         cplugincheck_end_copies()
-        PluginWatch.begin(exitCode: exitCode)
+        PluginWatch.begin(exitCode: exitCode, reportingTo: watchDescriptor)
         PluginWatch.guardExits()
         let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
         reportHangs(to: report, before: job.limit)
@@ -50,8 +51,6 @@ public enum PluginCheckChild {
             done.signal()
         }
         done.wait()
-        let copies = PluginWatch.copyCount
-        if copies > 0 { report.find(.noFork, "the process was copied, \(copies) times") }
         fflush(nil)
         guard job.test == .exit else {
             report.end()
@@ -86,6 +85,7 @@ public enum PluginCheckChild {
     private static let unfinished = Lock<CheckReport?>(nil)
 
     private static let reportDescriptor: Int32 = 3
+    private static let watchDescriptor: Int32 = 4
     /// The exit code when a plugin calls `exit()` or there is no valid job.
     private static let exitCode: Int32 = 7
 

@@ -231,6 +231,16 @@ import Testing
         #expect(result.verdict == .passed, "\(result.findings)")
     }
 
+    @Test func `the host's line about a copy is no output of the plugin, and names the plugin`()
+        async throws
+    {
+        let result = try await checked("libFaultyForks.so", [:], [.hooks])[0]
+        #expect(result.findings.map(\.rule) == [.noFork])
+        let message = try #require(result.findings.first).message
+        #expect(
+            message.contains("plugin faulty.forks: has copied the process with fork() in prepare"))
+    }
+
     @Test func `hooks that wait for each other may together take longer than the limit`()
         async throws
     {

@@ -95,9 +95,6 @@ void cpluginwatch_exec(void);
  */
 void cpluginwatch_copies(const char *call);
 
-/* How many copies of the process were reported. Thread: any. */
-int cpluginwatch_copy_count(void);
-
 /*
  * Keeps plugins from closing a descriptor, in a program whose close() calls cpluginwatch_refuses_close(), until the
  * program closes it. Those of the first cpluginwatch_report() are kept already. The standard streams are not kept, and

@@ -27,6 +27,8 @@ struct CheckProcess {
         var output: [UInt8] = []
         /// The bytes written to standard error; at most ``kept``.
         var errors: [UInt8] = []
+        /// The lines of ``PluginWatch``, which name plugins; at most ``kept`` bytes.
+        var watch: [UInt8] = []
     }
 
     /// The number of bytes kept of each stream; further bytes are read and discarded.
@@ -45,7 +47,7 @@ struct CheckProcess {
     static func run(_ job: CheckJob, program: String) -> Outcome {
         var streams: [(reader: Int32, writer: Int32)] = []
         defer { for stream in streams { close(stream.reader) } }
-        for _ in 0..<4 {
+        for _ in 0..<5 {
             var ends: [Int32] = [-1, -1]
             guard private_pipe(&ends) == 0 else {
                 for stream in streams { close(stream.writer) }
@@ -53,7 +55,7 @@ struct CheckProcess {
             }
             streams.append((ends[0], ends[1]))
         }
-        let (input, output, errors, report) = (streams[0], streams[1], streams[2], streams[3])
+        let (input, read) = (streams[0], Array(streams[1...]))
         // The child's TMPDIR, so that temporary files are removed after the test.
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "outlet-check-\(UUID().uuidString)")
@@ -63,9 +65,9 @@ struct CheckProcess {
         defer { try? FileManager.default.removeItem(at: directory) }
         var child: pid_t = 0
         let result = spawn(
-            program, [input.reader, output.writer, errors.writer, report.writer],
+            program, [input.reader] + read.map(\.writer),
             temporaryDirectory: directory.path(percentEncoded: false), &child)
-        for stream in [output, errors, report] { close(stream.writer) }
+        for stream in read { close(stream.writer) }
         guard result == 0 else {
             close(input.writer)
             return Outcome(end: .notStarted(systemText(result)))
@@ -74,22 +76,22 @@ struct CheckProcess {
         // closed, also when the checker ends before the child.
         defer { close(input.writer) }
         writeAll(Array(job.line.utf8), to: input.writer)
-        var collected = read(
-            report: report.reader, output: output.reader, errors: errors.reader, within: job.limit)
+        var (contents, isWhole) = collect(read.map(\.reader), within: job.limit)
         // After its report, the child may take the time of another step to end.
-        let deadline = collected.isWhole ? ContinuousClock.now + job.limit : .now
+        let deadline = isWhole ? ContinuousClock.now + job.limit : .now
         let isOver = waitForEnd(of: child, until: deadline)
         // Kills the whole process group, including programs that the child started.
         kill(-child, SIGKILL)
         let status = wait_for_program(child)
         // Reads the rest of the output; nothing writes to the pipes any more.
-        drain(output.reader, &collected.output)
-        drain(errors.reader, &collected.errors)
-        let lines = String(decoding: collected.report, as: UTF8.self).lines
+        for (index, stream) in read.enumerated() where index != reportIndex {
+            drain(stream.reader, &contents[index])
+        }
+        let lines = String(decoding: contents[reportIndex], as: UTF8.self).lines
         return Outcome(
             end: isOver ? end(status, of: job) : .killed,
             lines: lines.compactMap { CheckLine($0, mark: job.mark) },
-            output: collected.output, errors: collected.errors)
+            output: contents[0], errors: contents[1], watch: contents[3])
     }
 
     private static func end(_ status: Int32, of job: CheckJob) -> End {
@@ -137,34 +139,39 @@ struct CheckProcess {
     /// How many times the time limit a test may take, if it reports steps until then.
     static let longestTest = 6
 
-    /// Reads the three streams until the report ends, or the time limit has passed since the test
+    /// The index of the report among the streams that the child writes, which are its descriptors
+    /// from standard output on.
+    private static let reportIndex = 2
+
+    /// Reads streams of the child until the report ends, or the time limit has passed since the test
     /// has begun its last step.
     ///
-    /// - Returns: The bytes read, and whether the report has ended.
-    private static func read(
-        report: Int32, output: Int32, errors: Int32, within limit: Duration
-    ) -> (report: [UInt8], output: [UInt8], errors: [UInt8], isWhole: Bool) {
+    /// - Returns: The bytes read from each, and whether the report has ended.
+    private static func collect(
+        _ readers: [Int32], within limit: Duration
+    ) -> (contents: [[UInt8]], isWhole: Bool) {
         let start = ContinuousClock.now
         var deadline = start + limit
-        var descriptors = [report, output, errors]
-        var contents: [[UInt8]] = [[], [], []]
-        while descriptors[0] >= 0 {
+        var descriptors = readers
+        var contents = [[UInt8]](repeating: [], count: readers.count)
+        while descriptors[reportIndex] >= 0 {
             let left = (deadline - .now) / .milliseconds(1)
             guard left > 0 else { break }
             var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-            guard poll(&polled, 3, Int32(clamping: Int64(left) + 1)) >= 0 || errno == EINTR else {
+            let milliseconds = Int32(clamping: Int64(left) + 1)
+            guard poll(&polled, nfds_t(polled.count), milliseconds) >= 0 || errno == EINTR else {
                 break
             }
-            for index in 0..<3 where polled[index].revents != 0 {
+            for index in polled.indices where polled[index].revents != 0 {
                 let known = contents[index].count
                 if readPiece(of: descriptors[index], to: &contents[index]) <= 0 {
                     descriptors[index] = -1
-                } else if index == 0, CheckLine.hasStep(contents[0][known...]) {
+                } else if index == reportIndex, CheckLine.hasStep(contents[index][known...]) {
                     deadline = min(.now + limit, start + limit * longestTest)
                 }
             }
         }
-        return (contents[0], contents[1], contents[2], descriptors[0] < 0)
+        return (contents, descriptors[reportIndex] < 0)
     }
 
     private static func readPiece(of descriptor: Int32, to content: inout [UInt8]) -> Int {

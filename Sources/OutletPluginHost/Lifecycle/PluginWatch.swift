@@ -86,9 +86,6 @@ public enum PluginWatch {
     /// Whether a plugin has ever set the action of a signal, in programs that link `CProcessExit`.
     static func hasSetAction(of signal: Int32) -> Bool { cpluginwatch_has_set_action(signal) }
 
-    /// How often plugins have copied the process, as far as that is reported.
-    public static var copyCount: Int { Int(cpluginwatch_copy_count()) }
-
     /// Stops reporting calls of `exit()`; call it before the program itself calls `exit()`.
     public static func expectExit() { cpluginwatch_expect_exit() }
 
