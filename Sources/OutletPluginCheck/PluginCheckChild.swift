@@ -44,7 +44,7 @@ public enum PluginCheckChild {
             do {
                 try await subject.check()
             } catch let error as PluginLoadError {
-                report.find(error.rule, error.fact)
+                report.find(error.rule, error.fact, advice: error.advice)
             } catch {
                 report.find(.createStarts, "\(error)")
             }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import OutletPluginCheck
 import OutletPluginHost
 import OutletTestSupport
@@ -239,6 +240,25 @@ import Testing
         let message = try #require(result.findings.first).message
         #expect(
             message.contains("plugin faulty.forks: has copied the process with fork() in prepare"))
+    }
+
+    @Test func `the advice about a slow cancel is not to leave out a flag`() async throws {
+        let result = try await checked("libFaultyBlocksInCancel.so", [:], [.cancel])[0]
+        let finding = try #require(result.findings.first)
+        #expect(finding.rule == .callNonblocking)
+        #expect(!finding.advice.contains("OUTLET_F_NONBLOCKING"), "\(finding.advice)")
+    }
+
+    @Test func `the advice about a directory is to give a file`() async throws {
+        let folder = try TemporaryDirectory()
+        var check = PluginCheck(file: folder.url.path, seed: 1)
+        check.tests = [.file]
+        check.program = try Products.path("outlet")
+        let results = Recorder<CheckResult>()
+        try await offPool { [check] in check.run { results.record($0) } }
+        let finding = try #require(results.values.first?.findings.first)
+        #expect(finding.rule == .fileSafe && finding.message.contains("it is a directory"))
+        #expect(finding.advice.contains("regular file") && !finding.advice.contains("chmod"))
     }
 
     @Test func `hooks that wait for each other may together take longer than the limit`()

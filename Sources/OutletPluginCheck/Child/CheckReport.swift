@@ -22,7 +22,7 @@ enum CheckLine: Sendable, Equatable {
             case .finding(let finding):
                 [
                     "rule": .string(finding.rule.rawValue), "message": .string(finding.message),
-                    "warning": .bool(finding.isWarning),
+                    "advice": .string(finding.advice), "warning": .bool(finding.isWarning),
                 ]
             case .skipped(let reason): ["skipped": .string(reason)]
             case .ended: ["ended": true]
@@ -49,7 +49,8 @@ enum CheckLine: Sendable, Equatable {
         {
             self = .finding(
                 CheckFinding(
-                    rule: rule, message: message, isWarning: value["warning"]?.boolValue ?? false))
+                    rule: rule, message: message, advice: value["advice"]?.stringValue,
+                    isWarning: value["warning"]?.boolValue ?? false))
         } else if value["ended"] != nil {
             self = .ended
         } else {
@@ -64,17 +65,18 @@ public struct CheckFinding: Sendable, Equatable {
     public var rule: PluginRule
     /// The observed violation; may contain unescaped text of the plugin.
     public var message: String
+    /// How the plugin's author can correct it.
+    public var advice: String
     /// Whether this is a warning, which does not fail the test.
     public var isWarning = false
 
-    init(rule: PluginRule, message: String, isWarning: Bool = false) {
+    /// Creates a finding; without `advice`, it has that of the rule.
+    init(rule: PluginRule, message: String, advice: String? = nil, isWarning: Bool = false) {
         self.rule = rule
         self.message = message
+        self.advice = advice ?? rule.advice
         self.isWarning = isWarning
     }
-
-    /// How the plugin's author can correct it.
-    public var advice: String { rule.advice }
 }
 
 /// Writes the report of a child process.
@@ -98,7 +100,15 @@ final class CheckReport: Sendable {
     func step(_ text: String) { write(.step(Self.cut(text))) }
 
     /// Writes a violation: the first one of each rule, and the first after a mere warning.
-    func find(_ rule: PluginRule, _ message: String, isWarning: Bool = false) {
+    ///
+    /// - Parameters:
+    ///   - rule: The rule.
+    ///   - message: The observed violation, which names the plugin where it is known.
+    ///   - advice: How to correct it; `nil` for the advice of the rule.
+    ///   - isWarning: Whether this is only a warning.
+    func find(
+        _ rule: PluginRule, _ message: String, advice: String? = nil, isWarning: Bool = false
+    ) {
         let isReported = reported.withLock { reported in
             if let isOnlyWarning = reported[rule], !isOnlyWarning || isWarning { return true }
             reported[rule] = isWarning
@@ -106,7 +116,9 @@ final class CheckReport: Sendable {
         }
         guard !isReported else { return }
         write(
-            .finding(CheckFinding(rule: rule, message: Self.cut(message), isWarning: isWarning)))
+            .finding(
+                CheckFinding(
+                    rule: rule, message: Self.cut(message), advice: advice, isWarning: isWarning)))
     }
 
     func skip(_ reason: String) { write(.skipped(Self.cut(reason))) }

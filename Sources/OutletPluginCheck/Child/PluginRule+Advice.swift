@@ -32,7 +32,7 @@ extension PluginRule {
         case .callReason: "call host->fail, or pass a message to done"
         case .callFrees: "free what a call made when it ends"
         case .callNonblocking:
-            "leave OUTLET_F_NONBLOCKING out; in cancel, only tell the thread that does the work"
+            "leave OUTLET_F_NONBLOCKING out, or answer OUTLET_PENDING and work on another thread"
         case .callReturns:
             "wait for nothing that may never come; answer OUTLET_PENDING and settle later"
         case .settleOnce: "settle on one path only; after OUTLET_PENDING from one place only"

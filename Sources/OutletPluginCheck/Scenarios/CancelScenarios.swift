@@ -66,7 +66,8 @@ extension CheckSubject {
             guard hook == .cancel, time >= .seconds(1), isOwnTime else { return }
             report.find(
                 .callNonblocking,
-                "\(plugin): cancel must not block, and took \(Int(time / .milliseconds(1))) ms")
+                "\(plugin): cancel must not block, and took \(Int(time / .milliseconds(1))) ms",
+                advice: "only tell the thread that does the work, and return")
         }
     }
 }

@@ -62,7 +62,9 @@ struct CheckSubject: Sendable {
         options.maximumFaults = 0
         let host = try PluginHost.load(directories: [], files: [job.file], options: options)
         if configuration == nil {
-            for failure in host.failures { report.find(failure.rule, failure.fact) }
+            for failure in host.failures {
+                report.find(failure.rule, failure.fact, advice: failure.advice)
+            }
         }
         return host
     }
@@ -190,6 +192,19 @@ extension PluginLoadError {
         case .duplicate: .entryModule
         case .invalidSchema: .configSchema
         default: .createStarts
+        }
+    }
+
+    /// How to correct it where the rule's advice does not fit; `nil` where it does.
+    var advice: String? {
+        switch self {
+        case .notAFile: "give the path of the plugin's library, which must be a regular file"
+        case .unreadable: "give the path of a file that you can read (chmod u+r)"
+        case .unsafe(_, let reason) where reason.startsWithBytes(of: "lies in "):
+            "move it to a directory that only you and root can write to"
+        case .unsafe(_, let reason) where reason.containsBytes(of: "belongs to user "):
+            "chown it to root or to yourself, or copy it"
+        default: nil
         }
     }
 

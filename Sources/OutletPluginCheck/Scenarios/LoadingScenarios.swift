@@ -9,7 +9,7 @@ extension CheckSubject {
         for failure in inspection.failures {
             var rule = failure.rule
             if case .invalidManifest = failure { rule = .manifestValid }
-            report.find(rule, failure.fact)
+            report.find(rule, failure.fact, advice: failure.advice)
         }
         for file in inspection.files where file.manifests.isEmpty {
             report.find(
@@ -20,7 +20,9 @@ extension CheckSubject {
     /// Loads the library and reads its plugin descriptors.
     func checkLoading() throws(PluginDirectoryError) {
         let inspection = try PluginInspection(directories: [], files: [job.file])
-        for failure in inspection.failures { report.find(failure.rule, failure.fact) }
+        for failure in inspection.failures {
+            report.find(failure.rule, failure.fact, advice: failure.advice)
+        }
         guard let file = inspection.files.first else { return }
         do throws(PluginLoadError) {
             report.step("load the library")
@@ -35,7 +37,7 @@ extension CheckSubject {
             }
             reportLoadingTime(first - second)
         } catch {
-            report.find(error.rule, error.fact)
+            report.find(error.rule, error.fact, advice: error.advice)
         }
     }
 
@@ -83,7 +85,7 @@ extension CheckSubject {
         do throws(PluginLoadError) {
             probe = try ModuleProbe(path: job.file)
         } catch {
-            report.find(error.rule, error.fact)
+            report.find(error.rule, error.fact, advice: error.advice)
             return
         }
         let own = ModuleProbe.hostMinor

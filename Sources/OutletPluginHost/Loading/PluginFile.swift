@@ -78,6 +78,15 @@ struct PluginFile {
         return String(cString: resolved)
     }
 
+    /// What a path is; `nil` for a regular file, a symbolic link, and what cannot be examined.
+    static func kind(at path: String) -> String? {
+        var status = stat()
+        guard lstat(path, &status) == 0,
+            ![S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT)
+        else { return nil }
+        return kind(status.st_mode)
+    }
+
     private static func kind(_ mode: mode_t) -> String {
         switch mode & S_IFMT {
         case S_IFDIR: "a directory"

@@ -181,7 +181,14 @@ struct PluginLoader {
     static func file(
         _ path: String, isListed: Bool, checksOwnership: Bool
     ) throws(PluginLoadError) -> PluginFile {
-        if checksOwnership, !isListed { try checkPlace(of: path) }
+        if checksOwnership, !isListed {
+            do throws(PluginLoadError) {
+                try checkPlace(of: path)
+            } catch {
+                // What the path is says more than where it lies.
+                throw PluginFile.kind(at: path).map { .notAFile(path: path, kind: $0) } ?? error
+            }
+        }
         return try PluginFile(path: path, checksOwnership: checksOwnership)
     }
 
