@@ -87,6 +87,15 @@ import Testing
         Row("Leaks", "leaks", #"{"at": "create", "what": "memory"}"#, .createAgain, .destroyFrees),
         Row("Leaks", "leaks", #"{"at": "create", "what": "thread"}"#, .createAgain, .destroyFrees),
         Row("Leaks", "leaks", #"{"at": "create", "what": "timer"}"#, .createAgain, .destroyFrees),
+        Row(
+            "LeaksWhenRefused", "leaks-when-refused",
+            #"{"at": "create", "what": "descriptor", "name": ""}"#, .createAgain, .destroyFrees),
+        Row(
+            "LeaksWhenRefused", "leaks-when-refused",
+            #"{"at": "create", "what": "memory", "name": ""}"#, .createAgain, .destroyFrees),
+        Row(
+            "LeaksWhenRefused", "leaks-when-refused",
+            #"{"at": "create", "what": "thread", "name": ""}"#, .createAgain, .destroyFrees),
         Row("OnlyOne", .instances, .createStarts),
         Row(
             "Reconfigured", "reconfigured", #"{"word": "silent"}"#, .reconfigure, .callReason),
@@ -101,18 +110,24 @@ import Testing
     ]
 
     /// Leaks in calls; those in create are above.
-    static let leaks = [
-        #"{"at": "prepare", "what": "descriptor"}"#, #"{"at": "prepare", "what": "memory"}"#,
-        #"{"at": "prepare", "what": "thread"}"#, #"{"at": "prepare", "what": "mapping"}"#,
-        #"{"at": "prepare", "what": "descriptors"}"#, #"{"at": "prepare", "what": "timer"}"#,
-        #"{"at": "prepare", "what": "descriptor", "every": "10"}"#,
-        #"{"at": "prepare", "what": "memory", "size": "4000"}"#,
-        #"{"at": "redirect", "what": "descriptor"}"#, #"{"at": "redirect", "what": "memory"}"#,
-        #"{"at": "cancel", "what": "descriptor"}"#, #"{"at": "cancel", "what": "memory"}"#,
-        #"{"at": "reconfigure", "what": "descriptor"}"#,
-        #"{"at": "reconfigure", "what": "memory"}"#,
-        #"{"at": "function", "what": "descriptor"}"#, #"{"at": "function", "what": "memory"}"#,
-    ].map { Row("Leaks", "leaks", $0, .callAgain, .callFrees) }
+    static let leaks =
+        [
+            #"{"at": "prepare", "what": "descriptor"}"#, #"{"at": "prepare", "what": "memory"}"#,
+            #"{"at": "prepare", "what": "thread"}"#, #"{"at": "prepare", "what": "mapping"}"#,
+            #"{"at": "prepare", "what": "descriptors"}"#, #"{"at": "prepare", "what": "timer"}"#,
+            #"{"at": "prepare", "what": "descriptor", "every": "10"}"#,
+            #"{"at": "prepare", "what": "memory", "size": "4000"}"#,
+            #"{"at": "redirect", "what": "descriptor"}"#, #"{"at": "redirect", "what": "memory"}"#,
+            #"{"at": "redirect", "what": "memory", "size": "1100"}"#,
+            #"{"at": "cancel", "what": "descriptor"}"#, #"{"at": "cancel", "what": "memory"}"#,
+            #"{"at": "reconfigure", "what": "descriptor"}"#,
+            #"{"at": "reconfigure", "what": "memory"}"#,
+            #"{"at": "function", "what": "descriptor"}"#, #"{"at": "function", "what": "memory"}"#,
+        ].map { Row("Leaks", "leaks", $0, .callAgain, .callFrees) } + [
+            Row(
+                "LeaksWhenRefused", "leaks-when-refused",
+                #"{"at": "reconfigure", "what": "memory", "name": ""}"#, .callAgain, .callFrees)
+        ]
 
     static let hooks: [Row] = [
         Row("Answers", "answers", #"{"hook": "serialize", "how": "_exit"}"#, .hooks, .noExit),
@@ -230,6 +245,20 @@ import Testing
     @Test func `several plugins in a file that leak nothing pass`() async throws {
         let result = try await checked("libFaultySeveral.so", [:], [.createAgain])[0]
         #expect(result.verdict == .passed, "\(result.findings)")
+    }
+
+    @Test(arguments: [
+        ("create", CheckTest.createAgain, "instances left"),
+        ("prepare", .callAgain, "requests left"),
+    ])
+    func `the finding for a leak names the plugin of several, and what was repeated`(
+        place: String, test: CheckTest, words: String
+    ) async throws {
+        let result = try await checked(
+            "libFaultySeveralLeak.so", ["several-leak.second": #"{"at": "\#(place)"}"#], [test])[0]
+        let message = try #require(result.findings.first).message
+        #expect(message.hasPrefix("several-leak.second: ") && message.contains(words), "\(message)")
+        #expect(!message.contains("several-leak.first") && !message.contains("several-leak.third"))
     }
 
     @Test func `the host's line about a copy is no output of the plugin, and names the plugin`()

@@ -29,10 +29,11 @@ extension CheckSubject {
     ///
     /// - Parameters:
     ///   - probe: Receives the calls into the plugins.
+    ///   - others: The ids of plugins of the file that are not loaded.
     ///   - body: Receives a function that sends a request and cancels it behind a hook, which its
     ///     argument selects. Not called if the plugins have no such hooks.
     func withCancelledRequests(
-        measuredBy probe: (any PluginCallProbe)? = nil,
+        measuredBy probe: (any PluginCallProbe)? = nil, without others: [String] = [],
         _ body: (_ cancel: (Int) async -> Void) async -> Void
     ) async throws {
         guard !report.hasFailed else { return }
@@ -40,7 +41,7 @@ extension CheckSubject {
         PluginCallProbes.current = probe.map { CallProbes(canceller, $0) } ?? canceller
         defer { PluginCallProbes.current = nil }
         let observer = CheckObserver(report, ignoring: [.neverSettled])
-        let host = try load(observer)
+        let host = try load(observer, without: others)
         let hooks = PluginHook.allCases.filter { hook in
             hook.canAnswerLater && host.plugins.contains { $0.hooks.contains(hook) }
         }

@@ -47,9 +47,10 @@ struct CheckSubject: Sendable {
     ///   - observer: Receives their activity; `nil` for a new one that reports all violations.
     ///   - configuration: Replaces the job's configuration; failures are then not reported.
     ///   - deadline: The time limit for hooks; `nil` for ``deadline``.
+    ///   - others: The ids of plugins of the file of which no instances are created.
     func load(
         _ observer: CheckObserver? = nil, configuration: [String: String]? = nil,
-        deadline: Duration? = nil
+        deadline: Duration? = nil, without others: [String] = []
     ) throws(PluginDirectoryError) -> PluginHost {
         var options = PluginHost.Options()
         options.configuration = configuration ?? job.configuration
@@ -58,6 +59,7 @@ struct CheckSubject: Sendable {
         options.answerDeadline = deadline ?? self.deadline
         options.shutDownDeadline = self.deadline
         options.loadPolicy = .usable
+        for id in others { options.settings[id, default: PluginSettings()].isEnabled = false }
         // A plugin is not suspended after violations: the test continues with it.
         options.maximumFaults = 0
         let host = try PluginHost.load(directories: [], files: [job.file], options: options)

@@ -18,12 +18,9 @@ extension CheckSubject {
 
     /// Creates instances with valid, invalid and unusual configurations.
     func checkConfigurations() async throws {
-        let inspection = try PluginInspection(directories: [], files: [job.file])
-        for plugin in try inspection.files.flatMap({ try $0.askCode().plugins }) {
-            let made = MadeConfigurations.all(
-                schema: plugin.configurationSchema, given: job.configuration[plugin.id] ?? "{}")
-            for configuration in made where hasTime {
-                let shown = String(decoding: configuration.utf8.prefix(120), as: UTF8.self)
+        for plugin in try inspectedPlugins() {
+            for configuration in madeConfigurations(of: plugin) where hasTime {
+                let shown = Self.shown(configuration)
                 report.step("create \(plugin.id) with \(shown)")
                 var all = job.configuration
                 all[plugin.id] = configuration
@@ -40,6 +37,28 @@ extension CheckSubject {
                 _ = await host.shutDown(deadline: deadline)
             }
         }
+    }
+
+    /// The plugins of the file, of which no instances are created.
+    private func inspectedPlugins() throws -> [InspectedPlugin] {
+        let inspection = try PluginInspection(directories: [], files: [job.file])
+        return try inspection.files.flatMap { try $0.askCode().plugins }
+    }
+
+    private func madeConfigurations(of plugin: InspectedPlugin) -> [String] {
+        MadeConfigurations.all(
+            schema: plugin.configurationSchema, given: job.configuration[plugin.id] ?? "{}")
+    }
+
+    /// Generated configurations for a plugin of the file.
+    func madeConfigurations(of id: String) throws -> [String] {
+        try inspectedPlugins().filter { $0.id.hasSameBytes(as: id) }
+            .flatMap { madeConfigurations(of: $0) }
+    }
+
+    /// The beginning of a configuration.
+    static func shown(_ configuration: String) -> String {
+        String(decoding: configuration.utf8.prefix(120), as: UTF8.self)
     }
 
     /// Reconfigures running instances, first between requests and then during requests.
@@ -71,17 +90,23 @@ extension CheckSubject {
     /// Reconfigures a plugin.
     ///
     /// A refusal by the schema, or by the plugin with a reason, is no violation.
-    func reconfigure(_ plugin: LoadedPlugin, with configuration: String) {
-        let shown = String(decoding: configuration.utf8.prefix(120), as: UTF8.self)
+    ///
+    /// - Returns: The reason for which the plugin refuses it; `nil` otherwise.
+    @discardableResult
+    func reconfigure(_ plugin: LoadedPlugin, with configuration: String) -> String? {
+        let shown = Self.shown(configuration)
         report.step("reconfigure \(plugin.id) with \(shown)")
         do {
             try plugin.reconfigure(configuration)
+            return nil
         } catch let error as PluginError {
-            guard error.message.endsWithBytes(of: "without a reason") else { return }
+            guard error.message.endsWithBytes(of: "without a reason") else { return error.message }
             report.find(
                 .callReason, "\(plugin.id): reconfigure fails for \(shown): \(error.message)")
+            return nil
         } catch {
             // The schema refused the configuration, and the plugin was not called.
+            return nil
         }
     }
 

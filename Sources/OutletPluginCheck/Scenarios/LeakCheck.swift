@@ -1,7 +1,7 @@
 import OutletHTTP
 import OutletPluginHost
 
-/// Repeats an operation in rounds, and reports what grows in every round.
+/// Repeats an operation in rounds, and finds what grows in every round.
 ///
 /// All rounds do the same. So a cache that fills up, a pool that grows once, and memory that an
 /// allocator keeps are no leaks: they stop growing.
@@ -50,23 +50,23 @@ struct LeakCheck {
         return last
     }
 
-    /// Repeats an operation, and reports the resources that it leaks.
+    /// Repeats an operation, and finds the resources that it leaks.
     ///
     /// The number of repetitions depends on the time that the first ones take. Ends without a
     /// finding as soon as nothing grows any more, or when the time of the test is used up.
     ///
     /// - Parameters:
     ///   - what: A plural noun for the repetitions.
-    ///   - rule: The rule that a leak violates.
     ///   - bound: The bound for memory.
     ///   - time: The time for a quick operation; a slow one may take half of the test's time limit.
     ///   - operation: Repeats the operation as often as its argument says. Returns the number of
     ///     attempts of requests, or of other calls, to which the bound applies.
+    /// - Returns: What was repeated, and what it has left; `nil` if nothing was found.
     func run(
-        _ what: String, _ rule: PluginRule, bound: MemoryBound, within time: Duration,
+        _ what: String, bound: MemoryBound, within time: Duration,
         _ operation: (_ count: Int) async throws -> Int
-    ) async rethrows {
-        guard mayGoOn else { return }
+    ) async rethrows -> String? {
+        guard mayGoOn else { return nil }
         let (warmUp, each) = try await warmUp(for: time / 4, operation)
         let count = Self.count(
             each: each, within: time, enough: Self.enoughCount(bound),
@@ -80,7 +80,7 @@ struct LeakCheck {
         // A stack of 8 MiB that is freed hides the growth of one round.
         var freedMappings: Int?
         for _ in 0..<Self.rounds {
-            guard mayGoOn else { return }
+            guard mayGoOn else { return nil }
             let calls = try await operation(count)
             allCalls += calls
             let next = await holdings()
@@ -92,10 +92,10 @@ struct LeakCheck {
                 allCalls -= calls
                 return true
             }
-            guard !growing.isEmpty else { return }
+            guard !growing.isEmpty else { return nil }
             last = next
         }
-        guard !subject.report.hasFailed else { return }
+        guard !subject.report.hasFailed else { return nil }
         // On a busy machine, other threads may free what has ended much later.
         for unit in 0..<Self.longestFreeing where !growing.isEmpty {
             if unit % 50 == 0 { subject.report.step("wait for what \(what) have left") }
@@ -106,9 +106,9 @@ struct LeakCheck {
                     >= $0.leak(in: allCalls, bound: bound)
             }
         }
-        guard !growing.isEmpty else { return }
+        guard !growing.isEmpty else { return nil }
         let leaks = growing.map { $0.text(growth($0, from: first, to: last, freedMappings)) }
-        subject.report.find(rule, "\(total) \(what) left \(leaks.joined(separator: ", "))")
+        return "\(total) \(what) left \(leaks.joined(separator: ", "))"
     }
 
     /// The growth of a resource, with the mappings that were freed meanwhile.
