@@ -567,9 +567,48 @@ struct thread_start {
     char plugin[96], hook[64];
 };
 
+enum { thread_limit = 256 };
+
+/* The threads of plugins whose functions have not returned; those with the number 0 are free. */
+static cpluginwatch_thread threads[thread_limit];
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Enters the calling thread. Returns its place; NULL if there is no room. */
+static cpluginwatch_thread *enter_thread(const char *plugin) {
+    cpluginwatch_thread *place = NULL;
+    pthread_mutex_lock(&threads_lock);
+    for (size_t i = 0; i < thread_limit && !place; i++) {
+        if (threads[i].number == 0) place = &threads[i];
+    }
+    if (place) {
+        place->number = gettid();
+        memcpy(place->plugin, plugin, sizeof place->plugin);
+    }
+    pthread_mutex_unlock(&threads_lock);
+    return place;
+}
+
+static void leave_thread(void *place) {
+    if (!place) return;
+    pthread_mutex_lock(&threads_lock);
+    ((cpluginwatch_thread *)place)->number = 0;
+    pthread_mutex_unlock(&threads_lock);
+}
+
+size_t cpluginwatch_threads(cpluginwatch_thread *all, size_t count) {
+    size_t found = 0;
+    pthread_mutex_lock(&threads_lock);
+    for (size_t i = 0; i < thread_limit && found < count; i++) {
+        if (threads[i].number != 0) all[found++] = threads[i];
+    }
+    pthread_mutex_unlock(&threads_lock);
+    return found;
+}
+
 static void *run_thread(void *argument) {
     struct thread_start start = *(struct thread_start *)argument;
     free(argument);
+    cpluginwatch_thread *place = start.is_plugins ? enter_thread(start.plugin) : NULL;
     make_ready();
     unblock();
     if (start.is_plugins) {
@@ -577,7 +616,11 @@ static void *run_thread(void *argument) {
         memcpy(inside.calls[0].hook, start.hook, sizeof start.hook);
         inside.depth = 1;
     }
-    void *result = start.run(start.argument);
+    void *result;
+    /* Also when the thread ends by pthread_exit(). */
+    pthread_cleanup_push(leave_thread, place);
+    result = start.run(start.argument);
+    pthread_cleanup_pop(1);
     end_copy();
     // The depth stays: destructors of the thread's values may still run the plugin's code.
     return result;

@@ -179,6 +179,7 @@ import Testing
         Row("TornDown", .hooks, .settleOnce),
         Row("WrongHandles", .hooks, .handleOwn),
         Row("WrongHandles", .hooks, .endAsked),
+        Row("WorksAfterEnd", "works-after-end", #"{"how": "work"}"#, .hooks, .endInTime),
         Row("WrongThread", .hooks, .handleThread),
         Row("BlocksInCancel", .cancel, .callNonblocking),
         Row("BlocksNonblocking", .nonblocking, .callNonblocking),
@@ -259,6 +260,11 @@ import Testing
         let message = try #require(result.findings.first).message
         #expect(message.hasPrefix("several-leak.second: ") && message.contains(words), "\(message)")
         #expect(!message.contains("several-leak.first") && !message.contains("several-leak.third"))
+    }
+
+    @Test func `a thread that only waits after the end of the instances is allowed`() async throws {
+        let result = try await checked("libFaultyWorksAfterEnd.so", [:], [.hooks])[0]
+        #expect(result.verdict == .passed, "\(result.findings)")
     }
 
     @Test func `the host's line about a copy is no output of the plugin, and names the plugin`()

@@ -46,6 +46,9 @@ typedef struct cplugincheck_usage {
 
 cplugincheck_usage cplugincheck_thread_usage(void);
 
+/* The processor time that a thread of this process has used, in nanoseconds; 0 if it has ended. Thread: any. */
+uint64_t cplugincheck_cpu_of(pid_t thread);
+
 /* Thread state that a plugin must not change. */
 typedef struct cplugincheck_thread {
     uint64_t blocked_signals;

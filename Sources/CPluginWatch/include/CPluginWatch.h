@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * Turns reports on; they are written to a descriptor.
@@ -211,6 +212,19 @@ typedef int (*cpluginwatch_thread_creator)(pthread_t *, const pthread_attr_t *, 
 int cpluginwatch_create_thread(cpluginwatch_thread_creator create, pthread_t *thread,
                                const pthread_attr_t *attributes, void *(*run)(void *), void *argument,
                                const void *caller);
+
+/* A thread that a plugin has started. */
+typedef struct cpluginwatch_thread {
+    pid_t number;    /* its id in the kernel */
+    char plugin[96]; /* the plugin's id */
+} cpluginwatch_thread;
+
+/*
+ * Lists the threads that plugins have started in their hooks since reports were turned on, and whose functions have
+ * not returned. Threads that libraries shared with the program have started are missing, and so are those beyond 256
+ * at a time. Returns their number, at most `count`. Thread: any.
+ */
+size_t cpluginwatch_threads(cpluginwatch_thread *threads, size_t count);
 
 /* Adds the id of a plugin to those that reports outside of plugins name. Thread: any. */
 void cpluginwatch_note(const char *plugin);

@@ -16,7 +16,7 @@ extension CheckSubject {
             60, through: host, watchedBy: observer, ofAllKinds: true, requests: requests)
         ask(host)
         await end(host)
-        await lookForLateCalls()
+        await lookForLateWork()
     }
 
     /// Sends concurrent requests, the last of them while the plugin is shutting down.
@@ -34,10 +34,33 @@ extension CheckSubject {
         _ = await rest
     }
 
-    /// Waits 100 ms for threads that the plugin left running to make forbidden calls.
-    private func lookForLateCalls() async {
+    /// Waits 100 ms for threads that the plugin left running to make forbidden calls, and reports
+    /// those that still work later.
+    ///
+    /// A thread that waits is no violation: it may belong to a library. One that is about to end has a
+    /// second for that.
+    private func lookForLateWork() async {
         report.step("wait for late calls")
         try? await Task.sleep(for: .milliseconds(100))
+        guard !PluginWatch.threads.isEmpty, !report.hasFailed else { return }
+        report.step("wait for threads to end")
+        try? await Task.sleep(for: .seconds(1))
+        var used: [Int32: UInt64] = [:]
+        var working: [Int32: Int] = [:]
+        for _ in 0..<20 {
+            for thread in PluginWatch.threads {
+                let now = cplugincheck_cpu_of(thread.number)
+                let before = used.updateValue(now, forKey: thread.number) ?? now
+                guard now > before else { continue }
+                working[thread.number, default: 0] += 1
+                guard working[thread.number] == 2 else { continue }
+                return report.find(
+                    .endInTime,
+                    "\(thread.plugin): a thread that it has started still works over a second "
+                        + "after its instances were destroyed")
+            }
+            try? await Task.sleep(for: .milliseconds(100))
+        }
     }
 
     /// Sends requests with a deadline of 1 ms for hooks.

@@ -86,6 +86,22 @@ public enum PluginWatch {
     /// Whether a plugin has ever set the action of a signal, in programs that link `CProcessExit`.
     static func hasSetAction(of signal: Int32) -> Bool { cpluginwatch_has_set_action(signal) }
 
+    /// The threads that plugins have started in their hooks, and whose functions have not returned.
+    ///
+    /// Threads that libraries shared with the program have started are missing, such as those of
+    /// Dispatch, and threads beyond 256.
+    package static var threads: [(number: Int32, plugin: String)] {
+        withUnsafeTemporaryAllocation(of: cpluginwatch_thread.self, capacity: 256) { buffer in
+            let count = cpluginwatch_threads(buffer.baseAddress, buffer.count)
+            return buffer.prefix(count).map { thread in
+                let plugin = withUnsafeBytes(of: thread.plugin) { bytes in
+                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                }
+                return (thread.number, plugin)
+            }
+        }
+    }
+
     /// Stops reporting calls of `exit()`; call it before the program itself calls `exit()`.
     public static func expectExit() { cpluginwatch_expect_exit() }
 
