@@ -97,6 +97,8 @@ import Testing
             "LeaksWhenRefused", "leaks-when-refused",
             #"{"at": "create", "what": "thread", "name": ""}"#, .createAgain, .destroyFrees),
         Row("OnlyOne", .instances, .createStarts),
+        Row("SharesState", "shares-state", #"{"what": "end"}"#, .instances, .createApart),
+        Row("SharesState", "shares-state", #"{"what": "name"}"#, .instances, .createApart),
         Row(
             "Reconfigured", "reconfigured", #"{"word": "silent"}"#, .reconfigure, .callReason),
         Row("Reconfigured", "reconfigured", #"{"word": "crash"}"#, .reconfigure, .noCrash),
@@ -260,6 +262,13 @@ import Testing
         let message = try #require(result.findings.first).message
         #expect(message.hasPrefix("several-leak.second: ") && message.contains(words), "\(message)")
         #expect(!message.contains("several-leak.first") && !message.contains("several-leak.third"))
+    }
+
+    @Test func `values that differ in each request are not taken for shared state`() async throws {
+        let result = try await checked(
+            "libFaultySharesState.so", ["faulty.shares-state": #"{"what": "none"}"#], [.instances])[
+                0]
+        #expect(result.verdict == .passed, "\(result.findings)")
     }
 
     @Test func `a thread that only waits after the end of the instances is allowed`() async throws {

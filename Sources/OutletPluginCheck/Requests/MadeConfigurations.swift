@@ -34,6 +34,43 @@ enum MadeConfigurations {
         return made.map { JSONValue.object($0).text(.compact) }
     }
 
+    /// Returns configurations that differ from the given one in a setting, and that the schema
+    /// probably allows.
+    ///
+    /// - Parameters:
+    ///   - schema: The plugin's JSON Schema; may be empty.
+    ///   - given: The user's configuration of the plugin, as a JSON object.
+    /// - Returns: The name of the setting and the JSON object of each.
+    static func variants(schema: String, given: String) -> [(name: String, text: String)] {
+        let given = (try? JSONValue(parsing: given))?.objectValue ?? JSONObject()
+        let properties =
+            (try? JSONValue(parsing: schema))?["properties"]?.objectValue ?? JSONObject()
+        let names = properties.map(\.name) + given.map(\.name).filter { properties[$0] == nil }
+        return names.prefix(mostNames).flatMap { name in
+            otherValues(than: given[name], properties[name] ?? [:]).map { value in
+                var other = given
+                other[name] = value
+                return (name, JSONValue.object(other).text(.compact))
+            }
+        }
+    }
+
+    /// Values of a setting that differ from its present one.
+    private static func otherValues(than present: JSONValue?, _ schema: JSONValue) -> [JSONValue] {
+        var values = schema["enum"]?.arrayValue ?? []
+        if values.isEmpty {
+            switch present ?? value(of: schema) {
+            case .bool: values = [true, false]
+            case .number(let number):
+                values = number.intValue.map { [.int($0 &+ 1), .int($0 &- 1)] } ?? []
+            case .string(let text):
+                values = [.string(text + "x"), "Check", "http://check.example/x"]
+            default: break
+            }
+        }
+        return Array(values.filter { $0 != present }.prefix(3))
+    }
+
     /// The number of keys for which unusual values are tried.
     private static let mostNames = 8
 

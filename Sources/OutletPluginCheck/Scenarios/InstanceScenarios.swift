@@ -109,24 +109,4 @@ extension CheckSubject {
             return nil
         }
     }
-
-    /// Runs two instances, and sends further requests through one after the other has ended.
-    func checkInstances() async throws {
-        let observer = CheckObserver(report)
-        let first = try load(observer)
-        guard !first.plugins.contains(where: \.isPerProcess) else {
-            await end(first)
-            return report.skip("OUTLET_F_PER_PROCESS")
-        }
-        let second = try load(observer)
-        if second.plugins.count < first.plugins.count {
-            report.find(.createApart, "there cannot be a second instance")
-        }
-        let requests = requests
-        await send(10, through: first, watchedBy: observer, requests: requests)
-        await send(10, through: second, watchedBy: observer, requests: requests)
-        await end(first)
-        await send(10, through: second, watchedBy: observer, requests: requests)
-        await end(second)
-    }
 }
