@@ -35,6 +35,7 @@ public enum PluginCheckChild {
         _ = setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
         cplugincheck_end_copies()
         PluginWatch.begin(exitCode: exitCode, reportingTo: watchDescriptor)
+        PluginWatch.keep(reportDescriptor)
         PluginWatch.guardExits()
         let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
         reportHangs(to: report, before: job.limit)

@@ -150,6 +150,7 @@ import Testing
         Row("RefusedCalls", "refused-calls", #"{"call": "url"}"#, .hooks, .valueKnown),
         Row("RefusedCalls", "refused-calls", #"{"call": "watch"}"#, .hooks, .valueKnown),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "_Fork"}"#, .hooks, .noFork),
+        Row("Hangs", "hangs", #"{"hook": "prepare", "how": "closefrom"}"#, .hooks, .stateProcess),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "clone"}"#, .hooks, .noFork),
         Row(
             "Hangs", "hangs", #"{"hook": "adapt", "how": "hang"}"#, .hooks, .settleInTime, limit: 12
@@ -330,7 +331,7 @@ import Testing
 
     @Test func `slow hooks that return in time pass the tests that repeat them`() async throws {
         for result in try await checked(
-            "libFaultySlowHooks.so", [:], [.hooks, .callAgain], limit: 5)
+            "libFaultySlowHooks.so", [:], [.instances, .hooks, .callAgain], limit: 5)
         {
             #expect(result.verdict == .passed, "\(result.test): \(result.findings)")
         }
