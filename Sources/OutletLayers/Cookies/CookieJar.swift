@@ -10,7 +10,13 @@ struct CookieJar: Sendable {
     private static let domainLimit = 180
     private static let limit = 3300
 
-    private var domains: [String: [Cookie]] = [:]
+    /// A cookie, and when it was last set or selected for a request.
+    private struct Stored: Sendable {
+        var cookie: Cookie
+        var lastUse: Date
+    }
+
+    private var domains: [String: [Stored]] = [:]
     private(set) var count = 0
     /// The number of changes after which other cookies may be sent, or fields have other effects.
     ///
@@ -20,14 +26,22 @@ struct CookieJar: Sendable {
     var isEmpty: Bool { count == 0 }
 
     func cookies(now: Date) -> [Cookie] {
-        domains.values.joined().filter { !$0.hasEnded(now) }
+        domains.values.joined().lazy.map(\.cookie).filter { !$0.hasEnded(now) }
             .sorted { ($0.domain, $0.path, $0.name) < ($1.domain, $1.path, $1.name) }
     }
 
-    /// Returns the cookies to send: longer paths first, then older cookies (RFC 6265 §5.4).
-    func cookies(host: String, path: String, isSecure: Bool, now: Date) -> [Cookie] {
-        let found = candidates(host: host).filter { cookie in
-            cookie.isFor(path: path) && (!cookie.isSecure || isSecure) && !cookie.hasEnded(now)
+    /// Returns the cookies to send: longer paths first, then older cookies (RFC 6265 §5.4); they
+    /// count as used.
+    mutating func cookies(host: String, path: String, isSecure: Bool, now: Date) -> [Cookie] {
+        var found: [Cookie] = []
+        for domain in Self.domains(of: host) {
+            for index in domains[domain]?.indices ?? 0..<0 {
+                guard let cookie = domains[domain]?[index].cookie, cookie.isFor(host: host),
+                    cookie.isFor(path: path), !cookie.isSecure || isSecure, !cookie.hasEnded(now)
+                else { continue }
+                domains[domain]?[index].lastUse = now
+                found.append(cookie)
+            }
         }
         return found.count < 2
             ? found
@@ -38,18 +52,21 @@ struct CookieJar: Sendable {
 
     /// Whether a host's cookies are sent only to some of its paths.
     func dependsOnPath(host: String) -> Bool {
-        candidates(host: host).contains { !$0.path.hasSameBytes(as: "/") }
+        Self.domains(of: host).contains { domain in
+            domains[domain]?.contains { stored in
+                stored.cookie.isFor(host: host) && !stored.cookie.path.hasSameBytes(as: "/")
+            } == true
+        }
     }
 
-    /// The cookies that are sent to a host, or to some paths of it.
-    private func candidates(host: String) -> [Cookie] {
-        var found: [Cookie] = []
+    /// A host and its parent domains; only itself if it is an IP address.
+    private static func domains(of host: String) -> [String] {
+        guard !host.isEmpty else { return [] }
+        var found = [host]
+        guard !Origin.isAddress(host) else { return found }
         var domain = host[...]
-        // An IP address has no parent domains.
-        let isAddress = Origin.isAddress(host)
-        while !domain.isEmpty {
-            found += (domains[String(domain)] ?? []).filter { $0.isFor(host: host) }
-            guard !isAddress, let parent = domain.cut(at: ".")?.tail else { break }
+        while let parent = domain.cut(at: ".")?.tail, !parent.isEmpty {
+            found.append(String(parent))
             domain = parent
         }
         return found
@@ -67,20 +84,24 @@ struct CookieJar: Sendable {
     mutating func set(_ cookie: Cookie, isSecure: Bool, now: Date) {
         var cookie = cookie
         if !isSecure, !cookie.isSecure, hidesSecure(cookie, now) { return }
-        if let index = index(of: cookie), let old = domains[cookie.domain]?[index] {
+        if let index = index(of: cookie), let old = domains[cookie.domain]?[index].cookie {
             guard !cookie.hasEnded(now) else {
                 remove(cookie)
                 return
             }
-            if cookie.isSame(as: old) { return }
+            if cookie.isSame(as: old) {
+                domains[cookie.domain]?[index].lastUse = now
+                return
+            }
             if !old.hasEnded(now) { cookie.creationDate = old.creationDate }
             if !cookie.isProlonged(old, now) { changes += 1 }
-            domains[cookie.domain]?[index] = cookie
+            domains[cookie.domain]?[index] = Stored(cookie: cookie, lastUse: now)
             return
         }
         guard !cookie.hasEnded(now) else { return }
         changes += 1
-        domains[cookie.domain, default: []].append(cookie)
+        domains[cookie.domain, default: []].append(
+            Stored(cookie: cookie, lastUse: cookie.creationDate))
         count += 1
         keepInBounds(cookie.domain, now)
     }
@@ -94,7 +115,7 @@ struct CookieJar: Sendable {
     }
 
     private func index(of cookie: Cookie) -> Int? {
-        domains[cookie.domain]?.firstIndex {
+        domains[cookie.domain]?.lazy.map(\.cookie).firstIndex {
             $0.name.hasSameBytes(as: cookie.name) && $0.path.hasSameBytes(as: cookie.path)
                 && $0.isHostOnly == cookie.isHostOnly
         }
@@ -102,14 +123,14 @@ struct CookieJar: Sendable {
 
     mutating func removeAll(where isUnwanted: (Cookie) -> Bool) {
         changes += 1
-        for domain in domains.keys { domains[domain]?.removeAll(where: isUnwanted) }
+        for domain in domains.keys { domains[domain]?.removeAll { isUnwanted($0.cookie) } }
         domains = domains.filter { !$0.value.isEmpty }
         count = domains.values.reduce(0) { $0 + $1.count }
     }
 
     private func hidesSecure(_ cookie: Cookie, _ now: Date) -> Bool {
-        domains.values.contains { cookies in
-            cookies.contains { other in
+        domains.values.contains { stored in
+            stored.lazy.map(\.cookie).contains { other in
                 other.isSecure && !other.hasEnded(now) && other.name.hasSameBytes(as: cookie.name)
                     && other.isFor(path: cookie.path)
                     && (other.isFor(host: cookie.domain) || cookie.isFor(host: other.domain))
@@ -117,25 +138,32 @@ struct CookieJar: Sendable {
         }
     }
 
-    /// Removes the oldest tenth of the cookies if there are too many.
+    /// Removes a tenth of the cookies if there are too many.
     ///
     /// Removing only one would mean a search for each new cookie.
     private mutating func keepInBounds(_ domain: String, _ now: Date) {
-        if let cookies = domains[domain], cookies.count > Self.domainLimit {
-            let kept = Self.newest(Self.domainLimit * 9 / 10, of: cookies, now)
-            count -= cookies.count - kept.count
+        if let stored = domains[domain], stored.count > Self.domainLimit {
+            let kept = Self.kept(Self.domainLimit * 9 / 10, of: stored, now)
+            count -= stored.count - kept.count
             domains[domain] = kept
         }
         guard count > Self.limit else { return }
-        let kept = Self.newest(Self.limit * 9 / 10, of: Array(domains.values.joined()), now)
-        domains = Dictionary(grouping: kept, by: \.domain)
+        let kept = Self.kept(Self.limit * 9 / 10, of: Array(domains.values.joined()), now)
+        domains = Dictionary(grouping: kept, by: \.cookie.domain)
         count = kept.count
     }
 
-    private static func newest(_ count: Int, of cookies: [Cookie], _ now: Date) -> [Cookie] {
-        let current = cookies.filter { !$0.hasEnded(now) }
+    /// The cookies that are not evicted: those that are not secure go first, as otherwise a response
+    /// over http could remove others (RFC 6265bis §5.7), then those used the longest time ago
+    /// (RFC 6265 §5.3).
+    private static func kept(_ count: Int, of stored: [Stored], _ now: Date) -> [Stored] {
+        let current = stored.filter { !$0.cookie.hasEnded(now) }
         guard current.count > count else { return current }
-        return Array(current.sorted { $0.creationDate < $1.creationDate }.suffix(count))
+        let inOrder = current.sorted {
+            $0.cookie.isSecure == $1.cookie.isSecure
+                ? $0.lastUse < $1.lastUse : !$0.cookie.isSecure
+        }
+        return Array(inOrder.suffix(count))
     }
 }
 

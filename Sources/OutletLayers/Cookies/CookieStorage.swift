@@ -21,7 +21,8 @@ public enum CookieAcceptPolicy: Sendable, Hashable {
 ///
 /// See `SessionConfiguration.httpCookieStorage`. Domains are checked with the public suffix list
 /// (libpsl), so that a server cannot set cookies for all of `co.uk`. At most 180 cookies are stored
-/// per domain, 3300 in total; beyond that, the oldest tenth is removed.
+/// per domain, 3300 in total; beyond that, a tenth is removed: first cookies that are not secure, then
+/// those used the longest time ago.
 ///
 /// Thread: any.
 public final class CookieStorage: Sendable {
@@ -133,7 +134,7 @@ public final class CookieStorage: Sendable {
     /// Stored cookies with the name of one of the request's own are not added.
     package func addingCookies(to request: HTTPRequest) -> HTTPRequest? {
         guard !isEmpty, request.httpShouldHandleCookies else { return nil }
-        return state.withLock { $0.sent.request(request, from: $0.jar, now: Date()) }
+        return state.withLock { $0.sent.request(request, from: &$0.jar, now: Date()) }
     }
 
     /// Whether two policies both allow the cookies of a response.

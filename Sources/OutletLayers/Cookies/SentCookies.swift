@@ -35,17 +35,18 @@ struct SentCookies: Sendable {
     ///
     /// - Parameters:
     ///   - own: The request.
-    ///   - jar: The stored cookies.
+    ///   - jar: The stored cookies; those that are looked up count as used.
     ///   - now: The current time.
     mutating func request(
-        _ own: HTTPRequest, from jar: CookieJar, now: @autoclosure () -> Date
+        _ own: HTTPRequest, from jar: inout CookieJar, now: @autoclosure () -> Date
     ) -> HTTPRequest? {
         if changes == jar.changes, let last, last.own.isCopy(of: own),
             last.end.map({ $0 > now() }) ?? true
         {
             return last.all
         }
-        guard let url = own.url, let headers = headers(own.headers, for: url, from: jar, now: now())
+        guard let url = own.url,
+            let headers = headers(own.headers, for: url, from: &jar, now: now())
         else { return nil }
         var all = own
         all.headers = headers
@@ -65,10 +66,10 @@ struct SentCookies: Sendable {
     /// - Parameters:
     ///   - own: The request's own fields.
     ///   - url: The URL of the request.
-    ///   - jar: The stored cookies.
+    ///   - jar: The stored cookies; those that are looked up count as used.
     ///   - now: The current time.
     mutating func headers(
-        _ own: HTTPHeaders, for url: URL, from jar: CookieJar, now: @autoclosure () -> Date
+        _ own: HTTPHeaders, for url: URL, from jar: inout CookieJar, now: @autoclosure () -> Date
     ) -> HTTPHeaders? {
         if changes != jar.changes {
             last = nil
@@ -78,12 +79,12 @@ struct SentCookies: Sendable {
         }
         let address = url.absoluteString
         guard let index = entries.firstIndex(where: { $0.scope.contains(address) }) else {
-            return add(own, address, url, jar, now())
+            return add(own, address, url, &jar, now())
         }
         if let end = entries[index].end, end <= now() {
             entries = []
             oldest = 0
-            return add(own, address, url, jar, now())
+            return add(own, address, url, &jar, now())
         }
         if let last = entries[index].last, last.own.isSame(as: own) { return last.all }
         let all = own.adding(entries[index].cookies)
@@ -93,7 +94,7 @@ struct SentCookies: Sendable {
 
     /// Finds the cookies in the jar, and remembers them.
     private mutating func add(
-        _ own: HTTPHeaders, _ address: String, _ url: URL, _ jar: CookieJar, _ now: Date
+        _ own: HTTPHeaders, _ address: String, _ url: URL, _ jar: inout CookieJar, _ now: Date
     ) -> HTTPHeaders? {
         guard let origin = try? Origin(url) else { return nil }
         let cookies = jar.cookies(

@@ -17,7 +17,8 @@ import Testing
     }
 
     private func names(_ jar: CookieJar, _ host: String = "x.test") -> [String] {
-        jar.cookies(host: host, path: "/", isSecure: true, now: now).map(\.name)
+        var jar = jar
+        return jar.cookies(host: host, path: "/", isSecure: true, now: now).map(\.name)
     }
 
     @Test func `a cookie that replaces another keeps its creation date`() {
@@ -41,14 +42,32 @@ import Testing
         #expect(kept.count == 162 && kept == Set((0...160).map { "n\($0)" } + ["n180"]))
     }
 
-    @Test func `a renewed cookie keeps its age for eviction`() {
+    @Test func `cookies that are set again or sent are evicted last`() {
+        func cookie(_ index: Int, age: Double, path: String) -> Cookie {
+            var cookie = self.cookie("n\(index)", age: age)
+            cookie.path = path
+            return cookie
+        }
         var jar = CookieJar()
         for index in 0..<180 {
-            jar.set(cookie("n\(index)", age: 1000 - Double(index)), isSecure: true, now: now)
+            let path = index == 1 ? "/sent" : "/other"
+            jar.set(cookie(index, age: 1000, path: path), isSecure: true, now: now - 1000)
         }
-        jar.set(cookie("n0", age: 0), isSecure: true, now: now)
-        jar.set(cookie("last", age: 1), isSecure: true, now: now)
-        #expect(!names(jar).contains("n0") && names(jar).contains("last"))
+        jar.set(cookie(0, age: 0, path: "/other"), isSecure: true, now: now)
+        _ = jar.cookies(host: "x.test", path: "/sent", isSecure: true, now: now)
+        for index in 180..<198 {
+            jar.set(cookie(index, age: 1, path: "/"), isSecure: true, now: now)
+        }
+        let kept = jar.cookies(now: now).map(\.name)
+        #expect(kept.contains("n0") && kept.contains("n1") && kept.contains("n197"))
+    }
+
+    @Test func `a response over http does not evict a secure cookie`() {
+        var jar = secure("/")
+        for index in 0..<400 {
+            jar.set(cookie("n\(index)", age: 0), isSecure: false, now: now + 1)
+        }
+        #expect(jar.cookies(now: now).contains { $0.isSecure })
     }
 
     @Test func `expired cookies are evicted before old ones`() {
