@@ -415,11 +415,7 @@ extension [UInt8] {
     fileprivate var percentEncodingNonASCII: String {
         var text: [UInt8] = []
         for byte in self {
-            guard byte > 0x7F else {
-                text.append(byte)
-                continue
-            }
-            text += "%\(String(byte, radix: 16, uppercase: true))".utf8
+            if byte > 0x7F { text.appendEscape(of: byte) } else { text.append(byte) }
         }
         return String(decoding: text, as: UTF8.self)
     }

@@ -118,7 +118,8 @@ public struct MutableRequest: Sendable {
 
     /// Sets the URL.
     ///
-    /// - Parameter url: An absolute http or https URL, percent-encoded.
+    /// - Parameter url: An absolute http or https URL; characters that it cannot have are
+    ///   percent-encoded, and escapes are kept.
     /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` for any other URL.
     public func setURL(_ url: String) throws(PluginError) {
         try PluginError.check(

@@ -36,7 +36,7 @@ struct AddressShorthand: Sendable, Equatable {
             address += joint + pairs.joined(separator: "&")
         }
         let shown = Redaction.standard.address(address)
-        if let url = URL(string: address), url.isFileURL {
+        if let url = URL(escaping: address), url.isFileURL {
             guard allowsFiles else {
                 throw .usage(
                     "\(shown): file: addresses are not read", advice: "--allow-file allows them")
@@ -51,7 +51,7 @@ struct AddressShorthand: Sendable, Equatable {
         } catch {
             throw .usage("\(shown): \(error)")
         }
-        guard let url = URL(string: address) else { throw .usage("\(shown): not a URL") }
+        guard let url = URL(escaping: address) else { throw .usage("\(shown): not a URL") }
         self.url = url
     }
 

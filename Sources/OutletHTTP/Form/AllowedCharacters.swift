@@ -98,13 +98,20 @@ extension String {
                 } else if allowed.contains(byte) {
                     encoded.append(byte)
                 } else {
-                    encoded.append(UInt8(ascii: "%"))
-                    encoded.append(hexDigit(byte >> 4))
-                    encoded.append(hexDigit(byte & 15))
+                    encoded.appendEscape(of: byte)
                 }
             }
             return String(decoding: encoded, as: UTF8.self)
         }
+    }
+}
+
+extension [UInt8] {
+    /// Appends `%` and the two upper-case digits of a byte (RFC 3986 §2.1).
+    mutating func appendEscape(of byte: UInt8) {
+        append(UInt8(ascii: "%"))
+        append(hexDigit(byte >> 4))
+        append(hexDigit(byte & 15))
     }
 }
 

@@ -142,7 +142,7 @@ extension CacheRules {
             let url = request.url, let key = CacheRequest.key(of: request)
         else { return [] }
         let others = ["Location", "Content-Location"].flatMap { response.headers.values(for: $0) }
-            .compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
+            .compactMap { URL(escaping: $0, relativeTo: url)?.absoluteURL }
             .filter { Origin.isSame($0, url) }
             .compactMap { other in
                 var named = request

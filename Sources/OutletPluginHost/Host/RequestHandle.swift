@@ -299,7 +299,7 @@ final class RequestHandle: SettledSubject {
     }
 
     func set(url: String) -> outlet_status {
-        guard !url.utf8.contains(where: \.isControl), let url = URL(string: url),
+        guard !url.utf8.contains(where: \.isControl), let url = URL(escaping: url),
             let scheme = url.scheme?.lowercasedASCII,
             scheme == "http" || scheme == "https", (try? Origin(url)) != nil
         else { return OUTLET_E_ARGUMENT }

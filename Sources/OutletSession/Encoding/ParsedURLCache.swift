@@ -62,7 +62,7 @@ package final class ParsedURLCache: Sendable {
     }
 
     private func parse(_ text: String) -> URL? {
-        guard let url = URL(string: text) else { return nil }
+        guard let url = URL(escaping: text) else { return nil }
         guard Self.isKept(text) else { return url }
         memory.withLock { memory in
             let entry = Entry(text: text, url: url)

@@ -94,7 +94,7 @@ enum RedirectRules {
     private static func resolve(_ location: String, against base: URL) -> URL? {
         // An empty reference means the same document (RFC 3986 §4.4); `URL` does not accept it.
         if location.isEmpty { return base }
-        guard let relative = URL(string: location, relativeTo: base),
+        guard let relative = URL(escaping: location, relativeTo: base),
             var components = URLComponents(url: relative, resolvingAgainstBaseURL: true)
         else { return nil }
         if components.fragment == nil { components.fragment = base.fragment() }
