@@ -206,6 +206,18 @@ import Testing
                 == "it has 65 entries, at most 64 are possible")
     }
 
+    @Test func `a refused write is the reason of a status without one`() {
+        let context = CallContext(deadline: 0)
+        let reason = context.reason(OUTLET_E_ARGUMENT, after: "it has written too much")
+        #expect(reason.message == "it has written too much")
+        var own = PluginReason(message: "the plugin's own")
+        own.code = "c"
+        context.fail(own)
+        #expect(
+            context.reason(OUTLET_E_ARGUMENT, after: "it has written too much").message
+                == "the plugin's own")
+    }
+
     @Test func `an export may write at most 64 MiB`() {
         let sink = SinkHandle()
         let bytes = [UInt8](repeating: 0x61, count: SinkHandle.limit)

@@ -82,10 +82,12 @@ class CallContext: @unchecked Sendable {
 
     /// Returns the failure reason for a status.
     ///
-    /// - Parameter status: The status that the plugin returned.
-    /// - Returns: The reason that the plugin set; if it has no message, with a default one, which
-    ///   says why the plugin's was refused.
-    func reason(_ status: outlet_status) -> PluginReason {
+    /// - Parameters:
+    ///   - status: The status that the plugin returned.
+    ///   - refusal: Why the host has refused what the plugin has written; `nil` if it has not.
+    /// - Returns: The reason that the plugin set; if it has no message, with `refusal` or a default
+    ///   one, which says why the plugin's was refused.
+    func reason(_ status: outlet_status, after refusal: String? = nil) -> PluginReason {
         let (failure, refused) = state.withLock { ($0.failure, $0.refusedReason) }
         let (what, isClear) =
             switch status {
@@ -99,6 +101,8 @@ class CallContext: @unchecked Sendable {
         let text =
             if let refused {
                 "\(what), without a reason that can be read: \(refused.fact)"
+            } else if let refusal {
+                refusal
             } else {
                 isClear ? what : "\(what), without a reason"
             }

@@ -78,7 +78,8 @@ public struct PluginSerializer: ResponseSerializer {
         }
         var failure: PluginError?
         if status != OUTLET_OK {
-            failure = instance.failure(of: .serialize, context.reason(status))
+            failure = instance.failure(
+                of: .serialize, context.reason(status, after: sink.refusal))
         } else if let fault = Self.fault(of: type, sink) {
             instance.owner.note(.forbiddenValue, "serialize: \(fault)")
             failure = instance.failure(of: .serialize, fault)

@@ -161,8 +161,9 @@ final class FunctionCaller: Sendable {
             status != Int64(OUTLET_OK)
         {
             let context = arguments?.context ?? CallContext(deadline: 0)
-            error = failure(
-                of: function, context.reason(outlet_status(truncatingIfNeeded: status)))
+            let reason = context.reason(
+                outlet_status(truncatingIfNeeded: status), after: arguments?.refusal)
+            error = failure(of: function, reason)
         }
         if error == nil, let refusal = arguments?.refusal {
             instance.owner.note(.forbiddenValue, "\(function.export.name): \(refusal)")
