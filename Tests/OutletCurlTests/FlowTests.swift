@@ -30,6 +30,22 @@ import Testing
         #expect(probe.chunks == Array(body.utf8))
     }
 
+    @Test func `a body in chunks of one byte does not hold up other transfers`() async throws {
+        let flood = String(repeating: "1\r\nx\r\n", count: 4_000_000)
+        let server = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            .send(flood), .stall)
+        let transport = CurlTransport.test()
+        let probe = Probe()
+        let task = transport.start(job(server.baseURL), handler: probe)
+        try await probe.events.values(2)
+        let other = try LoopbackServer.start()
+        #expect(try await transport.get("\(other.baseURL)/get").error == nil)
+        #expect(probe.chunks.count < 2_000_000)
+        task.cancel()
+        _ = try await probe.end.value()
+    }
+
     @Test func `a pause at each chunk loses no bytes`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()

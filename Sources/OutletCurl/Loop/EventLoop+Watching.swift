@@ -30,6 +30,16 @@ extension EventLoop {
         transfer.isPauseApplied = curl_easy_pause(easy.raw, directions) == CURLE_OK
     }
 
+    /// Pauses receiving in a callback; also sending, if the body has been sent.
+    ///
+    /// While only receiving is paused, libcurl 7.88 reads on once after each piece, and keeps what it
+    /// has read: more and more, which it copies for each piece.
+    func pauseReceiving(_ transfer: CurlTransfer, for reason: PauseReasons) {
+        assertOnLoop()
+        let hasSent = transfer.easy.map { transfer.isBodySent($0) } ?? false
+        pause(transfer, hasSent ? ccurl_pause_all : CURLPAUSE_RECV, for: reason)
+    }
+
     /// Suspends a transfer in whatever phase it is, because the user has called `suspend()`.
     func suspend(_ transfer: CurlTransfer) {
         assertOnLoop()

@@ -43,6 +43,16 @@ final class EventLoop: @unchecked Sendable {
     private var isBusy = false
     /// Whether the last turn did not poll the sockets.
     private var isPollDue = false
+    /// The number of pieces of bodies that transfers have received.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var pieces: UInt64 = 0
+    /// The transfers that wait for the next turn, because they have received for too long.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var yielded: [CurlTransfer] = []
     /// The easy handles: idle ones, and those in use, each of which carries a transfer.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -277,7 +287,7 @@ final class EventLoop: @unchecked Sendable {
         handlers.haveRun = false
         isPollDue = false
         let timer = ccurl_poller_timer(poller)
-        let maySleep = (timer < 0 || timer > now) && !executor.hasJobs
+        let maySleep = (timer < 0 || timer > now) && !executor.hasJobs && yielded.isEmpty
         // While messages are likely, polling without sleeping saves the sender the system call to
         // wake this thread.
         var ready: Int32 = maySleep && !isBusy ? 0 : ccurl_poller_wait(poller, 0)
@@ -305,11 +315,43 @@ final class EventLoop: @unchecked Sendable {
     /// once, which needs no system call.
     private static let movesInTurn = 8
 
+    /// The number of pieces of bodies after which a turn polls the sockets again.
+    private static let piecesInTurn: UInt64 = 64
+
+    /// How long a transfer may go on receiving in a turn, in µs.
+    private static let longestRead: Int64 = 20_000
+
+    /// Counts a piece of a body that a transfer receives, and makes it wait for the next turn if this
+    /// one takes long.
+    ///
+    /// libcurl reads up to 100 buffers at a time, which a server may fill with chunks of one byte.
+    func countPiece(of transfer: CurlTransfer) {
+        assertOnLoop()
+        pieces &+= 1
+        // The clock is read for few of them.
+        guard pieces & 1023 == 0, ccurl_now_us() - now > Self.longestRead,
+            !transfer.pauses.contains(.turn)
+        else { return }
+        yielded.append(transfer)
+        pauseReceiving(transfer, for: .turn)
+    }
+
+    /// Continues the transfers that have waited for this turn.
+    private func continueYielded() {
+        assertOnLoop()
+        guard !yielded.isEmpty else { return }
+        let transfers = yielded
+        yielded = []
+        for transfer in transfers { resume(transfer, after: .turn) }
+    }
+
     /// Does all work that can be done without waiting.
     private func step() {
         assertOnLoop()
         isBusy = false
-        for _ in 0..<Self.movesInTurn {
+        continueYielded()
+        let start = pieces
+        for _ in 0..<Self.movesInTurn where pieces &- start < Self.piecesInTurn {
             // Messages come before completions: a suspended or cancelled transfer must not get the
             // place that a completion frees.
             // A single message may be the only one for a while, from a task that awaits each

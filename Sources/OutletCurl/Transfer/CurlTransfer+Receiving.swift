@@ -247,6 +247,7 @@ extension CurlTransfer {
         if pauses.contains(.observer) { return Int(CURL_WRITEFUNC_PAUSE) }
         lastProgress = loop.now
         loop.beginEpoch()
+        loop.countPiece(of: self)
         if let head = heldHead {
             heldHead = nil
             guard accept(head, loop) else { return refused }
@@ -341,10 +342,7 @@ extension CurlTransfer {
         switch decision {
         case .proceed: return true
         case .wait:
-            // While only receiving is paused, libcurl 7.88 reads on once after each piece, and keeps
-            // what it has read: more and more, which it copies for each piece.
-            let hasSent = easy.map { isBodySent($0) } ?? false
-            loop.pause(self, hasSent ? ccurl_pause_all : CURLPAUSE_RECV, for: .observer)
+            loop.pauseReceiving(self, for: .observer)
             return true
         case .fail(let error): return fail(error)
         }

@@ -195,6 +195,8 @@ struct PauseReasons: OptionSet {
     static let request = PauseReasons(rawValue: 1)
     /// The observer of the body has not decided yet.
     static let observer = PauseReasons(rawValue: 2)
+    /// It has received for so long that other transfers must have a turn.
+    static let turn = PauseReasons(rawValue: 4)
 }
 
 /// The open file of a download, in an object of its own so that other transfers need no space for
