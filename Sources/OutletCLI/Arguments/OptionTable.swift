@@ -104,7 +104,8 @@ enum OptionTable {
         Option(
             .maxResponseSize, value: "SIZE", .limits,
             "The largest body to hold in memory, such as 512k, 64M or 2G; 256M by "
-                + "default, 0 for no limit. What is written to a file or a pipe has no limit."),
+                + "default, 0 for no limit. What is written to a file or a pipe has no limit, "
+                + "unless a plugin processes it."),
         Option(
             .maxDecompressedSize, value: "SIZE", .limits,
             "The most bytes a compressed body may decode to; no limit by default."),

@@ -14,7 +14,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case serverError = 5
     /// There were more redirects than allowed.
     case tooManyRedirects = 6
-    /// A plugin cannot be used, is missing, failed the request, or broke a rule of the ABI.
+    /// A plugin cannot be used, is missing, or failed the request or `plugins check`.
     case plugin = 7
     /// The command line is wrong.
     case usage = 64
@@ -51,7 +51,7 @@ extension ExitCode {
         case .clientError: "status 4xx"
         case .serverError: "status 5xx, or outside of 100 to 599"
         case .tooManyRedirects: "more redirects than --max-redirects"
-        case .plugin: "a plugin is unusable, missing, broke a rule, or failed the request"
+        case .plugin: "a plugin is unusable, missing, or failed the request or a check"
         case .usage: "wrong command line"
         case .noInput: "plugin directory or file unreadable"
         case .hungUp: "hung up (SIGHUP)"

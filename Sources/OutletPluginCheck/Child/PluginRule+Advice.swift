@@ -36,7 +36,9 @@ extension PluginRule {
         case .callReturns:
             "wait for nothing that may never come; answer OUTLET_PENDING and settle later"
         case .settleOnce: "settle on one path only; after OUTLET_PENDING from one place only"
-        case .settleInTime: "settle on every path, failures included"
+        case .settleInTime:
+            "settle on every path, failures included; give a hook that needs longer more time by "
+                + "--timeout"
         case .valueKnown:
             "return OUTLET_OK, OUTLET_PENDING where it is allowed, or a negative status; pass UTF-8, "
                 + "and bodies and values that are what you say of them; if the host refuses a "
