@@ -19,7 +19,34 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { depth_limit = 4, line_size = 512, stack_size = 65536, library_limit = 256, kept_limit = 4096 };
+enum {
+    depth_limit = 4,
+    line_size = 1024,
+    stack_size = 65536,
+    library_limit = 256,
+    kept_limit = 4096,
+    listed_limit = 256,
+    noted_limit = 64,
+    named_limit = 4
+};
+
+/* A call of a plugin's code. */
+struct call {
+    char plugin[96], hook[64], subject[256];
+    /* The number of the plugin's library. */
+    uint32_t library;
+    /* Whether it is a thread that the plugin has started in the hook. */
+    bool is_thread;
+};
+
+/* The calls that are running, or whose answers are pending: a thread of a plugin's may work for any of those of its
+ * library. An entry is written only while its state is is_written. */
+static struct call listed[listed_limit];
+/* The state of each entry, and the number of its former uses, times state_count. */
+static _Atomic uint32_t states[listed_limit];
+enum { is_free, is_written, is_open, is_cancelled, state_count };
+/* How many calls are not listed because there was no room. */
+static atomic_int unlisted;
 
 /* The plugin calls that a thread is in, the innermost last; those beyond depth_limit are only counted. */
 struct inside {
@@ -30,8 +57,15 @@ struct inside {
     bool is_copy_reported;
     /* The frame in which on_signal() has last called a plugin's handler; 0 before. */
     uintptr_t handler_frame;
+    /* The entry of the list that the thread has used last. */
+    int last;
     struct {
-        char plugin[96], hook[64], subject[256];
+        /* The call's index in the list; listed_limit if it is not listed. */
+        int index;
+        /* Whether the entry stays in the list when the call returns. */
+        bool is_kept;
+        /* The call if it is not listed. */
+        struct call own;
     } calls[depth_limit];
 };
 
@@ -48,9 +82,14 @@ static uint64_t output_file, input_file;
 /* The files of the descriptors that plugins cannot close; 0 for others. */
 static _Atomic uint64_t kept[kept_limit];
 static atomic_bool is_close_reported;
-/* The ids of the plugins, with ", " between; the last ones are missing where there is no room. */
-static char plugins[200];
-static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The plugins; the last ones are missing where there is no room. */
+static struct {
+    char plugin[96];
+    uint32_t library;
+} noted[noted_limit];
+/* Their number; noted_limit + 1 if there was no room. */
+static atomic_int noted_count;
+static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Whether cpluginwatch_guard() was called. */
 static atomic_bool is_guarding;
 /* How often exit() was called since cpluginwatch_expect_exit(). */
@@ -155,30 +194,147 @@ static void write_line(char *line) {
     write_all(line, length);
 }
 
+/* The innermost call that the thread is in; NULL for none. */
+static const struct call *current_call(void) {
+    if (inside.depth == 0) return NULL;
+    int place = (inside.depth < depth_limit ? inside.depth : depth_limit) - 1;
+    int index = inside.calls[place].index;
+    return index < listed_limit ? &listed[index] : &inside.calls[place].own;
+}
+
+/* Copies a call from the list. Returns false if the entry does not have the state, or changes meanwhile. */
+static bool read_listed(int index, uint32_t state, struct call *call) {
+    uint32_t before = atomic_load(&states[index]);
+    if (before % state_count != state) return false;
+    memcpy(call, &listed[index], sizeof *call);
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load(&states[index]) == before;
+}
+
+/* The listed calls of the plugins of a library. */
+struct found {
+    /* The number of calls whose answers are needed; if there are none, of those that were cancelled. */
+    int count;
+    /* The first of them. */
+    struct call calls[named_limit];
+    bool are_cancelled;
+    /* The plugin that all calls are of, also cancelled ones; empty for several and for none. */
+    char plugin[sizeof listed->plugin];
+};
+
+static void find_calls(uint32_t library, struct found *found) {
+    struct call call;
+    bool is_any = false;
+    memset(found, 0, sizeof *found);
+    for (uint32_t state = is_open; state <= is_cancelled; state++) {
+        bool is_counted = found->count == 0;
+        for (int i = 0; i < listed_limit; i++) {
+            if (!read_listed(i, state, &call) || call.library != library) continue;
+            if (!is_any) memcpy(found->plugin, call.plugin, sizeof call.plugin);
+            if (strcmp(found->plugin, call.plugin) != 0) found->plugin[0] = 0;
+            is_any = true;
+            if (!is_counted) continue;
+            if (found->count < named_limit) found->calls[found->count] = call;
+            found->count++;
+            found->are_cancelled = state == is_cancelled;
+        }
+    }
+}
+
+/* The number of plugins of a library, as far as that is known; else noted_limit + 1. */
+static int count_noted(uint32_t library) {
+    int known = atomic_load(&noted_count), count = 0;
+    if (known > noted_limit) return known;
+    for (int i = 0; i < known; i++) count += noted[i].library == library;
+    return count;
+}
+
+/* Appends the ids of the plugins of a library, or of all, after a text; nothing if there are none. */
+static void append_noted(char *line, const char *text, const uint32_t *library) {
+    int known = atomic_load(&noted_count);
+    for (int i = 0; i < known && i < noted_limit; i++) {
+        if (library && noted[i].library != *library) continue;
+        if (strlen(line) + strlen(text) + strlen(noted[i].plugin) > line_size - 2) break;
+        append(line, text);
+        append(line, noted[i].plugin);
+        text = ", ";
+    }
+}
+
+static void append_number(char *line, unsigned number) {
+    char digits[12];
+    size_t start = sizeof digits - 1;
+    digits[start] = 0;
+    do {
+        digits[--start] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    append(line, digits + start);
+}
+
+static void append_hook(char *line, const struct call *call) {
+    append(line, call->hook);
+    append(line, call->subject[0] ? " of " : "");
+    append(line, call->subject);
+}
+
+static void append_plugin(char *line, const char *plugin) {
+    append(line, "plugin ");
+    append(line, plugin);
+    append(line, ": ");
+}
+
+/* Appends what happened in a thread that a plugin has started. The thread may work for any plugin of its library: a
+ * plugin is named first only if it is known. */
+static void append_thread(char *line, const struct call *thread, const char *what, const char *name) {
+    struct found found;
+    find_calls(thread->library, &found);
+    bool is_whole = atomic_load(&unlisted) == 0, is_only = count_noted(thread->library) <= 1;
+    const char *plugin = is_whole && found.plugin[0] ? found.plugin : is_only ? thread->plugin : NULL;
+    if (plugin) append_plugin(line, plugin);
+    append(line, what);
+    append(line, name);
+    append(line, " in a thread that ");
+    append(line, plugin && strcmp(plugin, thread->plugin) == 0 ? "it" : thread->plugin);
+    append(line, " started in ");
+    append(line, thread->hook);
+    if (found.count > 0) append(line, ", during ");
+    if (found.count > 1 || (found.count > 0 && !is_whole)) {
+        append(line, "one of ");
+        append_number(line, (unsigned)found.count);
+        append(line, is_whole ? " hooks: " : " or more hooks: ");
+    }
+    for (int i = 0; i < found.count && i < named_limit; i++) {
+        if (i > 0) append(line, "; ");
+        append(line, plugin ? "" : found.calls[i].plugin);
+        append(line, plugin ? "" : " in ");
+        append_hook(line, &found.calls[i]);
+        append(line, found.are_cancelled ? " (cancelled)" : "");
+    }
+    if (!plugin && !(is_whole && found.count > 0)) {
+        append_noted(line, "; the plugins of its library are ", &thread->library);
+    }
+}
+
 /* Writes one line: the plugin, what happened, and the hook. */
 static void report(const char *what, const char *name) {
     char line[line_size] = "outlet: ";
-    int depth = inside.depth < depth_limit ? inside.depth : depth_limit;
-    if (depth > 0) {
-        append(line, "plugin ");
-        append(line, inside.calls[depth - 1].plugin);
-        append(line, ": ");
+    const struct call *call = current_call();
+    if (call && call->is_thread) {
+        append_thread(line, call, what, name);
+        return write_line(line);
     }
+    if (call) append_plugin(line, call->plugin);
     append(line, what);
     append(line, name);
-    if (depth > 0) {
+    if (call) {
         append(line, " in ");
-        append(line, inside.calls[depth - 1].hook);
-        if (inside.calls[depth - 1].subject[0]) {
-            append(line, " of ");
-            append(line, inside.calls[depth - 1].subject);
-        }
+        append_hook(line, call);
     } else if (atomic_load(&is_exit_expected)) {
         append(line, " while the program ends: in an exit handler, a destructor or a thread of a plugin's");
     } else {
         append(line, " outside of every hook: in a thread of a plugin's, or in the program");
-        append(line, plugins[0] ? "; the plugins are " : "");
-        append(line, plugins);
+        append_noted(line, "; the plugins are ", NULL);
     }
     write_line(line);
 }
@@ -540,11 +696,9 @@ void cpluginwatch_signal_asked(int number, const void *caller) {
     if (!is_of_plugin(caller)) return;
     // There can be no handler for these.
     if (number == SIGKILL || number == SIGSTOP) cpluginwatch_signal_sent(number, caller);
-    if (inside.depth < 1 || inside.depth > depth_limit) return;
     // While it is loaded, the plugin is not among those that reports name.
-    if (strcmp(inside.calls[inside.depth - 1].hook, "load") == 0) {
-        cpluginwatch_note(inside.calls[inside.depth - 1].plugin);
-    }
+    const struct call *call = current_call();
+    if (call && !call->is_thread && strcmp(call->hook, "load") == 0) cpluginwatch_note(call->plugin, 0);
 }
 
 void cpluginwatch_signal_received(int number, const siginfo_t *info) {
@@ -564,7 +718,7 @@ struct thread_start {
     void *argument;
     /* Whether the plugin is known: not if a library shared with the program has started the thread. */
     bool is_plugins;
-    char plugin[96], hook[64];
+    struct call call;
 };
 
 enum { thread_limit = 256 };
@@ -608,12 +762,12 @@ size_t cpluginwatch_threads(cpluginwatch_thread *all, size_t count) {
 static void *run_thread(void *argument) {
     struct thread_start start = *(struct thread_start *)argument;
     free(argument);
-    cpluginwatch_thread *place = start.is_plugins ? enter_thread(start.plugin) : NULL;
+    cpluginwatch_thread *place = start.is_plugins ? enter_thread(start.call.plugin) : NULL;
     make_ready();
     unblock();
     if (start.is_plugins) {
-        memcpy(inside.calls[0].plugin, start.plugin, sizeof start.plugin);
-        memcpy(inside.calls[0].hook, start.hook, sizeof start.hook);
+        inside.calls[0].index = listed_limit;
+        inside.calls[0].own = start.call;
         inside.depth = 1;
     }
     void *result;
@@ -629,19 +783,17 @@ static void *run_thread(void *argument) {
 int cpluginwatch_create_thread(cpluginwatch_thread_creator create, pthread_t *thread,
                                const pthread_attr_t *attributes, void *(*run)(void *), void *argument,
                                const void *caller) {
-    static const char by_thread[] = "a thread that it started in ";
-    if (!cpluginwatch_is_on() || inside.depth == 0) return create(thread, attributes, run, argument);
+    const struct call *call = current_call();
+    if (!cpluginwatch_is_on() || !call) return create(thread, attributes, run, argument);
     struct thread_start *start = calloc(1, sizeof *start);
     if (!start) return EAGAIN;
     start->run = run;
     start->argument = argument;
     int library = library_of(caller);
     start->is_plugins = library == library_count || libraries[library].starts_for_callers;
-    int depth = inside.depth < depth_limit ? inside.depth : depth_limit;
-    const char *hook = inside.calls[depth - 1].hook;
-    memcpy(start->plugin, inside.calls[depth - 1].plugin, sizeof start->plugin);
-    bool is_nested = strncmp(hook, by_thread, sizeof by_thread - 1) == 0;
-    snprintf(start->hook, sizeof start->hook, "%s%s", is_nested ? "" : by_thread, hook);
+    start->call = *call;
+    start->call.subject[0] = 0;
+    start->call.is_thread = true;
     int status = create(thread, attributes, run_thread, start);
     if (status != 0) free(start);
     return status;
@@ -750,40 +902,95 @@ static void copy(char *target, size_t size, const char *text) {
     target[length] = 0;
 }
 
-void cpluginwatch_note(const char *plugin) {
-    pthread_mutex_lock(&plugins_lock);
-    size_t length = strlen(plugin), end = strlen(plugins);
-    if (length > 0 && !strstr(plugins, plugin) && end + length + 3 < sizeof plugins) {
-        if (end > 0) {
-            plugins[end++] = ',';
-            plugins[end++] = ' ';
-        }
-        copy(plugins + end, sizeof plugins - end, plugin);
+void cpluginwatch_note(const char *plugin, uint32_t library) {
+    pthread_mutex_lock(&noted_lock);
+    int count = atomic_load(&noted_count), i = 0;
+    char id[sizeof noted->plugin];
+    copy(id, sizeof id, plugin);
+    while (i < count && i < noted_limit && (noted[i].library != library || strcmp(noted[i].plugin, id) != 0)) i++;
+    if (i == count && count < noted_limit) {
+        memcpy(noted[i].plugin, id, sizeof id);
+        noted[i].library = library;
+        atomic_store(&noted_count, count + 1);
+    } else if (i == noted_limit) {
+        atomic_store(&noted_count, noted_limit + 1);
     }
-    pthread_mutex_unlock(&plugins_lock);
+    pthread_mutex_unlock(&noted_lock);
 }
 
-void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject) {
+/* Takes a free entry of the list. Returns its index; listed_limit if there is none. */
+static int take_entry(void) {
+    for (int i = 0; i < listed_limit; i++) {
+        int index = (inside.last + i) % listed_limit;
+        uint32_t state = atomic_load_explicit(&states[index], memory_order_relaxed);
+        if (state % state_count != is_free) continue;
+        if (!atomic_compare_exchange_strong(&states[index], &state, state + is_written)) continue;
+        // A reader that sees what is written to the entry must also see the new state.
+        atomic_thread_fence(memory_order_release);
+        inside.last = index;
+        return index;
+    }
+    atomic_fetch_add(&unlisted, 1);
+    return listed_limit;
+}
+
+static void set_state(int index, uint32_t state) {
+    uint32_t now = atomic_load_explicit(&states[index], memory_order_relaxed);
+    uint32_t uses = now / state_count + (state == is_free);
+    atomic_store_explicit(&states[index], uses * state_count + state, memory_order_release);
+}
+
+static void free_entry(int index) {
+    if (index < listed_limit) {
+        set_state(index, is_free);
+    } else {
+        atomic_fetch_sub(&unlisted, 1);
+    }
+}
+
+void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject, uint32_t library) {
     if (!inside.is_ready) make_ready();
     unblock();
     // A plugin that cancels its own thread would end one of the program's.
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     if (inside.depth < depth_limit) {
-        copy(inside.calls[inside.depth].plugin, sizeof inside.calls->plugin, plugin);
-        copy(inside.calls[inside.depth].hook, sizeof inside.calls->hook, hook);
-        copy(inside.calls[inside.depth].subject, sizeof inside.calls->subject, subject);
+        int index = take_entry();
+        struct call *call = index < listed_limit ? &listed[index] : &inside.calls[inside.depth].own;
+        copy(call->plugin, sizeof call->plugin, plugin);
+        copy(call->hook, sizeof call->hook, hook);
+        copy(call->subject, sizeof call->subject, subject);
+        call->library = library;
+        call->is_thread = false;
+        if (index < listed_limit) set_state(index, is_open);
+        inside.calls[inside.depth].index = index;
+        inside.calls[inside.depth].is_kept = false;
     }
     inside.depth++;
     inside.is_copy_reported = false;
 }
 
 const char *cpluginwatch_subject(void) {
-    if (inside.depth < 1 || inside.depth > depth_limit || !inside.calls[inside.depth - 1].subject[0]) return NULL;
-    return inside.calls[inside.depth - 1].subject;
+    const struct call *call = current_call();
+    return inside.depth <= depth_limit && call && call->subject[0] ? call->subject : NULL;
 }
+
+uint32_t cpluginwatch_pending(void) {
+    if (inside.depth < 1 || inside.depth > depth_limit) return 0;
+    inside.calls[inside.depth - 1].is_kept = true;
+    return (uint32_t)inside.calls[inside.depth - 1].index + 1;
+}
+
+void cpluginwatch_cancelled(uint32_t call) {
+    if (call <= listed_limit) set_state((int)call - 1, is_cancelled);
+}
+
+void cpluginwatch_answered(uint32_t call) { free_entry((int)call - 1); }
 
 void cpluginwatch_leave(void) {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     end_copy();
     inside.depth--;
+    if (inside.depth < depth_limit && !inside.calls[inside.depth].is_kept) {
+        free_entry(inside.calls[inside.depth].index);
+    }
 }

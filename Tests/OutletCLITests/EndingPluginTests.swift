@@ -501,7 +501,7 @@ import Testing
         #expect(
             result.errorOutput
                 == "outlet: plugin faulty.hangs: has copied the process with fork() in a thread that "
-                + "it started in prepare\n")
+                + "it started in prepare, during prepare of GET \(server.baseURL)/get\n")
     }
 
     @Test(

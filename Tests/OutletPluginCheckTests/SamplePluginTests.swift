@@ -53,4 +53,20 @@ import Testing
         #expect(message.contains("was ended by SIGABRT during: request 1: "))
         #expect(message.contains("plugin faulty.hangs: has crashed with SIGABRT in will_send of "))
     }
+
+    @Test func `the finding for a crash in a plugin's thread names the pending plugin`()
+        async throws
+    {
+        let result = try await checked(
+            "libFaultyCrashesLater.so",
+            [
+                "faulty.later-one": #"{"hook": "adapt", "how": "settle"}"#,
+                "faulty.later-two": #"{"hook": "process", "how": "crash"}"#,
+            ], [.hooks])[0]
+        let message = try #require(result.findings.first).message
+        #expect(
+            message.contains(
+                "plugin faulty.later-two: has crashed with SIGABRT in a thread that "
+                    + "faulty.later-one started in adapt, during process of "), "\(message)")
+    }
 }

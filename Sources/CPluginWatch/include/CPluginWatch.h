@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -204,8 +205,10 @@ bool cpluginwatch_end_after(long milliseconds, int exit_code, const char *messag
 typedef int (*cpluginwatch_thread_creator)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
 /*
- * Starts a thread. If a plugin starts it while reports are on, what it does is reported with the plugin's name, and
- * a stack overflow in it is reported, too. For a program whose pthread_create() calls this.
+ * Starts a thread. If a plugin starts it while reports are on, what it does is reported with the hooks of the plugin's
+ * library that are recorded then, and a stack overflow in it is reported, too. A report begins with a plugin only if it
+ * is that of all these hooks, or if there is none and the library has one plugin. For a program whose pthread_create()
+ * calls this.
  *
  * create: the C library's pthread_create(). caller: the address that the program's pthread_create() returns to.
  */
@@ -226,15 +229,32 @@ typedef struct cpluginwatch_thread {
  */
 size_t cpluginwatch_threads(cpluginwatch_thread *threads, size_t count);
 
-/* Adds the id of a plugin to those that reports outside of plugins name. Thread: any. */
-void cpluginwatch_note(const char *plugin);
+/* Adds the id of a plugin to those that reports outside of hooks name. library: as for cpluginwatch_enter(); 0 if it
+ * is not known. Thread: any. */
+void cpluginwatch_note(const char *plugin, uint32_t library);
 
 /*
  * Records that the calling thread enters a plugin's code: the plugin's id, the hook, and the hook's
  * subject ("" for none). The texts are copied and truncated; bullets (U+2022), which stand for secrets, become "*",
  * and bytes other than printable ASCII "?". Calls nest.
+ *
+ * library: a number of the plugin's library, which plugins and instances share that are in one.
  */
-void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject);
+void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject, uint32_t library);
+
+/*
+ * Records that the hook which the calling thread is in has returned OUTLET_PENDING: the record stays after
+ * cpluginwatch_leave(). Returns its number, for cpluginwatch_answered(), which must be called once; 0 if there is no
+ * record.
+ */
+uint32_t cpluginwatch_pending(void);
+
+/* Records that the answer of a pending hook is not needed any more, though the plugin may still work on it. Thread:
+ * any, not after cpluginwatch_answered(). */
+void cpluginwatch_cancelled(uint32_t call);
+
+/* Ends the record of a pending hook. Thread: any. */
+void cpluginwatch_answered(uint32_t call);
 
 /* Records that the calling thread has returned from the plugin's code. In a child that the plugin has made
  * by fork(), ends the process. */

@@ -148,6 +148,7 @@ extension PluginInstance {
         // A pending answer can be cancelled from here on. Completions of plugins that may block are
         // kept already.
         if isNonblocking { token.keep() }
+        token.recordPending()
         return .pending
     }
 

@@ -44,6 +44,8 @@ class Completion: CallContext, @unchecked Sendable {
         /// The changes that the host has refused.
         var refusals: [String] = []
         var cancelling = Cancelling.no
+        /// The record for crash reports while the plugin may still answer; `nil` without reports.
+        var pending: PluginWatch.PendingHook?
 
         /// Answers in the plugin's place.
         mutating func giveUp(_ answer: Answer) -> CompletionMachine<Answer>.Action {
@@ -244,7 +246,21 @@ class Completion: CallContext, @unchecked Sendable {
         state.withLock { state in
             let result = body(&state)
             if state.machine.isOver { isOver.store(true, ordering: .releasing) }
+            if state.pending != nil, !state.machine.isOpen { state.pending = nil }
             return result
+        }
+    }
+
+    /// Records for crash reports that the hook has returned `OUTLET_PENDING`.
+    ///
+    /// Thread: that of the hook, within the call.
+    func recordPending() {
+        guard PluginWatch.isOn else { return }
+        state.withLock { state in
+            guard state.machine.isOpen else { return }
+            state.pending = PluginWatch.PendingHook()
+            // The host may have answered, and `cancel` have returned, before the hook did.
+            if case .done = state.cancelling { state.pending?.cancel() }
         }
     }
 
@@ -358,6 +374,7 @@ class Completion: CallContext, @unchecked Sendable {
         let waiting = state.withLock { state -> [@Sendable () -> Void] in
             guard case .begun(let waiting) = state.cancelling else { return [] }
             state.cancelling = .done
+            state.pending?.cancel()
             return waiting
         }
         instance.endCancelling(self)

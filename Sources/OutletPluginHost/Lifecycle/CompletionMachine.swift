@@ -65,6 +65,14 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         }
     }
 
+    /// Whether the plugin has begun and may still answer, also late.
+    var isOpen: Bool {
+        switch state {
+        case .inHook, .waiting, .cancelled: true
+        case .queued, .answeredInHook, .settled, .overruled, .withdrawn: false
+        }
+    }
+
     /// Begins the hook.
     ///
     /// - Returns: `false` where the hook must not be called any more.

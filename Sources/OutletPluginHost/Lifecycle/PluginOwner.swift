@@ -11,6 +11,8 @@ import Synchronization
 final class PluginOwner: Sendable {
     /// The plugin's id, with `#` and the name of the instance if there are several.
     let id: String
+    /// The number of the plugin's library, which all plugins and instances in it share.
+    private let library: UInt32
     /// What the plugin may do.
     let grants: Grants
     private let state: Lock<State>
@@ -43,10 +45,12 @@ final class PluginOwner: Sendable {
     private let restsUntil = Atomic<UInt64>(0)
 
     init(
-        id: String, grants: Grants = .none, observer: (any PluginObserver)?,
+        id: String, in library: UInt32 = 0, grants: Grants = .none,
+        observer: (any PluginObserver)?,
         breaker: CircuitBreaker.Rules = .init(maximumFaults: 0, window: 0, pause: 0)
     ) {
         self.id = id
+        self.library = library
         self.grants = grants
         isObserved = observer != nil
         state = Lock(
@@ -195,7 +199,7 @@ final class PluginOwner: Sendable {
     private func watching<Result>(
         _ hook: PluginHook, about subject: String?, _ body: () -> Result
     ) -> Result {
-        PluginWatch.watching(id, hook.rawValue, about: subject) {
+        PluginWatch.watching(id, in: library, hook.rawValue, about: subject) {
             probe?.willCall(id, hook)
             defer { probe?.didCall(id, hook) }
             return body()
@@ -248,7 +252,7 @@ final class PluginOwner: Sendable {
     func register() -> UInt16 {
         let number = HandleTable.shared.number(self)
         state.withLock { $0.number = number }
-        if PluginWatch.isOn { PluginWatch.note(id) }
+        if PluginWatch.isOn { PluginWatch.note(id, in: library) }
         return number
     }
 

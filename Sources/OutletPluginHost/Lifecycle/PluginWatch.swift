@@ -136,22 +136,50 @@ public enum PluginWatch {
     /// `nil` outside of plugins, without a subject, and if reporting is off.
     static var subject: String? { cpluginwatch_subject().map { String(cString: $0) } }
 
-    /// Adds a plugin to those that reports outside of plugins name.
-    static func note(_ plugin: String) { cpluginwatch_note(plugin) }
+    /// Adds a plugin to those that reports outside of hooks name.
+    ///
+    /// - Parameters:
+    ///   - plugin: The plugin's id.
+    ///   - library: The number of its library.
+    static func note(_ plugin: String, in library: UInt32) { cpluginwatch_note(plugin, library) }
 
     /// Runs a plugin's code, and records the call for crash reports.
     ///
     /// - Parameters:
     ///   - plugin: The plugin's id, or the path of its file while it is loaded.
+    ///   - library: The number of its library.
     ///   - moment: The name of the hook.
     ///   - subject: A description of the call without secrets; `nil` for none.
     ///   - body: Calls the plugin.
     static func watching<Result>(
-        _ plugin: String, _ moment: String, about subject: String?, _ body: () -> Result
+        _ plugin: String, in library: UInt32, _ moment: String, about subject: String?,
+        _ body: () -> Result
     ) -> Result {
         guard isOn else { return body() }
-        cpluginwatch_enter(plugin, moment, subject ?? "")
+        cpluginwatch_enter(plugin, moment, subject ?? "", library)
         defer { cpluginwatch_leave() }
         return body()
+    }
+
+    /// The record of a hook that has returned `OUTLET_PENDING`, for reports about the plugin's
+    /// threads; ends with the object.
+    ///
+    /// Thread: any.
+    final class PendingHook: Sendable {
+        private let number: UInt32
+
+        /// Keeps the record of the call that this thread is in; `nil` if there is none.
+        ///
+        /// To be called within ``watching(_:in:_:about:_:)``.
+        init?() {
+            let number = cpluginwatch_pending()
+            guard number != 0 else { return nil }
+            self.number = number
+        }
+
+        deinit { cpluginwatch_answered(number) }
+
+        /// Records that the answer is not needed any more, though the plugin may still work on it.
+        func cancel() { cpluginwatch_cancelled(number) }
     }
 }

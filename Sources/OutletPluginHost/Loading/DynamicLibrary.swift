@@ -1,6 +1,7 @@
 import Glibc
 import OutletHTTP
 import OutletTransport
+import Synchronization
 
 /// A shared library loaded into this process, which is never unloaded.
 ///
@@ -11,9 +12,13 @@ struct DynamicLibrary: @unchecked Sendable {
     private let handle: UnsafeMutableRawPointer
     /// The path of the original file, for reports.
     private let plugin: String
+    /// Identifies the library in the process, from 1.
+    let number: UInt32
 
     /// The loaded libraries by the path of the original file.
     private static let mapped = Lock<[String: [(bundle: PluginBundle, library: Self)]]>([:])
+    /// The number of libraries so far, also of those that could not be loaded.
+    private static let count = Atomic<UInt32>(0)
 
     struct Refusal: Error {
         let reason: String
@@ -36,7 +41,8 @@ struct DynamicLibrary: @unchecked Sendable {
     }
 
     private init(path: String, of plugin: String) throws(Refusal) {
-        let opened = PluginWatch.watching(plugin, "load", about: nil) {
+        number = DynamicLibrary.count.wrappingAdd(1, ordering: .relaxed).newValue
+        let opened = PluginWatch.watching(plugin, in: number, "load", about: nil) {
             dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
         }
         guard let handle = opened else {
@@ -51,7 +57,7 @@ struct DynamicLibrary: @unchecked Sendable {
     /// The address of an exported function; `nil` where there is none.
     func function<Function>(_ name: String, as type: Function.Type) -> Function? {
         // Runs code of the library if the function is an indirect one (IFUNC).
-        PluginWatch.watching(plugin, "load", about: nil) { dlsym(handle, name) }
+        PluginWatch.watching(plugin, in: number, "load", about: nil) { dlsym(handle, name) }
             .map { unsafeBitCast($0, to: type) }
     }
 

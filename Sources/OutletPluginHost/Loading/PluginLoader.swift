@@ -119,7 +119,7 @@ struct PluginLoader {
             defer { note(state.restore(), for: plugins[before...]) }
             let module = try PluginLoader.module(file)
             for descriptor in module.descriptors {
-                create(descriptor, source, file: file, abiMinor: module.abiMinor, start: start)
+                create(descriptor, of: module, source, file: file, start: start)
             }
         } catch {
             let isOptional =
@@ -238,8 +238,8 @@ struct PluginLoader {
     }
 
     private mutating func create(
-        _ descriptor: PluginDescriptor, _ source: SettingsSource?, file: PluginFile,
-        abiMinor: UInt32, start: UInt64
+        _ descriptor: PluginDescriptor, of module: PluginModule, _ source: SettingsSource?,
+        file: PluginFile, start: UInt64
     ) {
         let id = descriptor.id
         note(id, in: source)
@@ -266,11 +266,12 @@ struct PluginLoader {
                 of: id, path: file.path)
             for settings in resolved.instances {
                 let instance = try instance(
-                    descriptor, path: file.path, settings: settings, grants: grants,
-                    failsOpen: resolved.failsOpen, deadlines: resolved.deadlines)
+                    descriptor, in: module.library, path: file.path, settings: settings,
+                    grants: grants, failsOpen: resolved.failsOpen,
+                    deadlines: resolved.deadlines)
                 plugins.append(
                     LoadedPlugin(
-                        instance, named: settings.name, file: file, abiMinor: abiMinor,
+                        instance, named: settings.name, file: file, abiMinor: module.abiMinor,
                         dataDirectory: dataDirectory.map { "\($0)/\(instance.id)" },
                         loadDuration: Stopwatch.now - start))
             }
@@ -303,8 +304,9 @@ struct PluginLoader {
     }
 
     private func instance(
-        _ descriptor: PluginDescriptor, path: String, settings: ResolvedSettings.Instance,
-        grants: Grants, failsOpen: Bool, deadlines: [String: Duration]
+        _ descriptor: PluginDescriptor, in library: UInt32, path: String,
+        settings: ResolvedSettings.Instance, grants: Grants, failsOpen: Bool,
+        deadlines: [String: Duration]
     ) throws(PluginLoadError) -> PluginInstance {
         let id = settings.label
         try settings.check(against: descriptor.configurationSchema, path: path)
@@ -313,7 +315,8 @@ struct PluginLoader {
             throw .creationFailed(
                 path: path, id: id, reason: "it allows one instance per process, and there is one")
         }
-        let owner = PluginOwner(id: id, grants: grants, observer: observer, breaker: breaker)
+        let owner = PluginOwner(
+            id: id, in: library, grants: grants, observer: observer, breaker: breaker)
         let instance: PluginInstance
         let hooks: Result<outlet_hooks, InvalidDescriptor>
         do throws(InvalidDescriptor) {

@@ -5,6 +5,8 @@ import OutletHTTP
 struct PluginModule {
     /// The minor ABI version it was compiled with.
     let abiMinor: UInt32
+    /// The number of its library.
+    let library: UInt32
     let descriptors: [PluginDescriptor]
 
     typealias Entry = @convention(c) (UInt32) -> UnsafePointer<outlet_module>?
@@ -21,10 +23,10 @@ struct PluginModule {
     init(_ file: PluginFile) throws(PluginLoadError) {
         let path = file.path
         let host = PluginModule.abi
-        let entry = try PluginModule.entry(of: file)
+        let (entry, library) = try PluginModule.entry(of: file)
         // The module is read while crashes are attributed to the plugin: it may contain wild
         // pointers.
-        let answer = PluginWatch.watching(path, "load", about: nil) {
+        let answer = PluginWatch.watching(path, in: library, "load", about: nil) {
             entry(host.minor).map { table in
                 Result { () throws(InvalidDescriptor) in
                     try PluginModule.copy(table)
@@ -42,8 +44,9 @@ struct PluginModule {
             throw .hostTooOld(path: path, wanted: module.min_host_minor, host: host.minor)
         }
         abiMinor = module.abi_minor
+        self.library = library
         do {
-            descriptors = try PluginWatch.watching(path, "load", about: nil) {
+            descriptors = try PluginWatch.watching(path, in: library, "load", about: nil) {
                 Result { () throws(InvalidDescriptor) in
                     try PluginModule.descriptors(module)
                 }
@@ -70,7 +73,11 @@ struct PluginModule {
     }
 
     /// Loads a checked file, which runs its constructors, and finds its entry function.
-    static func entry(of file: PluginFile) throws(PluginLoadError) -> Entry {
+    ///
+    /// - Returns: The function, and the number of the library.
+    static func entry(
+        of file: PluginFile
+    ) throws(PluginLoadError) -> (entry: Entry, library: UInt32) {
         try checkEntry(of: file)
         let library: DynamicLibrary
         do {
@@ -81,7 +88,7 @@ struct PluginModule {
         guard let entry = library.function("outlet_module_v1", as: Entry.self) else {
             throw .noEntryPoint(path: file.path)
         }
-        return entry
+        return (entry, library.number)
     }
 
     /// Refuses a library without an entry function for this host's major version, and one with a

@@ -26,7 +26,7 @@ package struct ModuleProbe {
     ///   loaded.
     package init(path: String) throws(PluginLoadError) {
         let file = try PluginLoader.file(path, isListed: false, checksOwnership: true)
-        entry = try PluginModule.entry(of: file)
+        entry = try PluginModule.entry(of: file).entry
     }
 
     /// Calls the entry function.

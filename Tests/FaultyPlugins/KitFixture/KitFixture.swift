@@ -56,6 +56,9 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
                 let reply = try? await host.send(HTTPCall("GET", "http://token.example/"))
                 host.log("background \(reply?.status ?? 0)")
             }
+        case "crash":
+            try await Task.sleep(for: .milliseconds(1))
+            _ = [UInt8]()[request.current.headers.count]
         case "watch":
             try watch(request)
         case "make", "make-chunked", "make-short":
