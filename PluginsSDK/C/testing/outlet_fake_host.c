@@ -73,7 +73,7 @@ static void *checked(void *memory) {
 }
 
 static void set(struct bytes *bytes, outlet_view view) {
-    char *copy = checked(malloc(view.len + 1));
+    char *copy = (char *)checked(malloc(view.len + 1));
     if (view.len > 0) memcpy(copy, view.ptr, view.len);
     copy[view.len] = 0;
     free(bytes->ptr);
@@ -118,7 +118,7 @@ static struct bytes *find(const struct pairs *pairs, outlet_view name, uint32_t 
 }
 
 static void add(struct pairs *pairs, outlet_view name, outlet_view value) {
-    pairs->all = checked(realloc(pairs->all, (pairs->count + 1) * sizeof *pairs->all));
+    pairs->all = (struct pair *)checked(realloc(pairs->all, (pairs->count + 1) * sizeof *pairs->all));
     struct pair *pair = &pairs->all[pairs->count++];
     memset(pair, 0, sizeof *pair);
     set(&pair->name, name);
@@ -160,7 +160,7 @@ static struct message *message(const outlet_host *host, uint64_t id) {
 
 /* Makes an empty message, whose id is the count. */
 static uint64_t new_message(struct outlet_fake_host *fake, struct message **out) {
-    struct message *self = checked(calloc(1, sizeof *self));
+    struct message *self = (struct message *)checked(calloc(1, sizeof *self));
     pthread_mutex_lock(&fake->mutex);
     if (fake->message_count == sizeof fake->messages / sizeof *fake->messages) abort();
     fake->messages[fake->message_count++] = self;
@@ -177,7 +177,7 @@ static outlet_status answer(const struct bytes *bytes, outlet_view *out) {
 }
 
 static void note(struct outlet_fake_host *fake, outlet_view code, outlet_view text) {
-    struct bytes joined = {checked(malloc(code.len + text.len + 3)), 0};
+    struct bytes joined = {(char *)checked(malloc(code.len + text.len + 3)), 0};
     if (code.len > 0) memcpy(joined.ptr, code.ptr, code.len);
     memcpy(joined.ptr + code.len, ": ", 2);
     if (text.len > 0) memcpy(joined.ptr + code.len + 2, text.ptr, text.len);
@@ -342,7 +342,7 @@ static outlet_status request_header(const outlet_host *host, outlet_request requ
 
 /* All headers; valid until one of them changes. */
 static const outlet_field *lent(struct message *self) {
-    self->lent = checked(realloc(self->lent, (self->headers.count + 1) * sizeof *self->lent));
+    self->lent = (outlet_field *)checked(realloc(self->lent, (self->headers.count + 1) * sizeof *self->lent));
     for (size_t i = 0; i < self->headers.count; i++) {
         self->lent[i].name = lend(&self->headers.all[i].name);
         self->lent[i].value = lend(&self->headers.all[i].value);
@@ -508,7 +508,7 @@ static outlet_status response_replace_error(const outlet_host *host, outlet_resp
 static outlet_status sink_write(const outlet_host *host, outlet_sink sink, outlet_view bytes) {
     struct message *self = message(host, sink.id);
     if (self == NULL) return OUTLET_E_STALE;
-    struct bytes joined = {checked(malloc(self->body.len + bytes.len + 1)), 0};
+    struct bytes joined = {(char *)checked(malloc(self->body.len + bytes.len + 1)), 0};
     if (self->body.len > 0) memcpy(joined.ptr, self->body.ptr, self->body.len);
     if (bytes.len > 0) memcpy(joined.ptr + self->body.len, bytes.ptr, bytes.len);
     joined.len = self->body.len + bytes.len;
@@ -595,7 +595,7 @@ static outlet_status response_body_read(const outlet_host *host, outlet_response
 /* ---- for tests ---------------------------------------------------------------------------- */
 
 outlet_fake_host *outlet_fake_new(void) {
-    outlet_fake_host *fake = checked(calloc(1, sizeof *fake));
+    outlet_fake_host *fake = (outlet_fake_host *)checked(calloc(1, sizeof *fake));
     const outlet_host table = {
         .struct_size = sizeof(outlet_host),
         .abi_minor = OUTLET_ABI_MINOR,

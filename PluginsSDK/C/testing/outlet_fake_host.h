@@ -18,6 +18,10 @@
 
 #include <outlet/outlet.h>
 
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
 typedef struct outlet_fake_host outlet_fake_host;
 
 /* Makes a host without settings, requests and services; see outlet_fake_offer. */
@@ -102,5 +106,9 @@ void outlet_fake_when_sent(outlet_fake_host *fake, outlet_fake_observer observer
  * are due or cancelled. Returns how many ended. */
 size_t outlet_fake_advance(outlet_fake_host *fake, outlet_instance *instance,
                            uint64_t nanoseconds);
+
+#if defined(__cplusplus)
+}
+#endif
 
 #endif

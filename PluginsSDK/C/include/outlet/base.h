@@ -70,8 +70,17 @@
 #define OUTLET_HAS(table, type, field) \
     ((table)->struct_size >= offsetof(type, field) + sizeof((table)->field))
 
+/* Casts without a warning of -Wold-style-cast in C++. */
+#if defined(__cplusplus)
+#define OUTLET_POINTER_CAST(type, pointer) reinterpret_cast<type>(pointer)
+#define OUTLET_STATIC_CAST(type, value) static_cast<type>(value)
+#else
+#define OUTLET_POINTER_CAST(type, pointer) ((type)(pointer))
+#define OUTLET_STATIC_CAST(type, value) ((type)(value))
+#endif
+
 /* A view of a string literal, for initialisers. */
-#define OUTLET_TEXT(literal) { (const uint8_t *)("" literal), sizeof(literal) - 1 }
+#define OUTLET_TEXT(literal) { OUTLET_POINTER_CAST(const uint8_t *, "" literal), sizeof(literal) - 1 }
 
 OUTLET_BEGIN_DECLARATIONS
 
@@ -148,8 +157,8 @@ typedef struct outlet_instance outlet_instance;
 /* Returns a view of a NUL-terminated string, valid as long as the string. */
 static inline outlet_view outlet_text(const char *text) {
     outlet_view view;
-    view.ptr = (const uint8_t *)text;
-    view.len = (uint64_t)strlen(text);
+    view.ptr = OUTLET_POINTER_CAST(const uint8_t *, text);
+    view.len = strlen(text);
     return view;
 }
 

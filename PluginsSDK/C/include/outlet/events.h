@@ -49,8 +49,9 @@ typedef struct outlet_events {
 
 /* Returns the event at an index. */
 static inline const outlet_event *outlet_event_at(const outlet_events *events, uint64_t index) {
-    return (const outlet_event *)(const void *)((const uint8_t *)(const void *)events->first +
-                                                index * events->stride);
+    const uint8_t *first = OUTLET_POINTER_CAST(const uint8_t *, events->first);
+    const void *event = first + index * events->stride;
+    return OUTLET_STATIC_CAST(const outlet_event *, event);
 }
 
 OUTLET_END_DECLARATIONS

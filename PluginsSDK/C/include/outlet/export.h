@@ -57,7 +57,7 @@ typedef struct outlet_export {
 static inline outlet_export outlet_empty_export(void) {
     outlet_export function;
     memset(&function, 0, sizeof function);
-    function.struct_size = (uint32_t)sizeof function;
+    function.struct_size = sizeof function;
     return function;
 }
 

@@ -152,7 +152,7 @@ typedef struct outlet_hooks {
 static inline outlet_hooks outlet_empty_hooks(void) {
     outlet_hooks hooks;
     memset(&hooks, 0, sizeof hooks);
-    hooks.struct_size = (uint32_t)sizeof hooks;
+    hooks.struct_size = sizeof hooks;
     return hooks;
 }
 

@@ -122,7 +122,7 @@ typedef struct outlet_descriptor {
 static inline outlet_descriptor outlet_empty_descriptor(void) {
     outlet_descriptor descriptor;
     memset(&descriptor, 0, sizeof descriptor);
-    descriptor.struct_size = (uint32_t)sizeof descriptor;
+    descriptor.struct_size = sizeof descriptor;
     return descriptor;
 }
 
