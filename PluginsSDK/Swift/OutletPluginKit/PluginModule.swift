@@ -1,7 +1,7 @@
 public import COutletPlugin
 import OutletPointers
 
-/// The C tables of one plugin, which the host reads.
+/// The C tables of a library's plugins, which the host reads.
 ///
 /// A library keeps one in a global, and its entry point returns ``table``:
 ///
@@ -19,53 +19,59 @@ public struct PluginModule: @unchecked Sendable {
     /// The table that `outlet_module_v1` returns; never freed.
     public let table: UnsafePointer<outlet_module>
 
-    /// Builds the tables of a plugin type.
+    /// Builds the tables of a library's plugin types.
     ///
-    /// Allocates memory that is never freed: make one per type and process.
+    /// Allocates memory that is never freed: make one per process.
     ///
-    /// - Parameter type: The plugin; its tables have only the hooks of the protocols to which it
-    ///   conforms.
-    public init<P: Plugin>(_ type: P.Type) {
-        let info = type.info
-        var descriptor = outlet_descriptor()
-        descriptor.struct_size = UInt32(MemoryLayout<outlet_descriptor>.size)
-        descriptor.flags = UInt32(OUTLET_F_CONCURRENT)
-        if info.isNonblocking { descriptor.flags |= UInt32(OUTLET_F_NONBLOCKING) }
-        if type is any WorkingPlugin.Type {
-            descriptor.flags |= UInt32(OUTLET_F_SPAWNS)
-        }
-        descriptor.id = outlet_view(keeping: info.id)
-        descriptor.version = outlet_view(keeping: info.version)
-        descriptor.name = outlet_view(keeping: info.name)
-        descriptor.summary = outlet_view(keeping: info.summary)
-        descriptor.vendor = outlet_view(keeping: info.vendor)
-        descriptor.url = outlet_view(keeping: info.url)
-        let configured = type as? any ConfiguredPlugin.Type
-        descriptor.config_schema = outlet_view(
-            keeping: info.configurationSchema.isEmpty
-                ? configured?.derivedSchema ?? "" : info.configurationSchema)
-        let permissions = info.permissions.map { outlet_view(keeping: $0) }
-        descriptor.permissions = kept(permissions)
-        descriptor.permission_count = UInt64(permissions.count)
-        descriptor.order = info.order.rawValue
-        let services = info.requiredServices.map { outlet_view(keeping: $0) }
-        descriptor.required_services = kept(services)
-        descriptor.required_service_count = UInt64(services.count)
-        let exports = (type as? any FunctionExporting.Type)?.exports ?? []
-        descriptor.exports = keptPointers(exports.map(\.table))
-        descriptor.export_count = UInt64(exports.count)
-        descriptor.data = ObjectPointer.retained(PluginFactory(type))
-        descriptor.create = { createInstance($0, $1, $2, $3, $4) }
-        descriptor.hooks = { Instance.at($0)?.hooks }
-        descriptor.quiesce = { quiesceHook($0, $1) }
-        descriptor.destroy = { Instance.release($0) }
-
+    /// - Parameters:
+    ///   - type: The plugin; its tables have only the hooks of the protocols to which it conforms.
+    ///   - others: The other plugins of the library, each with an id of its own.
+    public init(_ type: any Plugin.Type, _ others: any Plugin.Type...) {
+        let descriptors = ([type] + others).map { outlet_descriptor(of: $0) }
         var module = outlet_module()
         module.struct_size = UInt32(MemoryLayout<outlet_module>.size)
         module.abi_minor = UInt32(OUTLET_ABI_MINOR)
-        module.descriptor_count = 1
-        module.descriptors = keptPointers([descriptor])
+        module.descriptor_count = UInt32(descriptors.count)
+        module.descriptors = keptPointers(descriptors)
         table = kept(module)
+    }
+}
+
+extension outlet_descriptor {
+    /// The descriptor of a plugin type; allocates memory that is never freed.
+    fileprivate init(of type: any Plugin.Type) {
+        self.init()
+        let info = type.info
+        struct_size = UInt32(MemoryLayout<outlet_descriptor>.size)
+        flags = UInt32(OUTLET_F_CONCURRENT)
+        if info.isNonblocking { flags |= UInt32(OUTLET_F_NONBLOCKING) }
+        if type is any WorkingPlugin.Type {
+            flags |= UInt32(OUTLET_F_SPAWNS)
+        }
+        id = outlet_view(keeping: info.id)
+        version = outlet_view(keeping: info.version)
+        name = outlet_view(keeping: info.name)
+        summary = outlet_view(keeping: info.summary)
+        vendor = outlet_view(keeping: info.vendor)
+        url = outlet_view(keeping: info.url)
+        // Only if needed: deriving runs the settings' own `init(from:)`.
+        let schema =
+            info.configurationSchema.isEmpty
+            ? (type as? any ConfiguredPlugin.Type)?.derivedSchema ?? "" : info.configurationSchema
+        config_schema = outlet_view(keeping: schema)
+        permissions = kept(info.permissions.map { outlet_view(keeping: $0) })
+        permission_count = UInt64(info.permissions.count)
+        order = info.order.rawValue
+        required_services = kept(info.requiredServices.map { outlet_view(keeping: $0) })
+        required_service_count = UInt64(info.requiredServices.count)
+        let functions = (type as? any FunctionExporting.Type)?.exports ?? []
+        exports = keptPointers(functions.map(\.table))
+        export_count = UInt64(functions.count)
+        data = ObjectPointer.retained(PluginFactory(type))
+        create = { createInstance($0, $1, $2, $3, $4) }
+        hooks = { Instance.at($0)?.hooks }
+        quiesce = { quiesceHook($0, $1) }
+        destroy = { Instance.release($0) }
     }
 }
 
