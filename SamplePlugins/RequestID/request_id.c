@@ -66,10 +66,9 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
     size_t length = join(text, outlet_text(self->prefix), id);
     atomic_fetch_add(&self->made, 1);
     outlet_status status = host->request_set_header(host, request, name, view(text, length));
-    if (status != OUTLET_OK) {
-        host->fail(host, call, outlet_text("bad-header"), outlet_text("the header cannot be set"));
-    }
-    return status;
+    if (status == OUTLET_OK) return OUTLET_OK;
+    host->fail(host, call, outlet_text("bad-header"), outlet_text("the header cannot be set"));
+    return OUTLET_E_FAILED; /* not a refusal, which the status of a reserved header would be */
 }
 
 /* next() -> text: a new id. */
