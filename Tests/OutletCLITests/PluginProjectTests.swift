@@ -157,11 +157,33 @@ import Testing
         #expect(tested.exitCode == 0, "\(tested.output)\(tested.errorOutput)")
         #expect(tested.output.contains(" passed, 0 failed, "))
         #expect(!tested.output.contains("warning, "))
+        #expect(tested.output.contains("the configured header is set"), "its unit test ran")
         let readme = try String(contentsOf: URL(filePath: "\(sdk)/README.md"), encoding: .utf8)
-        for file in ["Package.swift", "Sources/Stamp/Stamp.swift"] {
+        for (file, kind) in [
+            ("Package.swift", "swift"), ("Sources/Stamp/Stamp.swift", "swift"),
+            ("Tests/StampTests/StampTests.swift", "swift fragment"),
+        ] {
             let text = String(decoding: try folder.read("stamp/\(file)"), as: UTF8.self)
-            #expect(readme.contains("```swift\n\(text)```\n"), "\(file)")
+            #expect(readme.contains("```\(kind)\n\(text)```\n"), "\(file)")
         }
+    }
+
+    @Test func `the SDK is installed in any folder, and never removes another one`() async throws {
+        let make = "make -s -C \(ShellWord.quoted(sdk))"
+        try folder.write("kept", to: "pre/kept")
+        let packed = try await shell(
+            "\(make) install DESTDIR=\"$PWD/a folder\" PREFIX=/usr && "
+                + "test -e 'a folder/usr/include/outlet/outlet.h' && "
+                + "\(make) uninstall DESTDIR=\"$PWD/a folder\" PREFIX=/usr && "
+                + "test ! -e 'a folder/usr/include/outlet'")
+        #expect(packed.exitCode == 0, "\(packed.errorOutput)")
+        for prefix in ["\(folder.path("pre")) fix", "pre", ""] {
+            for target in ["install", "uninstall"] {
+                let refused = try await shell("\(make) \(target) PREFIX='\(prefix)'")
+                #expect(refused.exitCode == 2 && refused.errorOutput.contains("PREFIX='\(prefix)'"))
+            }
+        }
+        #expect(try folder.read("pre/kept") == Array("kept".utf8))
     }
 
     @Test func `a new Swift plugin has its id in source and manifest`() async throws {

@@ -113,6 +113,7 @@ struct PluginProject {
                 ("Package.swift", PluginTemplate.swiftPackage),
                 ("Sources/\(typeName)/\(typeName).swift", PluginTemplate.swiftSource),
                 ("Sources/\(typeName)/Manifest.swift", manifest),
+                ("Tests/\(typeName)Tests/\(typeName)Tests.swift", PluginTemplate.swiftTests),
                 ("Makefile", PluginTemplate.swiftMakefile),
                 ("README.md", PluginTemplate.swiftReadme),
                 (".gitignore", PluginTemplate.swiftIgnored),
@@ -134,7 +135,6 @@ struct PluginProject {
             ("{id}", id), ("{name}", name), ("{source}", source), ("{Type}", typeName),
             ("{import}", "import"),
             ("{library}", library),
-            ("{tests}", language == .c ? "tests it, and checks it against" : "checks it against"),
             ("{file}", language == .c ? "\(source).c" : "Sources/\(typeName)/\(typeName).swift"),
         ] {
             text = text.replacing(mark, with: value)  // text: ours

@@ -1,8 +1,8 @@
 /// The templates of a new plugin's files.
 ///
-/// ``PluginProject`` replaces `{id}`, `{name}`, `{source}`, `{file}`, `{library}`, `{tests}` and
-/// `{Type}`. It also replaces `{import}`, because `.ci/check-imports` would take a line that begins
-/// with the plain keyword for an import of this module.
+/// ``PluginProject`` replaces `{id}`, `{name}`, `{source}`, `{file}`, `{library}` and `{Type}`. It
+/// also replaces `{import}`, because `.ci/check-imports` would take a line that begins with the plain
+/// keyword for an import of this module.
 enum PluginTemplate {
     static let cSource = #"""
         /* {name}: adds a header to every request.
@@ -50,11 +50,12 @@ enum PluginTemplate {
             (void)completion;
             const outlet_status status = host->request_set_header(
                 host, request, outlet_text(instance->header), outlet_text("seen"));
-            if (status != OUTLET_OK) {
-                host->fail(host, call, outlet_text("bad-header"),
-                           outlet_text("the header's name is not a valid name in HTTP"));
-            }
-            return status;
+            if (status == OUTLET_OK) return OUTLET_OK;
+            host->fail(host, call, outlet_text("bad-header"),
+                       outlet_text(status == OUTLET_E_ARGUMENT
+                                       ? "the header's name is not a valid name in HTTP"
+                                       : "the host does not let plugins set this header"));
+            return OUTLET_E_FAILED;
         }
 
         static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .prepare = prepare};
@@ -175,6 +176,9 @@ enum PluginTemplate {
         /// The folder PluginsSDK of Outlet.
         let sdk = Context.environment["OUTLET_SDK"] ?? "../outlet/PluginsSDK"
 
+        /// The settings of the plugin, which is a release build; unit tests are debug builds.
+        let release = BuildSettingCondition.when(configuration: .release)
+
         let package = Package(
             name: "{name}",
             products: [.library(name: "{name}", type: .dynamic, targets: ["{Type}"])],
@@ -185,19 +189,26 @@ enum PluginTemplate {
                     dependencies: [.product(name: "OutletPluginKit", package: "outlet")],
                     // The Swift runtime is linked statically, so that the host need not provide
                     // one.
-                    swiftSettings: [.unsafeFlags(["-static-stdlib"])],
+                    swiftSettings: [.unsafeFlags(["-static-stdlib"], release)],
                     linkerSettings: [
-                        .unsafeFlags([
-                            "-static-stdlib",
-                            "-Xlinker", "--version-script=\(sdk)/C/exports.map",
-                            "-Xlinker", "-Bsymbolic", "-Xlinker", "--exclude-libs=ALL",
-                            "-Xlinker", "-z", "-Xlinker", "defs", "-Xlinker", "-z", "-Xlinker", "now",
-                            "-Xlinker", "-z", "-Xlinker", "nodelete",
-                        ]),
-                        .linkedLibrary("_FoundationCollections"),
-                        .linkedLibrary("_FoundationCShims"),
-                        .linkedLibrary("swiftSynchronization"),
-                    ])
+                        .unsafeFlags(
+                            [
+                                "-static-stdlib",
+                                "-Xlinker", "--version-script=\(sdk)/C/exports.map",
+                                "-Xlinker", "-Bsymbolic", "-Xlinker", "--exclude-libs=ALL",
+                                "-Xlinker", "-z", "-Xlinker", "defs",
+                                "-Xlinker", "-z", "-Xlinker", "now",
+                                "-Xlinker", "-z", "-Xlinker", "nodelete",
+                            ], release),
+                        .linkedLibrary("_FoundationCollections", release),
+                        .linkedLibrary("_FoundationCShims", release),
+                        .linkedLibrary("swiftSynchronization", release),
+                    ]),
+                .testTarget(
+                    name: "{Type}Tests",
+                    dependencies: [
+                        "{Type}", .product(name: "OutletPluginTesting", package: "outlet"),
+                    ]),
             ])
 
         """#
@@ -239,6 +250,25 @@ enum PluginTemplate {
 
         """#
 
+    static let swiftTests = ##"""
+        {import} OutletPluginTesting
+        {import} Testing
+
+        @testable {import} {Type}
+
+        /// Calls the hooks with a fake host, without Outlet and a network.
+        @Suite struct {Type}Tests {
+            @Test func `the configured header is set`() throws {
+                let fake = FakeHost()
+                let plugin = try fake.make({Type}.self, configuration: #"{"header": "X-Test"}"#)
+                let request = fake.request("https://test.example/")
+                try plugin.prepare(request)
+                #expect(request.current.header("X-Test") == "seen")
+            }
+        }
+
+        """##
+
     /// The names that a plugin's type and module in Swift cannot have: keywords, modules, types that
     /// the template or most code uses, the types of the SDK, and the sample plugins' modules.
     static let takenNames: Set<String> = [
@@ -262,7 +292,8 @@ enum PluginTemplate {
     ]
 
     static let swiftMakefile = #"""
-        # make builds the plugin; make test checks it against the rules of Outlet's plugin ABI.
+        # make builds the plugin, with a manifest of what its code says; make test runs its unit tests,
+        # and checks it against the rules of Outlet's plugin ABI.
         #
         #   OUTLET_SDK=DIR  the folder PluginsSDK of Outlet; by default ../outlet/PluginsSDK
         #   OUTLET=FILE     the program `outlet`
@@ -272,15 +303,23 @@ enum PluginTemplate {
         OUTLET_SDK ?= ../outlet/PluginsSDK
         export OUTLET_SDK
         BUILT := .build/release/lib{name}.so
+        MANIFEST := Sources/{Type}/Manifest.swift
+        # The host refuses a library that the group can write to.
+        BUILD := umask 022 && swift build -c release && \
+        	chmod go-w .build .build/release/.. .build/release/. $(BUILT)
 
         .PHONY: all test clean
         all:
         	@test -e '$(OUTLET_SDK)/C/exports.map' || { \
         		echo 'no SDK: set OUTLET_SDK to the folder PluginsSDK of Outlet' >&2; false; }
-        	umask 022 && swift build -c release
-        	@chmod go-w .build .build/release/.. .build/release/. $(BUILT)
+        	$(BUILD)
+        	@if $(OUTLET) --version >/dev/null 2>&1; then \
+        		'$(OUTLET_SDK)/Swift/manifest.sh' --update $(MANIFEST) $(BUILT) $(OUTLET); \
+        	else echo 'no program outlet (OUTLET): $(MANIFEST) was not compared with the code' >&2; fi
+        	@test $(BUILT) -nt $(MANIFEST) || { $(BUILD); }
 
         test: all
+        	swift test
         	$(OUTLET) plugins check $(BUILT)$(if $(CHECK), $(CHECK))
 
         clean:
@@ -303,25 +342,30 @@ enum PluginTemplate {
                 --args outlet --plugins ./{library} http://127.0.0.1:8080/get
             ```
 
-            """# + debugging
+            At the breakpoint, `backtrace` shows how the hook was called, and `info args` its arguments. A
+            crash stops there, too.
+
+            """#
 
     static let swiftReadme =
         readme + #"""
             `OUTLET_SDK` is the path of Outlet's folder PluginsSDK, set in the environment or by
             `make OUTLET_SDK=DIR`; without it, `../outlet/PluginsSDK`. `OUTLET=FILE` is the path of the program
-            `outlet` if it is not in `PATH`. Unit tests can call the hooks without Outlet, with the library
-            `OutletPluginTesting` of the SDK. After a change of the version or the permissions, make the manifest anew:
-            `$OUTLET_SDK/Swift/manifest.sh {id} 1.0.0 > Sources/{Type}/Manifest.swift`.
+            `outlet` if it is not in `PATH`. The unit tests in `Tests` call the hooks without Outlet, with the
+            library `OutletPluginTesting` of the SDK. `Manifest.swift` repeats the id, the version and the
+            permissions of the plugin's `info`, for the host to read before it runs any code; `make` writes it anew
+            if they have changed.
 
             """# + use + #"""
             ```sh
-            umask 022   # the host refuses a library that the group can write to
-            swift build
             gdb -ex 'set breakpoint pending on' -ex 'break {Type}.swift:21' -ex run \
-                --args outlet --plugins .build/debug/lib{name}.so http://127.0.0.1:8080/get
+                --args outlet --plugins {library} http://127.0.0.1:8080/get
             ```
 
-            """# + debugging
+            At the breakpoint, `backtrace` shows how the hook was called. gdb does not show the values of Swift
+            variables: log them (`host.log`). A crash stops there, too.
+
+            """#
 
     private static let readme = #"""
         # {name}
@@ -330,7 +374,7 @@ enum PluginTemplate {
 
         ```sh
         make        # builds {library}
-        make test   # {tests} the rules of the plugin ABI (outlet plugins check)
+        make test   # tests it, and checks it against the rules of the plugin ABI (outlet plugins check)
         ```
 
 
@@ -357,13 +401,6 @@ enum PluginTemplate {
 
         ## Debug it
 
-
-        """#
-
-    private static let debugging = #"""
-
-        At the breakpoint, `backtrace` shows how the hook was called, and `info args` its arguments. A
-        crash stops there, too.
 
         """#
 }
