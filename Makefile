@@ -46,6 +46,7 @@ test: setup ## Build everything in every language and run all tests
 	@$(STEP) "build, debug, with tests" swift build --build-tests $(SWIFT_FLAGS)
 	@$(HERE) headers samples fixtures
 	@$(STEP) "examples of the documentation" .ci/check-readme
+	@$(STEP) "commands of the SDK's README" .ci/check-sdk
 	@$(STEP) "documentation" .ci/docs
 	@.ci/check-leftovers swift test --skip-build $(TEST_FLAGS) $(SWIFT_FLAGS)
 
