@@ -166,6 +166,17 @@ import Testing
             let text = String(decoding: try folder.read("stamp/\(file)"), as: UTF8.self)
             #expect(readme.contains("```\(kind)\n\(text)```\n"), "\(file)")
         }
+        let own = String(decoding: try folder.read("stamp/README.md"), as: UTF8.self)
+        let command = try #require(
+            own.split(separator: "```").first { $0.hasPrefix("sh\ngdb ") }?.dropFirst(3))
+        let server = try LoopbackServer.start()
+        let debugged = try await shell(
+            "cd stamp && "
+                + command.replacing("gdb ", with: "gdb -q -batch ")
+                .replacing("-ex run", with: "-ex run -ex backtrace -ex continue")
+                .replacing("http://127.0.0.1:8080", with: server.baseURL))
+        let text = debugged.output
+        #expect(text.contains(" hit Breakpoint 1, ") && text.contains("Stamp.swift:21"), "\(text)")
     }
 
     @Test func `the SDK is installed in any folder, and never removes another one`() async throws {
