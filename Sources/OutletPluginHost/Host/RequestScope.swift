@@ -43,6 +43,8 @@ final class RequestScope: Sendable {
 
     private struct State {
         var entries: [Entry] = []
+        /// The instances that shut down before the end of the call, and have no entry any more.
+        var finished: [ObjectIdentifier] = []
         /// The streams of instances without an entry.
         var streams: [PluginStream] = []
         var isOver = false
@@ -102,11 +104,14 @@ final class RequestScope: Sendable {
     ///   - instance: The instance.
     ///   - hook: The hook.
     /// - Returns: `false` if the hook must not be called, because the call is over, or was
-    ///   cancelled and the hook is not `did_receive`.
+    ///   cancelled and the hook is not `did_receive`, or because the instance shuts down and
+    ///   `request_done` has been called.
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
         state.withLock { state in
             guard !state.isLast else { return true }
-            guard !state.isOver, !state.isCancelled || hook == .didReceive else { return false }
+            guard !state.isOver, !state.isCancelled || hook == .didReceive,
+                !state.finished.contains(ObjectIdentifier(instance))
+            else { return false }
             let index = Self.index(of: instance, in: state.entries) ?? state.entries.count
             if index == state.entries.count {
                 state.entries.append(Entry(instance: instance))
@@ -128,6 +133,7 @@ final class RequestScope: Sendable {
                     ObjectIdentifier($0.instance) == instance
                 })
             else { return nil }
+            state.finished.append(instance)
             state.entries[index].isFinishing = true
             return state.entries[index].calls == 0
                 ? state.entries.remove(at: index).held() : nil
