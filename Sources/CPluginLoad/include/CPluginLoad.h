@@ -36,13 +36,16 @@ cpluginload_ids cpluginload_identity(void);
 enum { cpluginload_flags = 0x40400 };
 #endif
 
+/* The bit of cpluginload_float_control() that tells of a register of the x87 in use. */
+enum { cpluginload_x87_in_use = 0x200 << 16 };
+
 /*
  * Returns the floating-point control of the calling thread: rounding, which exceptions are masked, and whether the
  * stack of the x87 is empty, as it must be between functions, without the status flags; and the processor's flags that
  * change how other instructions work. 0 where it is not known.
  *
- * Of the stack, its top is looked at, and whether the register above it is in use. Others that are in use above an
- * empty one are not noticed.
+ * Of the stack, its top is looked at, and whether the register above it is in use, which is emptied then. Others that
+ * are in use above an empty one are not noticed.
  */
 static inline uint64_t cpluginload_float_control(void) {
 #if defined(__x86_64__)
@@ -53,13 +56,21 @@ static inline uint64_t cpluginload_float_control(void) {
      * need 175 to 330 ns. Exceptions that are pending, or not masked, would be raised here. */
     if (!(status & 0x80) && (control & 1)) {
         __asm__ volatile("fld1\n\tfnstsw %0\n\tfstp %%st(0)" : "=a"(status));
-        stack = status & 0x3A00;
+        stack = status & (0x3800 | cpluginload_x87_in_use >> 16);
     }
     uint64_t flags = __builtin_ia32_readeflags_u64() & cpluginload_flags;
     return (uint64_t)(__builtin_ia32_stmxcsr() & ~0x3Fu) << 32 | (flags >> 9 | stack) << 16 | control;
 #else
     return 0;
 #endif
+}
+
+/*
+ * Returns what cpluginload_float_control() must return after a plugin's code has run on the calling thread: the present
+ * value, with no register in use, also where the program has left one.
+ */
+static inline uint64_t cpluginload_expected_float_control(void) {
+    return cpluginload_float_control() & ~(uint64_t)cpluginload_x87_in_use;
 }
 
 /* Sets the floating-point control of the calling thread to a value of cpluginload_float_control(), clears the status

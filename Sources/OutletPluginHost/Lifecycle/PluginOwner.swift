@@ -182,7 +182,7 @@ final class PluginOwner: Sendable {
         _ call: ActiveCall.Place, about subject: @autoclosure () -> String?,
         _ body: (ActiveCall.Place) -> Result
     ) -> Result {
-        let floats = cpluginload_float_control()
+        let floats = cpluginload_expected_float_control()
         let result =
             if PluginWatch.isOn || probe != nil {
                 watching(call.pointee.hook, about: PluginWatch.isOn ? subject() : nil) {

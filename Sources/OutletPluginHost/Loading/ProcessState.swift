@@ -66,7 +66,7 @@ package struct ProcessState {
         streams = StandardStream.all
         hadFreeDescriptor = ProcessState.hasFreeDescriptor
         identity = Identity()
-        floats = cpluginload_float_control()
+        floats = cpluginload_expected_float_control()
     }
 
     /// The differences from the recorded state, one item each; nothing is restored.
