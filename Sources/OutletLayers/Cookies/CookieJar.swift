@@ -10,7 +10,7 @@ struct CookieJar: Sendable {
     private static let domainLimit = 180
     private static let limit = 3300
 
-    /// A cookie, and when it was last set or selected for a request.
+    /// A cookie, and when it was last sent or set again; its creation date if it was not.
     private struct Stored: Sendable {
         var cookie: Cookie
         var lastUse: Date
@@ -143,27 +143,33 @@ struct CookieJar: Sendable {
     /// Removing only one would mean a search for each new cookie.
     private mutating func keepInBounds(_ domain: String, _ now: Date) {
         if let stored = domains[domain], stored.count > Self.domainLimit {
-            let kept = Self.kept(Self.domainLimit * 9 / 10, of: stored, now)
+            let kept = Self.kept(Self.domainLimit, of: stored, now)
             count -= stored.count - kept.count
             domains[domain] = kept
         }
         guard count > Self.limit else { return }
-        let kept = Self.kept(Self.limit * 9 / 10, of: Array(domains.values.joined()), now)
+        let kept = Self.kept(Self.limit, of: Array(domains.values.joined()), now)
         domains = Dictionary(grouping: kept, by: \.cookie.domain)
         count = kept.count
     }
 
-    /// The cookies that are not evicted: those that are not secure go first, as otherwise a response
-    /// over http could remove others (RFC 6265bis §5.7), then those used the longest time ago
-    /// (RFC 6265 §5.3).
-    private static func kept(_ count: Int, of stored: [Stored], _ now: Date) -> [Stored] {
+    /// Nine tenths of the cookies that a limit allows, or all if they are not more.
+    ///
+    /// Those that are not secure are evicted first, and others only if these alone exceed the limit:
+    /// otherwise a response over http could remove them (RFC 6265bis §5.7). Among equals go those
+    /// used the longest time ago (RFC 6265 §5.3), then the youngest: all cookies of a path are used
+    /// together, and a login is older than what responses add.
+    private static func kept(_ limit: Int, of stored: [Stored], _ now: Date) -> [Stored] {
+        let count = limit * 9 / 10
         let current = stored.filter { !$0.cookie.hasEnded(now) }
         guard current.count > count else { return current }
         let inOrder = current.sorted {
-            $0.cookie.isSecure == $1.cookie.isSecure
-                ? $0.lastUse < $1.lastUse : !$0.cookie.isSecure
+            ($1.lastUse, $0.cookie.creationDate) < ($0.lastUse, $1.cookie.creationDate)
         }
-        return Array(inOrder.suffix(count))
+        let secure = inOrder.filter(\.cookie.isSecure)
+        if secure.count > limit { return Array(secure.prefix(count)) }
+        let others = inOrder.filter { !$0.cookie.isSecure }
+        return secure + others.prefix(max(0, count - secure.count))
     }
 }
 

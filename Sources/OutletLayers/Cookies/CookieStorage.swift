@@ -21,8 +21,8 @@ public enum CookieAcceptPolicy: Sendable, Hashable {
 ///
 /// See `SessionConfiguration.httpCookieStorage`. Domains are checked with the public suffix list
 /// (libpsl), so that a server cannot set cookies for all of `co.uk`. At most 180 cookies are stored
-/// per domain, 3300 in total; beyond that, a tenth is removed: first cookies that are not secure, then
-/// those used the longest time ago.
+/// per domain, 3300 in total; beyond that, a tenth is removed: cookies that are not secure, or, if the
+/// secure ones alone are too many, some of these; first those used the longest time ago.
 ///
 /// Thread: any.
 public final class CookieStorage: Sendable {
