@@ -193,16 +193,27 @@ static int equals(outlet_view text, const char *word) {
     return text.len == strlen(word) && memcmp(text.ptr, word, text.len) == 0;
 }
 
-/* Whether a request can be sent: the host makes Content-Length of the body. */
+/* Whether the transport makes a header of a request itself. */
+static int is_reserved(outlet_view name) {
+    static const char *const names[] = {"Content-Length", "Transfer-Encoding", "Connection", "Host",
+                                        "TE", "Trailer", "Upgrade", "Keep-Alive",
+                                        "Proxy-Connection"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (name.len == strlen(names[i])
+            && strncasecmp((const char *)name.ptr, names[i], (size_t)name.len) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether a request can be sent. */
 static int is_sendable(const outlet_http_request *asked) {
     const int is_get = asked->method.len == 0 || equals(asked->method, "GET");
     if (!is_get && (!is_token(asked->method) || equals(asked->method, "CONNECT"))) return 0;
     if (asked->body.len > 0 && (is_get || equals(asked->method, "HEAD"))) return 0;
     for (uint64_t i = 0; i < asked->field_count; i++) {
         const outlet_field *field = &asked->fields[i];
-        if (!is_token(field->name) || !is_field_value(field->value)) return 0;
-        if (field->name.len == 14
-            && strncasecmp((const char *)field->name.ptr, "Content-Length", 14) == 0)
+        if (!is_token(field->name) || !is_field_value(field->value) || is_reserved(field->name))
             return 0;
     }
     return 1;

@@ -104,10 +104,12 @@ indirect enum DerivedSchema {
         return (values, first)
     }
 
-    /// The schema of a type of which decoding failed.
+    /// The schema of a type of which decoding failed: it may also do without the keys that it has
+    /// tried.
     private var open: DerivedSchema {
         guard case .object(let members, _) = self, !members.isEmpty else { return .any }
-        return .object(members, mayHaveOthers: true)
+        let optional = members.map { Member(name: $0.name, schema: $0.schema, isNeeded: false) }
+        return .object(optional, mayHaveOthers: true)
     }
 
     /// The schema as JSON.

@@ -86,10 +86,10 @@ public struct HTTPReply: Sendable {
 extension Host {
     /// Sends a request, and returns the response, whatever its status.
     ///
-    /// Uses the session of the hook in which it is called, or, outside of hooks and in tasks that run
-    /// longer than theirs, one of the program's sessions. This plugin's own hooks, and those of the plugins that were called for
-    /// the same request before, are skipped. Cancelling the task cancels the request. At most 64
-    /// requests of an instance may run at the same time.
+    /// Uses the session of the hook in which it is called, or, outside of hooks and in tasks that
+    /// run longer than theirs, one of the program's sessions. This plugin's own hooks, and those of
+    /// the plugins that were called for the same request before, are skipped. Cancelling the task
+    /// cancels the request. At most 64 requests of an instance may run at the same time.
     ///
     /// - Parameter call: The request.
     /// - Throws: ``PluginError`` when the request cannot be sent or failed. Its
@@ -173,7 +173,7 @@ private final class Exchange: Sendable {
                             field_count: count, body: body, timeout_ns: nanoseconds(call.timeout))
                         // The host owns this reference until it calls back.
                         let data = ObjectPointer.retained(self)
-                        let status = HookCall.withCurrent {
+                        let status = HookCall.withCurrent(of: table) {
                             http.pointee.send(
                                 table, $0, &request, { exchangeDone($0, $1, $2, $3) }, data,
                                 &exchange)

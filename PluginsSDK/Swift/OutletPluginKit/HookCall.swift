@@ -11,16 +11,26 @@ final class HookCall: Sendable {
     @TaskLocal static var current: HookCall?
 
     private let id: UInt64
+    // `nonisolated(unsafe)` because it is only compared.
+    private nonisolated(unsafe) let table: UnsafePointer<outlet_host>
     private let isOpen = Mutex(true)
 
-    init(_ completion: outlet_completion) { id = completion.id }
+    init(_ completion: outlet_completion, of host: Host) {
+        id = completion.id
+        table = host.table
+    }
 
     /// Passes the current task's call to a function of the host, during which its hook is not
     /// settled.
     ///
-    /// - Parameter body: Calls the host; receives the call, or that of no hook if the hook has ended.
-    static func withCurrent<Result>(_ body: (outlet_call) -> Result) -> Result {
-        guard let current else { return body(outlet_call()) }
+    /// - Parameters:
+    ///   - table: The host of the instance that calls it.
+    ///   - body: Calls the host; receives the call, or that of no hook if the hook has ended or is one
+    ///     of another instance.
+    static func withCurrent<Result>(
+        of table: UnsafePointer<outlet_host>, _ body: (outlet_call) -> Result
+    ) -> Result {
+        guard let current, current.table == table else { return body(outlet_call()) }
         return current.isOpen.withLock { body(outlet_call(id: $0 ? current.id : 0)) }
     }
 

@@ -96,7 +96,7 @@ final class Instance: @unchecked Sendable {
         }
         guard accepted else { return OUTLET_E_CANCELLED }
         let task = Task.immediate {
-            let call = HookCall(completion)
+            let call = HookCall(completion, of: self.host)
             let settle = await HookCall.$current.withValue(call) { await body() }
             call.end()
             settle(self.host)

@@ -42,11 +42,13 @@ extension InspectedFile {
     /// the configuration of each instance against its schema. Blocks for that; no plugin code runs.
     ///
     /// - Parameter plugin: A plugin of this file, from ``askCode()``.
-    /// - Returns: An empty array when the host finds nothing wrong; `create` may still fail.
+    /// - Returns: An empty array when the host finds nothing wrong, or the plugin is disabled;
+    ///   `create` may still fail.
     public func objections(to plugin: InspectedPlugin) -> [PluginLoadError] {
         var objections: [PluginLoadError] = []
         do throws(PluginLoadError) {
             let settings = try resolved(plugin.id)
+            guard settings.isEnabled else { return [] }
             let plan = PluginPlan(settings, asking: plugin.permissions)
             if let policy = plan.policy, !plan.permissions.withheld.isEmpty {
                 objections.append(

@@ -28,7 +28,7 @@ extension RequestChange {
         guard !text.utf8.contains(where: \.isControl) else {
             return "the URL has control characters"
         }
-        guard let scheme = URL(string: text)?.scheme?.lowercasedASCII else {
+        guard let scheme = URL(escaping: text)?.scheme?.lowercasedASCII else {
             return "the URL is not absolute, or not valid"
         }
         return ["http", "https"].contains(scheme)
