@@ -219,6 +219,7 @@ final class EventLoop: @unchecked Sendable {
     /// Releases what the driver uses, and reports the end of the loop.
     private func end(for before: UnsafeRawPointer?) {
         assertOnLoop()
+        yielded = []
         // First the easy handles: the multi handle closes the connections that they used.
         pool.drain()
         addresses.removeAll()
