@@ -15,9 +15,10 @@ public enum PluginCheckChild {
 
     /// Runs the test that the first line of standard input describes, and ends the process.
     ///
-    /// Writes the report to file descriptor 3, and the lines of ``PluginWatch`` to 4. Kills the process group when standard input reaches
-    /// its end, which means that the checker has ended. Exits with the job's exit code after the
-    /// report; with 7 when there is no valid job or the plugin calls `exit()`.
+    /// Writes the report to file descriptor 3, and the lines of ``PluginWatch`` to 4. Kills the
+    /// process group when standard input reaches its end, which means that the checker has ended.
+    /// Exits with the job's exit code after the report; with 7 when there is no valid job or the
+    /// plugin calls `exit()`.
     ///
     /// The test ``CheckTest/exit`` calls `exit()`. The report then ends in an exit handler that
     /// runs after those that the plugin has registered, and before the destructors of libraries,

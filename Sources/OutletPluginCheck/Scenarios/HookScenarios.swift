@@ -43,11 +43,14 @@ extension CheckSubject {
         report.step("wait for late calls")
         try? await Task.sleep(for: .milliseconds(100))
         guard !PluginWatch.threads.isEmpty, !report.hasFailed else { return }
-        report.step("wait for threads to end")
-        try? await Task.sleep(for: .seconds(1))
+        for _ in 0..<10 {
+            report.step("wait for threads to end")
+            try? await Task.sleep(for: .milliseconds(100))
+        }
         var used: [Int32: UInt64] = [:]
         var working: [Int32: Int] = [:]
         for _ in 0..<20 {
+            report.step("look for threads that work")
             for thread in PluginWatch.threads {
                 let now = cplugincheck_cpu_of(thread.number)
                 let before = used.updateValue(now, forKey: thread.number) ?? now
