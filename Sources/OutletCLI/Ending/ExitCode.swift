@@ -14,7 +14,8 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case serverError = 5
     /// There were more redirects than allowed.
     case tooManyRedirects = 6
-    /// A plugin cannot be used, is missing, or failed the request or `plugins check`.
+    /// A plugin cannot be used, is missing, failed the request or `plugins check`, or did not end in
+    /// time or broke a rule at its end.
     case plugin = 7
     /// The command line is wrong.
     case usage = 64
@@ -51,7 +52,8 @@ extension ExitCode {
         case .clientError: "status 4xx"
         case .serverError: "status 5xx, or outside of 100 to 599"
         case .tooManyRedirects: "more redirects than --max-redirects"
-        case .plugin: "a plugin is unusable, missing, or failed the request or a check"
+        case .plugin:
+            "a plugin is unusable, missing, failed the request or a check, or did not end well"
         case .usage: "wrong command line"
         case .noInput: "plugin directory or file unreadable"
         case .hungUp: "hung up (SIGHUP)"

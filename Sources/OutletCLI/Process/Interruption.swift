@@ -5,8 +5,9 @@ import Synchronization
 
 /// Runs a command and handles SIGINT, SIGTERM and SIGHUP.
 ///
-/// The first signal cancels asynchronous work, also the shutdown of plugins. A second one ends the process immediately. The
-/// process also ends if something blocks it after the first signal: see ``ProcessEnd``.
+/// The first signal cancels asynchronous work, also the shutdown of plugins. A second one ends the
+/// process immediately. The process also ends if something blocks it after the first signal: see
+/// ``ProcessEnd``.
 ///
 /// The main thread blocks here instead of running as an asynchronous `main`. That would take a
 /// millisecond and start several threads before any work, even for `--help`.

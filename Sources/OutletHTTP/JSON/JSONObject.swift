@@ -1,8 +1,9 @@
 /// The members of a JSON object, in order.
 ///
 /// Two objects are equal if they have equal members in the same order. Look-ups compare names byte
-/// by byte (RFC 8259 §8.3), so `é` as one scalar and as two are different names. Names that a parsed text
-/// repeats are all kept (RFC 8259 §4 does not define their meaning); look-ups find the last one.
+/// by byte (RFC 8259 §8.3), so `é` as one scalar and as two are different names. Names that a
+/// parsed text repeats are all kept (RFC 8259 §4 does not define their meaning); look-ups find the
+/// last one.
 public struct JSONObject: Sendable, Equatable, Hashable {
     /// One name and its value.
     public struct Member: Sendable, Equatable, Hashable {
