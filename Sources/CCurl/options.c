@@ -1,6 +1,7 @@
 #include "ccurl_options.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 const long ccurl_auth_password = (long)(CURLAUTH_DIGEST | CURLAUTH_NTLM | CURLAUTH_BASIC);
 const long ccurl_auth_basic = (long)CURLAUTH_BASIC;
@@ -10,6 +11,7 @@ const long ccurl_auth_ntlm = (long)CURLAUTH_NTLM;
 const long ccurl_auth_bearer = (long)CURLAUTH_BEARER;
 const long ccurl_auth_only = (long)CURLAUTH_ONLY;
 const int ccurl_pause_all = CURLPAUSE_ALL;
+const long ccurl_rtsp_receive = CURL_RTSPREQ_RECEIVE;
 
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -115,6 +117,22 @@ void *ccurl_get_ssl(CURL *easy) {
     const struct curl_tlssessioninfo *session = NULL;
     if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
     return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+}
+
+int ccurl_get_begun_status(CURL *easy, bool was_sent_before) {
+    static const char name[] = ":status";
+    struct curl_header *field;
+    CURLHcode code = curl_easy_header(easy, name, 0, CURLH_PSEUDO, 0, &field);
+    if (code == CURLHE_NOHEADERS) return 0;
+    // libcurl counts how often it sends the request, but does not tell the number.
+    int request = 0;
+    while (curl_easy_header(easy, name, 0, CURLH_PSEUDO, request + 1, &field) != CURLHE_NOREQUEST)
+        request++;
+    if (was_sent_before && --request < 0) return 0;
+    if (curl_easy_header(easy, name, 0, CURLH_PSEUDO, request, &field) != CURLHE_OK) return 0;
+    size_t last = field->amount - 1;
+    curl_easy_header(easy, name, last, CURLH_PSEUDO, request, &field);
+    return atoi(field->value);
 }
 
 CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {

@@ -126,7 +126,7 @@ import Testing
         let refused = try await send("/refused/100")
         #expect(refused.error?.code == .networkConnectionLost)
         #expect(
-            refused.error?.reason.contains("new connections (REFUSED_STREAM)") == true,
+            refused.error?.reason.contains("sent 6 times (REFUSED_STREAM or GOAWAY)") == true,
             "\(refused.error?.reason ?? "")")
         await server.stop()
     }

@@ -61,6 +61,10 @@ int ccurl_get_socket(CURL *_Nonnull easy);
 /// `CURLINFO_TLS_SSL_PTR`: the connection's `SSL *`; NULL without TLS or with another library than
 /// OpenSSL.
 void *_Nullable ccurl_get_ssl(CURL *_Nonnull easy);
+/// The status code of the last head over HTTP/2 that libcurl has received for the request as it was
+/// last sent, delivered or not; 0 if there is none. With `was_sent_before`, libcurl is about to send it
+/// again.
+int ccurl_get_begun_status(CURL *_Nonnull easy, bool was_sent_before);
 
 // Constants whose macros Swift cannot import.
 
@@ -73,6 +77,8 @@ extern const long ccurl_auth_basic, ccurl_auth_digest, ccurl_auth_negotiate, ccu
 extern const long ccurl_auth_only;
 /// `CURLPAUSE_ALL`.
 extern const int ccurl_pause_all;
+/// `CURL_RTSPREQ_RECEIVE`.
+extern const long ccurl_rtsp_receive;
 
 // curl_multi_setopt.
 

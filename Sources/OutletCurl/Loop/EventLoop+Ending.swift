@@ -6,10 +6,22 @@ extension EventLoop {
     /// Processes a transfer that libcurl has finished, and reports its end unless it continues.
     func complete(_ transfer: CurlTransfer, _ easy: EasyHandle, _ code: CURLcode) {
         assertOnLoop()
-        if transfer.wantsOtherConnection, restart(transfer, easy) { return }
-        if transfer.lacksStream, code == CURLE_COULDNT_CONNECT {
-            return waitForStream(transfer, easy)
+        if code != CURLE_OK {
+            if transfer.wantsOtherConnection {
+                easy.applyFreshConnection()
+                if restart(transfer, easy) { return }
+            } else if transfer.lacksStream, code == CURLE_COULDNT_CONNECT {
+                if waitForStream(transfer, easy) { return }
+            } else if transfer.canStartAgain(after: code, easy, self) {
+                transfer.wasUnprocessed = true
+                if restart(transfer, easy) { return }
+            }
         }
+        finish(transfer, easy, code)
+    }
+
+    private func finish(_ transfer: CurlTransfer, _ easy: EasyHandle, _ code: CURLcode) {
+        assertOnLoop()
         if code == CURLE_OK, transfer.failure == nil, let link = transfer.link {
             return shakeHands(transfer, link, easy)
         }
@@ -29,20 +41,14 @@ extension EventLoop {
         retire(transfer, easy, error)
     }
 
-    /// Starts a transfer again with a new connection; nothing was sent on the connection it
-    /// refused.
+    /// Starts a transfer again, whose request the server has not processed or not received.
     ///
     /// - Returns: False if that is not possible; the transfer then ends with the error it has.
     private func restart(_ transfer: CurlTransfer, _ easy: EasyHandle) -> Bool {
         assertOnLoop()
         transfer.wantsOtherConnection = false
-        // Authentication starts from the beginning, too.
-        transfer.heldHead = nil
-        if transfer.sends > 0, case .reader = easy.source, !transfer.rewindBody(easy) {
-            return false
-        }
+        guard rewind(transfer, easy) else { return false }
         curl_multi_remove_handle(multi, easy.raw)
-        easy.applyFreshConnection()
         let code = curl_multi_add_handle(multi, easy.raw)
         guard code != CURLM_OK else { return true }
         transfer.failure = TransferError(
@@ -51,17 +57,31 @@ extension EventLoop {
         return false
     }
 
+    /// Makes the body of a request that was sent before start at its first byte.
+    ///
+    /// - Returns: Whether it can; if not, `failure` is set.
+    private func rewind(_ transfer: CurlTransfer, _ easy: EasyHandle) -> Bool {
+        assertOnLoop()
+        // Authentication starts from the beginning, too.
+        transfer.heldHead = nil
+        guard transfer.sends > 0, case .reader = easy.source else { return true }
+        return transfer.rewindBody(easy)
+    }
+
     /// Makes a transfer wait again, because its origin has as many connections as its limit allows,
     /// and none of them has a stream left.
-    private func waitForStream(_ transfer: CurlTransfer, _ easy: EasyHandle) {
+    ///
+    /// - Returns: False if that is not possible; the transfer then ends with the error it has.
+    private func waitForStream(_ transfer: CurlTransfer, _ easy: EasyHandle) -> Bool {
         assertOnLoop()
-        guard let origin = transfer.address?.queue else { return }
         transfer.lacksStream = false
+        guard let origin = transfer.address?.queue, rewind(transfer, easy) else { return false }
         remove(transfer, easy, isClean: false)
         transfer.phase = .queued
         admission.leave(origin, lacksStream: true)
         wait(transfer, in: origin)
         admitWaiting()
+        return true
     }
 
     /// Takes a transfer out of libcurl.
@@ -71,7 +91,12 @@ extension EventLoop {
         deadlines.remove(transfer)
         transfer.easy = nil
         transfer.releaseBody()
-        pool.put(easy, isClean: isClean)
+        // libcurl may keep in the handle that a stream was refused, and would take the next broken
+        // connection for that.
+        let mayBeSpent = transfer.sends > 1 || transfer.sends == 1 && !isClean
+        let isSpent =
+            mayBeSpent && transfer.address.map { settings.version(of: $0) == .http2 } == true
+        pool.put(easy, isClean: isClean, isSpent: isSpent)
     }
 
     /// Ends a WebSocket.
@@ -93,9 +118,13 @@ extension EventLoop {
             guard transfer.accept(head, self) else { return }
         }
         guard transfer.hasResponse else {
-            transfer.failure = TransferError(
-                code: .networkConnectionLost, stage: .receiving, host: transfer.address?.host,
-                reason: "the server closed the connection inside the head of its answer")
+            // libcurl takes the end of an HTTP/2 stream for a response if it repeats another one.
+            let code = transfer.address?.queue.version == .http2 ? CURLE_GOT_NOTHING : nil
+            transfer.failure =
+                code.map { TransferError($0, transfer, easy, socketError: 0) }
+                ?? TransferError(
+                    code: .networkConnectionLost, stage: .receiving, host: transfer.address?.host,
+                    reason: "the server closed the connection inside the head of its answer")
             return
         }
         if transfer.extras != nil,

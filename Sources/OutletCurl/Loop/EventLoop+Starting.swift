@@ -174,6 +174,9 @@ extension EventLoop {
             throw TransferError(code: .unknown, host: address.host, reason: "no memory left")
         }
         if transfer.mayHaveBody {
+            if version != .http1, !transfer.request.method.isIdempotent {
+                easy.applyRepeatsOfRefused()
+            }
             try applyBody(of: transfer.request, easy, address)
         } else {
             easy.applyPlainMethod()

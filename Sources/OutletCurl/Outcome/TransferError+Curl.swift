@@ -73,6 +73,19 @@ extension TransferError.Stage {
     }
 }
 
+extension CURLcode {
+    /// Whether libcurl ends a stream of HTTP/2 with this code; others have the same one.
+    fileprivate var isOfHTTP2: Bool {
+        switch self {
+        case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR: true
+        default: false
+        }
+    }
+}
+
+/// What libcurl says when it has repeated a request as often as it does (`CONN_MAX_RETRIES`).
+private let diedTooOften = "Connection died, tried"
+
 /// The parts of an error that depend on libcurl's code.
 private struct Meaning {
     let code: TransferError.Code
@@ -93,6 +106,12 @@ private struct Meaning {
         if transfer.verification?.hasRefusedRecord == true {
             self = Meaning(
                 .badServerResponse, "the server sends data without end that belongs to no answer")
+            return
+        }
+        if code == CURLE_GOT_NOTHING || text.isEmpty && code.isOfHTTP2,
+            let status = transfer.undeliveredStatus(easy)
+        {
+            self = Meaning(.networkConnectionLost, TransferError.undelivered(status))
             return
         }
         switch code {
@@ -131,9 +150,18 @@ private struct Meaning {
                 "the HTTP/2 stream broke: \(fact)")
         case CURLE_PARTIAL_FILE:
             self = Meaning.incomplete(fact, transfer)
+        case CURLE_GOT_NOTHING where transfer.address?.queue.version == .http2:
+            self = Meaning(
+                .networkConnectionLost,
+                "the HTTP/2 connection or the request's stream ended without an answer")
         case CURLE_GOT_NOTHING:
             self = Meaning(
                 .networkConnectionLost, "the server closed the connection without an answer")
+        case CURLE_SEND_ERROR where fact.containsBytes(of: diedTooOften):
+            self = Meaning(
+                .networkConnectionLost,
+                "the request was sent \(transfer.sends) times on kept connections, and the last of "
+                    + "them ended without an answer", "retry later")
         case CURLE_SEND_ERROR:
             self = Meaning(.networkConnectionLost, "the connection broke while sending: \(fact)")
         case CURLE_RECV_ERROR: self = Meaning.unreceived(fact, transfer)
@@ -314,11 +342,12 @@ private struct Meaning {
         if fact.containsBytes(of: "CONNECT") {
             return Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
         }
-        if transfer.wasSentOnNewConnection, fact.containsBytes(of: "Connection died, tried") {
+        // For broken connections libcurl sets another message before.
+        if fact.containsBytes(of: diedTooOften) {
             return Meaning(
                 .networkConnectionLost,
-                "the server refused the request on \(transfer.sends) new connections "
-                    + "(REFUSED_STREAM)", "retry later: it has not processed the request")
+                "the server refused the request after it was sent \(transfer.sends) times "
+                    + "(REFUSED_STREAM or GOAWAY)", "retry later")
         }
         return Meaning(.networkConnectionLost, received(transfer) + fact)
     }

@@ -12,7 +12,10 @@ extension CurlTransfer {
     func mayConnect(to address: UnsafePointer<sockaddr>, _ settings: TransportSettings) -> Bool {
         loop?.assertOnLoop()
         lacksStream = !mayOpenSocket
-        if lacksStream { return false }
+        if lacksStream {
+            if sends > 0, let easy, let loop { wasUnprocessed = isUnprocessed(easy, loop) }
+            return false
+        }
         guard settings.addressPolicy != nil || addressPolicy != nil else { return true }
         guard address.pointee.sa_family != AF_UNIX, proxy.isEmpty else { return true }
         guard let address = InternetAddress(address) else { return false }

@@ -7,12 +7,8 @@ extension CurlTransfer {
     /// Decides whether the request may be sent on the connection that libcurl has picked
     /// (`CURLOPT_PREREQFUNCTION`).
     ///
-    /// libcurl sends a request again by itself when a reused connection turns out to be closed.
-    /// This is allowed for idempotent methods only (RFC 9110 §9.2.2). If a response was received in
-    /// between, it is an authentication attempt, which is allowed for all methods. So is a request
-    /// that was sent on a new connection: libcurl repeats it only where the server has said that it
-    /// has not processed it (`REFUSED_STREAM`, RFC 9113 §8.7), or wants it over HTTP/1.1
-    /// (`HTTP_1_1_REQUIRED`).
+    /// libcurl sends a request again by itself when a reused connection turns out to be closed, and
+    /// when an HTTP/2 server refuses it (``maySendAgain(_:_:)``).
     ///
     /// An idle connection that has received data since its last response is not used. libcurl only
     /// checks whether it was closed, and would treat that data as the response (RFC 9112 §9.2).
@@ -22,20 +18,9 @@ extension CurlTransfer {
     func willSend(_ easy: EasyHandle, _ loop: EventLoop, on ends: ConnectionEnds) -> Bool {
         loop.assertOnLoop()
         lastProgress = loop.now
-        let opened = easy.opener.pointee.opened
-        let isNew = opened != easy.socketsBefore
-        easy.socketsBefore = opened
         guard !hasResponse else { return fail(secondAnswer()) }
         easy.head.begin()
-        guard sends == 0 || wasAnswered || wasSentOnNewConnection || request.method.isIdempotent
-        else {
-            failure = TransferError(
-                code: .networkConnectionLost, stage: .sending, host: address?.host,
-                reason: "the server closed a kept connection while the request was sent, and "
-                    + "\(request.method) is not repeated by itself",
-                advice: "retry if the server may see the request twice")
-            return false
-        }
+        guard sends == 0 || maySendAgain(easy, loop) else { return false }
         if ccurl_poller_brings_uncalled(loop.poller, easy.raw, ends.localPort), speaksHTTP1(loop) {
             wantsOtherConnection = true
             return false
@@ -47,7 +32,6 @@ extension CurlTransfer {
         if let verifier = extras?.trust?.server, !isServerAccepted(easy, verifier) { return false }
         sends += 1
         wasAnswered = false
-        wasSentOnNewConnection = isNew
         connection = loop.connections.texts(of: ends)
         localPort = ends.localPort
         if link == nil, address?.queue.version == .unknown { loop.learnVersion(from: self, easy) }

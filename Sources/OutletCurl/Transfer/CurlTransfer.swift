@@ -104,8 +104,9 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var lacksStream = false
     /// Whether a head has been received since the request was last sent.
     var wasAnswered = false
-    /// Whether the request was last sent on a connection that was made for it.
-    var wasSentOnNewConnection = false
+    /// Whether the server has not processed the request as it was last sent, which libcurl no
+    /// longer shows because the transfer has started again.
+    var wasUnprocessed = false
     var received: Int64 = 0
     var sent: Int64 = 0
     var expected: Int64 = -1

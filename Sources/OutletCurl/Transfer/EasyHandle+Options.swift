@@ -163,6 +163,17 @@ extension EasyHandle {
         set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)
     }
 
+    /// Makes libcurl send the request again only if its HTTP/2 stream was refused, and not if a kept
+    /// connection has ended, when the server may have processed the request.
+    ///
+    /// Both look the same to callbacks. libcurl (`Curl_retry_request`, 7.88 to 8.x) does only the former
+    /// with this value, which has no other effect on HTTP. A libcurl without RTSP refuses it.
+    func applyRepeatsOfRefused() {
+        isMarked = true
+        let code = ccurl_set_long(raw, CURLOPT_RTSP_REQUEST, ccurl_rtsp_receive)
+        repeatsOnlyRefused = code == CURLE_OK
+    }
+
     /// Forces a new connection.
     func applyFreshConnection() {
         set(CURLOPT_FRESH_CONNECT, 1)

@@ -50,17 +50,13 @@ final class EasyHandle {
     #endif
     var isMarked = false
 
+    /// Whether libcurl sends the request again only if the server has refused its HTTP/2 stream.
+    var repeatsOnlyRefused = false
     /// Whether the request goes through a proxy's tunnel, so that the heads of the proxy's
     /// responses to `CONNECT` are received as well.
     var isTunnelled = false
     /// The number of sockets that the handle had opened when the request was last sent.
     var socketsAtSend: UInt32 = 0
-    /// The number of sockets that the handle had opened when its transfer began, or libcurl last
-    /// picked a connection for it.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var socketsBefore: UInt32 = 0
     /// Whether `CURLOPT_CAINFO` and `CURLOPT_CAPATH` are set.
     var hasAuthorities = false
     /// The policy that `CURLOPT_SSL_CIPHER_LIST`, `CURLOPT_SSL_VERIFYPEER` and
@@ -121,7 +117,6 @@ final class EasyHandle {
     func carry(_ transfer: CurlTransfer) {
         transfer.loop?.assertOnLoop()
         carried = transfer
-        socketsBefore = opener.pointee.opened
     }
 
     private func begin() {
@@ -146,6 +141,7 @@ final class EasyHandle {
         refusal = nil
         bufferSize = Self.usualBufferSize
         isTunnelled = false
+        repeatsOnlyRefused = false
         source = .none
         begin()
     }
@@ -210,7 +206,11 @@ struct HandlePool {
     }
 
     /// Returns a handle to the pool, after it was removed from the multi handle.
-    mutating func put(_ handle: EasyHandle, isClean: Bool) {
+    ///
+    /// - Parameters:
+    ///   - isClean: Whether the last transfer ended without an error.
+    ///   - isSpent: Whether no other transfer may use the handle, so that it is freed.
+    mutating func put(_ handle: EasyHandle, isClean: Bool, isSpent: Bool = false) {
         handle.recycle(isClean: isClean)
         inUse -= 1
         if handle.place != inUse {
@@ -218,6 +218,7 @@ struct HandlePool {
             // Unlike the array's own method, moves the references instead of copying them.
             handles.withUnsafeMutableBufferPointer { $0.swapAt(handle.place, inUse) }
         }
+        if isSpent { handles.remove(at: inUse) }
         returns += 1
         // Keeps as many as were in use at once among the last 4096 transfers, so that the handles
         // of one burst are freed again.

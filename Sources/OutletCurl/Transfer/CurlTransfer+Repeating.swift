@@ -1,0 +1,98 @@
+import CCurl
+import Glibc
+import OutletHTTP
+import OutletTransport
+
+/// Decides whether a request that has been sent without a response may be sent again.
+extension CurlTransfer {
+    /// How often a request is sent at most; a server that refuses each of them would otherwise keep
+    /// it going until its time limit.
+    private static var mostSends: Int { 32 }
+
+    /// Whether the request may be sent again on the connection that libcurl has picked; sets
+    /// `failure` if not.
+    ///
+    /// Idempotent methods may (RFC 9110 §9.2.2), and a request whose challenge was received. Others
+    /// may only if the server has not processed the request.
+    func maySendAgain(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
+        guard sends < Self.mostSends else { return fail(endlessRefusals) }
+        guard wasAnswered || request.method.isIdempotent || isUnprocessed(easy, loop) else {
+            return fail(mayBeProcessed(easy))
+        }
+        wasUnprocessed = false
+        // libcurl keeps the last message.
+        easy.errorText.pointee = 0
+        return true
+    }
+
+    /// Whether the server has certainly not processed the request that libcurl is about to send again,
+    /// or wants it over HTTP/1.1.
+    ///
+    /// With ``EasyHandle/repeatsOnlyRefused`` libcurl 7.88 sends a request again only if its stream was
+    /// closed with
+    /// - `REFUSED_STREAM`: by the server (RFC 9113 §8.7), or by nghttp2 because a GOAWAY excludes it
+    ///   (RFC 9113 §6.8) or it could not be opened any more. There is no message;
+    /// - `HTTP_1_1_REQUIRED`, after which it complains about an empty reply.
+    ///
+    /// A response may have begun even so: libcurl discards what it has not delivered yet.
+    func isUnprocessed(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
+        if wasUnprocessed { return true }
+        guard easy.repeatsOnlyRefused, ccurl_get_begun_status(easy.raw, true) == 0 else {
+            return false
+        }
+        return easy.errorText.pointee == 0
+            || strstr(easy.errorText, "HTTP_1_1_REQUIRED") != nil
+            || strstr(easy.errorText, "Empty reply") != nil
+    }
+
+    /// Whether a transfer that libcurl ends with an error can be started again, because the server
+    /// has not processed its request.
+    ///
+    /// libcurl 7.88 ends the last request that a GOAWAY excludes so (`CURLE_HTTP2`), but also one
+    /// whose body it was sending when the server broke the protocol.
+    func canStartAgain(after code: CURLcode, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
+        guard code == CURLE_HTTP2, easy.errorText.pointee == 0, failure == nil, !hasResponse,
+            sends > 0, sends < Self.mostSends, ccurl_get_begun_status(easy.raw, false) == 0
+        else { return false }
+        return isBodySent(easy) || request.method.isIdempotent
+    }
+
+    /// The status code of a response over HTTP/2 that libcurl has received but not delivered; `nil`
+    /// if there is none.
+    func undeliveredStatus(_ easy: EasyHandle, isSentAgain: Bool = false) -> Int? {
+        loop?.assertOnLoop()
+        guard sends > 0, !hasResponse, heldHead == nil else { return nil }
+        let status = Int(ccurl_get_begun_status(easy.raw, isSentAgain))
+        return status > 0 ? status : nil
+    }
+
+    private func mayBeProcessed(_ easy: EasyHandle) -> TransferError {
+        loop?.assertOnLoop()
+        let cause =
+            undeliveredStatus(easy, isSentAgain: true).map(TransferError.undelivered)
+            ?? "the server closed a kept connection while the request was sent"
+        return TransferError(
+            code: .networkConnectionLost, stage: .sending, host: address?.host,
+            reason: "\(cause), and \(request.method) is not repeated by itself",
+            advice: "retry if the server may see the request twice")
+    }
+
+    private var endlessRefusals: TransferError {
+        TransferError(
+            code: .networkConnectionLost, stage: .sending, host: address?.host,
+            reason: "the request was sent \(sends) times, and each time the connection or its "
+                + "stream ended without an answer",
+            advice: "retry later")
+    }
+}
+
+extension TransferError {
+    /// Says that libcurl has discarded a response; the text ends without a period.
+    static func undelivered(_ status: Int) -> String {
+        "the server reset the HTTP/2 stream together with its answer (status \(status)), of which "
+            + "libcurl then delivers nothing"
+    }
+}

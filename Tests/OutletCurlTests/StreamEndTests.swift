@@ -1,0 +1,121 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletTestSupport
+import OutletTransport
+import Testing
+
+/// Streams of HTTP/2 that the server ends before the response is complete, or before the whole
+/// request was sent.
+@Suite(.timeLimit(.minutes(patience))) struct StreamEndTests {
+    /// The error codes of RFC 9113 §7.
+    enum Reset {
+        static let none = 0
+        static let internalError = 2
+        static let refused = 7
+        static let wantsHTTP1 = 13
+    }
+
+    private func transport(_ server: FramePeer) -> CurlTransport {
+        CurlTransport.test { $0.certificateAuthorities = .file(path: server.authority) }
+    }
+
+    private func request(
+        _ server: FramePeer, _ method: HTTPMethod = .post,
+        _ body: HTTPBody = .data(Data("hello".utf8))
+    ) -> HTTPRequest {
+        HTTPRequest(
+            url: URL(string: "\(server.baseURL)/"), method: method,
+            body: method == .get ? .none : body)
+    }
+
+    /// Sends a GET, which makes the connection, and then a request on that connection.
+    private func second(
+        _ server: FramePeer, by transport: CurlTransport, _ method: HTTPMethod = .post,
+        _ body: HTTPBody = .data(Data("hello".utf8))
+    ) async throws -> TransferResult {
+        #expect(try await transport.perform(request(server, .get)).text == "1 on 0")
+        return try await transport.perform(request(server, method, body))
+    }
+
+    @Test(arguments: [
+        [FramePeer.Frame.reset(Reset.refused)], [.goAwayFrom(request: 1)],
+        [.goAwayFrom(request: 1), .reset(Reset.refused)],
+    ])
+    func `a POST on a kept connection is sent again if the server says that it was not processed`(
+        frames: [FramePeer.Frame]
+    ) async throws {
+        let server = try await FramePeer.start(.init(request: 1, frames))
+        let result = try await second(server, by: transport(server))
+        #expect(result.text == "3 on 1", "\(result.error?.reason ?? "")")
+        await server.stop()
+    }
+
+    @Test func `a stream of a POST starts again when the server has refused it`() async throws {
+        let server = try await FramePeer.start(.init(request: 1, [.reset(Reset.refused)]))
+        let transport = transport(server)
+        // Streams have connections of their own.
+        for text in ["1 on 0", "3 on 1"] {
+            let body = HTTPBody.stream(Pieces(["hel", "lo"], length: nil))
+            let result = try await transport.perform(request(server, .post, body))
+            #expect(result.text == text, "\(result.error?.reason ?? "")")
+        }
+        await server.stop()
+    }
+
+    @Test(arguments: [
+        [FramePeer.Frame.close], [.reset(Reset.internalError), .close], [.forbidden],
+    ])
+    func `a POST on a kept connection is not sent again if it may have been processed`(
+        frames: [FramePeer.Frame]
+    ) async throws {
+        let server = try await FramePeer.start(.init(request: 1, frames))
+        let transport = transport(server)
+        let result = try await second(server, by: transport)
+        #expect(result.error?.code == .networkConnectionLost)
+        #expect(
+            result.error?.reason.contains("kept connection") == false,
+            "\(result.error?.reason ?? "")")
+        // The former connection may still be open.
+        let next = try await self.transport(server).perform(request(server, .get))
+        #expect(next.text == "3 on 1")
+        await server.stop()
+    }
+
+    @Test(arguments: [Reset.wantsHTTP1, Reset.refused], [false, true])
+    func `a POST whose response has begun is not sent again`(code: Int, isKept: Bool) async throws {
+        let server = try await FramePeer.start(
+            .init(request: isKept ? 1 : 0, [.head(200), .reset(code)]))
+        let transport = transport(server)
+        let result =
+            isKept
+            ? try await second(server, by: transport)
+            : try await transport.perform(request(server))
+        #expect(
+            result.error?.reason.contains("with its answer (status 200)") == true,
+            "\(result.error?.reason ?? "")")
+        let next = try await self.transport(server).perform(request(server, .get))
+        #expect(next.text.utf8.starts(with: (isKept ? "3 on " : "2 on ").utf8), "\(next.text)")
+        await server.stop()
+    }
+
+    @Test func `a POST that the server wants over HTTP/1.1 is sent so`() async throws {
+        let server = try await FramePeer.start(.init(request: 1, [.reset(Reset.wantsHTTP1)]))
+        let result = try await second(server, by: transport(server))
+        #expect(result.response?.httpVersion == "HTTP/1.1" && result.text == "3 on 1")
+        await server.stop()
+    }
+
+    @Test func `the error of a response that libcurl discards has its status`() async throws {
+        let frames: [FramePeer.Frame] = [
+            .head(200, length: 10), .data("large"), .reset(Reset.none),
+        ]
+        let server = try await FramePeer.start(.init(request: 0, frames))
+        let result = try await transport(server).perform(request(server, .get))
+        #expect(result.error?.code == .networkConnectionLost)
+        #expect(
+            result.error?.reason.contains("with its answer (status 200)") == true,
+            "\(result.error?.reason ?? "")")
+        await server.stop()
+    }
+}
