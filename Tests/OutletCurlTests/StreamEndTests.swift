@@ -106,6 +106,42 @@ import Testing
         await server.stop()
     }
 
+    /// A body that is larger than the window of a stream, so that it is never sent completely.
+    private static let large = HTTPBody.data(Data(count: 200_000))
+
+    @Test(arguments: [400, 413, 500])
+    func `a complete response ends an upload that the server does not want any more`(status: Int)
+        async throws
+    {
+        let server = try await FramePeer.start(
+            .init(
+                request: 0, isEarly: true, [.head(status, length: 5), .data("large", ends: true)],
+                [.reset(Reset.none)]),
+            .init(request: 1, isEarly: true, [.head(204, ends: true)], [.reset(Reset.none)]))
+        let transport = transport(server)
+        let result = try await transport.perform(request(server, .post, Self.large))
+        #expect(result.error == nil, "\(result.error?.reason ?? "")")
+        #expect(result.response?.statusCode == status && result.text == "large")
+        let empty = try await transport.perform(request(server, .post, Self.large))
+        #expect(empty.error == nil, "\(empty.error?.reason ?? "")")
+        await server.stop()
+    }
+
+    @Test(arguments: [10, nil] as [Int?])
+    func
+        `a response that may be incomplete fails when the server does not want the upload any more`(
+            length: Int?
+        ) async throws
+    {
+        let server = try await FramePeer.start(
+            .init(
+                request: 0, isEarly: true, [.head(200, length: length), .data("large")],
+                [.reset(Reset.none)]))
+        let result = try await transport(server).perform(request(server, .post, Self.large))
+        #expect(result.error?.code == .networkConnectionLost)
+        await server.stop()
+    }
+
     @Test func `the error of a response that libcurl discards has its status`() async throws {
         let frames: [FramePeer.Frame] = [
             .head(200, length: 10), .data("large"), .reset(Reset.none),

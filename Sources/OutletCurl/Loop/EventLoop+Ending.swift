@@ -15,6 +15,8 @@ extension EventLoop {
             } else if transfer.canStartAgain(after: code, easy, self) {
                 transfer.wasUnprocessed = true
                 if restart(transfer, easy) { return }
+            } else if transfer.isAnswered(in: code, easy) {
+                return finish(transfer, easy, CURLE_OK)
             }
         }
         finish(transfer, easy, code)

@@ -3,7 +3,8 @@ import Glibc
 import OutletHTTP
 import OutletTransport
 
-/// Decides whether a request that has been sent without a response may be sent again.
+/// Decides whether a request that has been sent without a response may be sent again, and whether a
+/// response is complete although libcurl reports an error.
 extension CurlTransfer {
     /// How often a request is sent at most; a server that refuses each of them would otherwise keep
     /// it going until its time limit.
@@ -58,6 +59,21 @@ extension CurlTransfer {
             sends > 0, sends < Self.mostSends, ccurl_get_begun_status(easy.raw, false) == 0
         else { return false }
         return isBodySent(easy) || request.method.isIdempotent
+    }
+
+    /// Whether the response is complete although libcurl reports an error, because the server has
+    /// ended the stream before the whole body of the request was sent (RFC 9113 §8.1).
+    func isAnswered(in spite: CURLcode, _ easy: EasyHandle) -> Bool {
+        loop?.assertOnLoop()
+        // Without a message the stream was closed with `NO_ERROR`.
+        guard spite == CURLE_HTTP2_STREAM || spite == CURLE_PARTIAL_FILE, hasResponse,
+            failure == nil, easy.errorText.pointee == 0
+        else { return false }
+        if request.method == .head || easy.head.statusCode == 204 || easy.head.statusCode == 304 {
+            return true
+        }
+        return ccurl_get_offset(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+            == ccurl_get_offset(easy.raw, CURLINFO_SIZE_DOWNLOAD_T)
     }
 
     /// The status code of a response over HTTP/2 that libcurl has received but not delivered; `nil`
