@@ -66,36 +66,51 @@ import Testing
         #expect((2...8).contains(connections.count))
     }
 
+    /// Starts four requests that take all streams of a connection until they are cancelled, and waits
+    /// for the start of their responses.
+    private func occupyConnection(
+        of server: String, by transport: CurlTransport
+    ) async throws -> (tasks: [any TransferTask], probes: [Probe]) {
+        let slow = burst(of: 4, to: "\(server)/limited/large.bin", by: transport)
+        for probe in slow.probes { _ = try await probe.events.values(1) }
+        return slow
+    }
+
     @Test func `streams above the server's limit use other connections`() async throws {
         let transport = try await transport()
-        let url = "\(try await Nginx.shared().baseURL(.fewStreams))/info"
-        let (results, connections) = try await ends(burst(of: 40, to: url, by: transport).probes)
+        let server = try await Nginx.shared().baseURL(.fewStreams)
+        let (_, connection) = try await ends(
+            burst(of: 1, to: "\(server)/info", by: transport).probes)
+        let slow = try await occupyConnection(of: server, by: transport)
+        let (results, others) = try await ends(
+            burst(of: 40, to: "\(server)/info", by: transport).probes)
         #expect(results.allSatisfy { $0.error == nil })
-        #expect(connections.count > 1)
+        #expect(!others.isEmpty && others.isDisjoint(with: connection))
+        for task in slow.tasks { task.cancel() }
+        _ = try await ends(slow.probes)
     }
 
     @Test func `requests without a free stream wait when the connection limit is reached`()
         async throws
     {
         let transport = try await transport { $0.httpMaximumConnectionsPerHost = 3 }
-        let url = "\(try await Nginx.shared().baseURL(.fewStreams))/info"
-        for _ in 0..<2 {
-            // nginx may close an idle connection meanwhile, so those that are open are counted.
-            let most = Task {
-                var most = 0
-                while !Task.isCancelled {
-                    most = max(most, transport.statistics.total.openConnections)
-                    await Task.yield()
-                }
-                return most
-            }
-            let (results, connections) = try await ends(
-                burst(of: 60, to: url, by: transport).probes)
-            #expect(results.allSatisfy { $0.error == nil })
-            #expect(connections.count > 1)
-            most.cancel()
-            #expect(await most.value <= 3)
+        let server = try await Nginx.shared().baseURL(.fewStreams)
+        _ = try await ends(burst(of: 1, to: "\(server)/info", by: transport).probes)
+        var slow: [(tasks: [any TransferTask], probes: [Probe])] = []
+        for connections in 1...3 {
+            slow.append(try await occupyConnection(of: server, by: transport))
+            #expect(transport.statistics.total.openConnections == connections)
         }
+        let waiting = burst(of: 60, to: "\(server)/info", by: transport)
+        while transport.statistics.total.requestsWaiting != 60, !Task.isCancelled {
+            await Task.yield()
+        }
+        #expect(transport.statistics.total.openConnections == 3)
+        for task in slow.flatMap(\.tasks) { task.cancel() }
+        let (results, connections) = try await ends(waiting.probes)
+        #expect(results.allSatisfy { $0.error == nil })
+        #expect(connections.count <= 3)
+        _ = try await ends(slow.flatMap(\.probes))
     }
 
     @Test func `requests that wait for a stream can be cancelled, and later ones succeed`()
@@ -199,5 +214,59 @@ import Testing
             burst(of: 20, to: "https://localhost:\(relay.port)/info", by: transport).probes)
         #expect(results.filter { $0.error != nil }.count == 1)
         #expect(connections.count <= 19)
+    }
+
+    @Test func `a burst with more requests than a connection has streams uses few connections`()
+        async throws
+    {
+        let transport = try await transport()
+        let url = "\(try await Nginx.shared().baseURL(.tls))/info"
+        for _ in 0..<2 {
+            let (results, connections) = try await ends(
+                burst(of: 200, to: url, by: transport).probes)
+            #expect(results.allSatisfy { $0.error == nil })
+            #expect(connections.count <= 3)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a request that waits for a connection continues when another one cannot make it`(
+        isCancelled: Bool
+    ) async throws {
+        let nginx = try await Nginx.shared()
+        let gate = try Gate()
+        let relay = try ScriptedServer.start { number in
+            let peer = SocketAddress.loopback(port: nginx.port(.fewStreams))
+            return number == 1 ? [.open(gate), .stall] : [.relay(peer)]
+        }
+        let transport = try await transport()
+        let server = "https://localhost:\(relay.port)"
+        _ = try await ends(burst(of: 1, to: "\(server)/info", by: transport).probes)
+        let slow = try await occupyConnection(of: server, by: transport)
+        let opener = burst(of: 1, to: "\(server)/info", by: transport)
+        try await gate.opened()
+        let waiting = burst(of: 2, to: "\(server)/info", by: transport)
+        if isCancelled { opener.tasks.first?.cancel() }
+        let (results, connections) = try await ends(waiting.probes)
+        #expect(results.allSatisfy { $0.error == nil })
+        #expect(connections.count == 1)
+        for task in slow.tasks + opener.tasks { task.cancel() }
+        _ = try await ends(slow.probes + opener.probes)
+    }
+
+    @Test func `the error of a request that waits for another one's handshake says so`()
+        async throws
+    {
+        let server = try ScriptedServer.start { _ in [.stall] }
+        let transport = try await transport()
+        let url = "https://localhost:\(server.port)/"
+        let first = burst(of: 1, to: url, by: transport)
+        var request = HTTPRequest(url: URL(string: url))
+        request.timeoutInterval = 0.3
+        let error = try await transport.perform(request).error
+        #expect(error?.code == .timedOut)
+        #expect(error?.reason.contains("the connection that another request") == true)
+        for task in first.tasks { task.cancel() }
+        _ = try await ends(first.probes)
     }
 }

@@ -117,7 +117,7 @@ import OutletTransport
         let origin = try OriginQueue<String>(named("origin"), limit: .max)
         queue.learn(.http2, of: origin)
         for _ in 0..<200 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
-        #expect(origin.mayOpenSocket)
+        #expect(origin.mayOpenSocket(for: 1))
     }
 
     @Test func `a missing stream lowers the limit, and the end of transfers raises it`() throws {
@@ -152,18 +152,49 @@ import OutletTransport
         let origin = try OriginQueue<String>(named("origin"), limit: 2)
         origin.tally?.pointee.sockets = 2
         for _ in 0..<3 { enter("x", origin: origin, priority: .normal, &queue) }
-        #expect(origin.mayOpenSocket)
+        #expect(origin.mayOpenSocket(for: 1))
         queue.learn(.http2, of: origin)
         // No other transfer runs whose end it could wait for.
-        #expect(origin.mayOpenSocket)
+        #expect(origin.mayOpenSocket(for: 1))
         #expect(names(&queue).count == 1)
-        #expect(!origin.mayOpenSocket)
+        #expect(!origin.mayOpenSocket(for: 1))
         origin.figures.webSockets = 1
-        #expect(origin.mayOpenSocket)
+        #expect(origin.mayOpenSocket(for: 1))
         origin.figures.webSockets = 0
         origin.tally?.pointee.sockets = 1
-        #expect(origin.mayOpenSocket)
+        #expect(origin.mayOpenSocket(for: 1))
         origin.tally?.pointee.sockets = 0
+    }
+
+    @Test func `one transfer opens a connection to an HTTP/2 origin, and others wait for it`()
+        throws
+    {
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = try OriginQueue<String>(named("origin"), limit: 2)
+        queue.learn(.http2, of: origin)
+        for _ in 0..<6 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
+        // Two addresses of the host.
+        #expect(origin.mayOpenSocket(for: 1) && origin.mayOpenSocket(for: 1))
+        for waiting in 2...4 {
+            #expect(!origin.mayOpenSocket(for: UInt64(waiting)))
+            queue.leave(origin, lacksStream: true)
+            enter("\(waiting)", origin: origin, priority: .normal, &queue)
+        }
+        #expect(queue.active == 3 && names(&queue).isEmpty)
+        // Without the connection one of them may try; with it, as many as it has streams for.
+        queue.endOpening(origin, hasConnection: false)
+        #expect(names(&queue) == ["2"] && origin.mayOpenSocket(for: 2))
+        queue.endOpening(origin, hasConnection: true)
+        #expect(names(&queue) == ["3", "4"])
+        for _ in 0..<96 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
+    }
+
+    @Test func `each transfer to an HTTP/1 origin opens its connection`() throws {
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = try OriginQueue<String>(named("origin"), limit: 2)
+        queue.learn(.http1, of: origin)
+        #expect(origin.mayOpenSocket(for: 1) && origin.mayOpenSocket(for: 2))
+        #expect(origin.opener == nil)
     }
 
     @Test func `transfers wait for the first one until the HTTP version is known`() throws {

@@ -32,6 +32,9 @@ final class OriginQueue<Element> {
     private var streams: Int?
     /// The number of transfers that have ended since ``streams`` last changed.
     private var endedWithStreams = 0
+    /// The transfer that opens a connection to an HTTP/2 origin, while others wait for the streams of
+    /// that connection; `nil` if there is none.
+    private(set) var opener: UInt64?
     /// The waiting transfers by priority, lowest first.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -77,19 +80,40 @@ final class OriginQueue<Element> {
     /// an idle connection, which costs a connection at worst.
     var mayHaveIdleConnection: Bool { Int(tally?.pointee.sockets ?? 1) >= figures.active }
 
-    /// Whether a running transfer that needs a socket may open one.
+    /// Whether a running transfer that needs a socket may open one; it is the ``opener`` then, if the
+    /// origin multiplexes.
     ///
-    /// `false` if the origin multiplexes and has as many sockets as its limit allows, but none of
-    /// them has a stream left for the transfer. There must be other transfers at whose ends it can
-    /// try again: idle connections may be unusable for it.
-    var mayOpenSocket: Bool {
-        version != .http2 || figures.active <= limit
-            || Int(tally?.pointee.sockets ?? 0) < limit + figures.webSockets
+    /// `false` if the origin multiplexes, and another transfer opens a connection, or there are as
+    /// many sockets as the limit allows and none of them has a stream left for the transfer. There
+    /// must be other transfers at whose ends it can try again: idle connections may be unusable for
+    /// it.
+    ///
+    /// - Parameter transfer: Its identifier. It may open several sockets, one for each address.
+    func mayOpenSocket(for transfer: UInt64) -> Bool {
+        guard version == .http2 else { return true }
+        guard
+            figures.active <= limit
+                || Int(tally?.pointee.sockets ?? 0) < limit + figures.webSockets
+        else { return false }
+        if opener == nil { opener = transfer }
+        return opener == transfer
     }
 
     /// The maximum number of running transfers of an HTTP/2 origin.
     fileprivate var streamLimit: Int {
         min(streams ?? .max, limit * AdmissionQueue<Element>.streamsPerConnection)
+    }
+
+    /// Records that the ``opener`` opens no connection any more, and admits as many further transfers
+    /// as find streams on the connection that it has made.
+    ///
+    /// - Parameter hasConnection: Whether it has made one; if not, the next transfer may try.
+    fileprivate func endOpening(hasConnection: Bool) {
+        opener = nil
+        guard let former = streams else { return }
+        let more = hasConnection ? AdmissionQueue<Element>.streamsPerConnection : 1
+        streams = max(former, figures.active + more)
+        endedWithStreams = 0
     }
 
     /// Counts one running transfer less.
@@ -211,6 +235,13 @@ struct AdmissionQueue<Element> {
     /// Ends the wait for the first transfer of an origin, because it failed or takes too long.
     mutating func stopWaitingForFirst(_ origin: OriginQueue<Element>) {
         origin.sendsOneFirst = false
+        list(origin)
+    }
+
+    /// Records that the opener of an origin opens no connection any more: it has made one, has ended,
+    /// or takes too long.
+    mutating func endOpening(_ origin: OriginQueue<Element>, hasConnection: Bool) {
+        origin.endOpening(hasConnection: hasConnection)
         list(origin)
     }
 

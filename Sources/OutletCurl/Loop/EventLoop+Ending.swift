@@ -90,6 +90,7 @@ extension EventLoop {
     private func remove(_ transfer: CurlTransfer, _ easy: EasyHandle, isClean: Bool) {
         assertOnLoop()
         curl_multi_remove_handle(multi, easy.raw)
+        endOpening(by: transfer, hasConnection: false)
         deadlines.remove(transfer)
         transfer.easy = nil
         transfer.releaseBody()

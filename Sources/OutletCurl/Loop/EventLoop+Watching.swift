@@ -20,6 +20,7 @@ extension EventLoop {
             admission.stopWaitingForFirst(origin)
             hasNewRoom = true
         }
+        endOpening(by: transfer, hasConnection: false)
         if let link = transfer.link {
             if directions == ccurl_pause_all { link.isSuspended = true }
             if !link.isConnected { deadlines.remove(transfer) }
@@ -141,8 +142,32 @@ extension EventLoop {
     }
 
     /// How long other transfers wait for the first one to show which HTTP version the origin
-    /// speaks, in µs.
+    /// speaks, or for one to open a connection, in µs.
     private static var timeToGoFirst: Int64 { 1_000_000 }
+
+    /// Limits the time that others wait for the connection which a transfer opens; may be called in
+    /// callbacks.
+    func limitOpening(by transfer: CurlTransfer) {
+        assertOnLoop()
+        // Suspended transfers have no deadline.
+        if transfer.isPaused { return endOpening(by: transfer, hasConnection: false) }
+        let due = now + Self.timeToGoFirst
+        guard transfer.deadlineIndex < 0 || due < transfer.deadline else { return }
+        deadlines.set(transfer, to: due)
+    }
+
+    /// Ends the wait of others for the connection which a transfer opens, if they wait for it; may be
+    /// called in callbacks.
+    ///
+    /// - Parameter hasConnection: Whether it has made the connection.
+    func endOpening(by transfer: CurlTransfer, hasConnection: Bool) {
+        assertOnLoop()
+        guard let origin = transfer.address?.queue, origin.opener == transfer.identifier else {
+            return
+        }
+        admission.endOpening(origin, hasConnection: hasConnection)
+        hasNewRoom = true
+    }
 
     /// Processes all transfers whose deadlines have passed.
     func expire() {
@@ -158,7 +183,15 @@ extension EventLoop {
 
     /// The error of a transfer that reached its time limit before it got a place.
     func timedOutInQueue(_ transfer: CurlTransfer) -> TransferError {
+        assertOnLoop()
         let stage = TransferError.Stage.queued
+        if let origin = transfer.address?.queue, origin.waitsForFirst || origin.opener != nil {
+            return TransferError(
+                code: .timedOut, stage: stage, host: transfer.address?.host,
+                reason: "timed out while waiting for the connection that another request to the "
+                    + "server is making",
+                advice: TransferError.raise("timeoutIntervalForRequest", "--timeout"))
+        }
         return TransferError(
             code: .timedOut, stage: stage, host: transfer.address?.host,
             reason: "timed out while \(stage.activity)",
@@ -169,6 +202,10 @@ extension EventLoop {
         assertOnLoop()
         if let origin = transfer.address?.queue, origin.waitsForFirst {
             admission.stopWaitingForFirst(origin)
+            admitWaiting()
+        }
+        if transfer.address?.queue.opener == transfer.identifier {
+            endOpening(by: transfer, hasConnection: false)
             admitWaiting()
         }
         if let link = transfer.link, link.isConnected { return expire(transfer, link) }

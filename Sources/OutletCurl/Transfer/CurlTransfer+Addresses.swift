@@ -27,8 +27,13 @@ extension CurlTransfer {
         return false
     }
 
-    /// Whether the connections of the origin are fewer than its limit; WebSockets are not limited.
-    private var mayOpenSocket: Bool { link != nil || address?.queue.mayOpenSocket != false }
+    /// Whether the origin allows the transfer to open a socket; WebSockets are not limited.
+    private var mayOpenSocket: Bool {
+        guard link == nil, let queue = address?.queue else { return true }
+        guard queue.mayOpenSocket(for: identifier) else { return false }
+        if queue.opener == identifier { loop?.limitOpening(by: self) }
+        return true
+    }
 
     /// The session's own policy; `nil` if it has none, so that only the transport's applies.
     var addressPolicy: AddressPolicy? { extras?.answers?.addressPolicy }
