@@ -50,6 +50,29 @@ import Testing
         for probe in probes { #expect(try await probe.end.value().error == nil) }
     }
 
+    @Test func `all requests by prior knowledge without TLS succeed, within the connection limit`()
+        async throws
+    {
+        let url = "\(try await Nginx.shared().baseURL(.plainHTTP2))/info"
+        let transport = CurlTransport.test {
+            $0.httpVersion = .http2PriorKnowledge
+            $0.httpMaximumConnectionsPerHost = 3
+        }
+        for _ in 0..<2 {
+            let probes = (0..<10).map { _ in Probe() }
+            for probe in probes {
+                _ = transport.start(
+                    TransferJob(request: HTTPRequest(url: URL(string: url))), handler: probe)
+            }
+            #expect(transport.statistics.total.openConnections <= 3)
+            for probe in probes {
+                let result = try await probe.end.value()
+                #expect(result.error == nil, "\(result.error?.reason ?? "")")
+                #expect(result.response?.httpVersion == "HTTP/2")
+            }
+        }
+    }
+
     @Test func `the address policy applies to static addresses`() async throws {
         let transport = CurlTransport.test {
             $0.staticAddresses = ["api.example.test:80": ["127.0.0.1"]]

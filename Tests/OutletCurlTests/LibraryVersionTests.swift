@@ -21,6 +21,14 @@ import OutletTransport
             error?.reason == "libcurl \(text) is too old: 7.87.0 or later is needed")
     }
 
+    @Test(
+        arguments: [
+            (0x07_57_00, false), (0x07_58_00, true), (0x07_58_01, true), (0x08_00_00, false),
+        ] as [(UInt32, Bool)])
+    func `version 7.88 loses connections with prior knowledge`(version: UInt32, loses: Bool) {
+        #expect(LibraryVersion.losesPriorKnowledge(version) == loses)
+    }
+
     @Test func `the running version equals the one in libcurl's version string`() {
         let running = LibraryVersion.running
         let text = "\(running >> 16 & 0xFF).\(running >> 8 & 0xFF).\(running & 0xFF)"

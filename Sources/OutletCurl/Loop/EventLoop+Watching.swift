@@ -256,7 +256,9 @@ extension EventLoop {
     func learn(from transfer: CurlTransfer, _ easy: EasyHandle) {
         assertOnLoop()
         guard let address = transfer.address else { return }
-        let version: OriginQueue<CurlTransfer>.Version = easy.head.isHTTP2 ? .http2 : .http1
+        // The limits of HTTP/2 are for connections that are shared.
+        let version: OriginQueue<CurlTransfer>.Version =
+            easy.head.isHTTP2 && !settings.usesConnectionsOnce(to: address) ? .http2 : .http1
         if version != address.queue.version { note(version, of: address) }
         if address.isSecure, let connection = ccurl_get_ssl(easy.raw) {
             transfer.tls = TLSConnection.agreement(of: connection)

@@ -12,6 +12,12 @@ enum LibraryVersion {
     /// The version loaded at run time, which may differ from the one compiled against.
     static var running: UInt32 { curl_version_info(CURLVERSION_FIRST)?.pointee.version_num ?? 0 }
 
+    /// Whether a version sends no second request over HTTP/2 on a connection without TLS, if it uses
+    /// HTTP/2 by prior knowledge: 7.88 (curl's issue 10634).
+    static func losesPriorKnowledge(_ version: UInt32) -> Bool {
+        (0x07_58_00..<0x08_00_00).contains(version)
+    }
+
     /// Checks that a version is not too old.
     ///
     /// - Throws: `TransferError` that names both versions.

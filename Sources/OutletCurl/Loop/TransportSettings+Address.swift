@@ -24,6 +24,12 @@ extension TransportSettings {
         }
     }
 
+    /// Whether each connection to a server can be used for one request only.
+    func usesConnectionsOnce(to address: Address) -> Bool {
+        configuration.httpVersion == .http2PriorKnowledge && !address.isSecure
+            && LibraryVersion.losesPriorKnowledge(LibraryVersion.running)
+    }
+
     /// Returns the client certificate for a server; `nil` for none.
     func clientCertificate(for address: Address) -> ClientCertificate? {
         configuration.clientCertificateProvider?.certificate(

@@ -163,6 +163,13 @@ extension EasyHandle {
         set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)
     }
 
+    /// Makes the transfer use a connection of its own, which is closed afterwards.
+    func applySingleUse() {
+        isMarked = true
+        set(CURLOPT_FRESH_CONNECT, 1)
+        set(CURLOPT_FORBID_REUSE, 1)
+    }
+
     /// Makes libcurl send the request again only if its HTTP/2 stream was refused, and not if a kept
     /// connection has ended, when the server may have processed the request.
     ///

@@ -168,6 +168,10 @@ public enum HTTPVersionPolicy: Sendable, Equatable {
     /// HTTP/1.1 only.
     case http1
     /// HTTP/2 without negotiation, also without TLS.
+    ///
+    /// With libcurl 7.88 a connection without TLS carries one request only, because its second one
+    /// would fail. Each request then costs a connection, and as many run at a time as
+    /// ``TransportConfiguration/httpMaximumConnectionsPerHost`` allows.
     case http2PriorKnowledge
 }
 
