@@ -52,8 +52,7 @@ extension ExitCode {
         case .clientError: "status 4xx"
         case .serverError: "status 5xx, or outside of 100 to 599"
         case .tooManyRedirects: "more redirects than --max-redirects"
-        case .plugin:
-            "a plugin is unusable, missing, failed the request or a check, or did not end well"
+        case .plugin: "a plugin is unusable, missing, failed, or did not end well"
         case .usage: "wrong command line"
         case .noInput: "plugin directory or file unreadable"
         case .hungUp: "hung up (SIGHUP)"

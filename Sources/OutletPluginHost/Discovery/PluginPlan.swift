@@ -38,24 +38,23 @@ extension InspectedFile {
 
     /// Returns the reasons why a plugin could not be created with its settings.
     ///
-    /// Checks its permissions, the number of its instances and the services it needs, and validates
-    /// the configuration of each instance against its schema. Blocks for that; no plugin code runs.
+    /// Checks its permissions, and, if it is enabled, the number of its instances and the services it
+    /// needs; validates the configuration of each instance against its schema. Blocks for that; no
+    /// plugin code runs.
     ///
     /// - Parameter plugin: A plugin of this file, from ``askCode()``.
-    /// - Returns: An empty array when the host finds nothing wrong, or the plugin is disabled;
-    ///   `create` may still fail.
+    /// - Returns: An empty array when the host finds nothing wrong; `create` may still fail.
     public func objections(to plugin: InspectedPlugin) -> [PluginLoadError] {
         var objections: [PluginLoadError] = []
         do throws(PluginLoadError) {
             let settings = try resolved(plugin.id)
-            guard settings.isEnabled else { return [] }
             let plan = PluginPlan(settings, asking: plugin.permissions)
             if let policy = plan.policy, !plan.permissions.withheld.isEmpty {
                 objections.append(
                     .notGranted(
                         path: path, id: plugin.id, permissions: plan.permissions.withheld,
                         policy: policy))
-            } else {
+            } else if settings.isEnabled {
                 do throws(PluginLoadError) {
                     try settings.checkNeeds(
                         isSingle: plugin.isSingle, services: plugin.requiredServices,
