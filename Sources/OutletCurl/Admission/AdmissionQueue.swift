@@ -24,6 +24,8 @@ final class OriginQueue<Element> {
     fileprivate(set) var version: Version = .unknown
     /// Whether the first handshake says what the origin speaks (ALPN).
     fileprivate let isNegotiated: Bool
+    /// Whether each connection to the origin can be used for one request only.
+    let usesConnectionsOnce: Bool
     /// Whether one transfer goes first and the others wait until the version is known, because with
     /// HTTP/2 they share its connection.
     fileprivate(set) var sendsOneFirst: Bool
@@ -57,10 +59,13 @@ final class OriginQueue<Element> {
     ///   - limit: The maximum number of running transfers, if the origin does not multiplex; at
     ///     least one, and at most 2²⁰, which is more than a system has ports for.
     ///   - isNegotiated: Whether the first handshake negotiates the version (ALPN).
+    ///   - usesConnectionsOnce: Whether each connection can be used for one request only.
     ///   - registry: Shows the numbers to other threads; `nil` if none reads them.
     init(
-        _ origin: Origin, limit: Int, isNegotiated: Bool = false, registry: OriginRegistry? = nil
+        _ origin: Origin, limit: Int, isNegotiated: Bool = false,
+        usesConnectionsOnce: Bool = false, registry: OriginRegistry? = nil
     ) {
+        self.usesConnectionsOnce = usesConnectionsOnce
         self.limit = min(max(1, limit), 1 << 20)
         self.isNegotiated = isNegotiated
         sendsOneFirst = isNegotiated

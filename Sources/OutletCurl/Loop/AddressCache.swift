@@ -39,7 +39,7 @@ struct OriginTable {
         let queue = OriginQueue<CurlTransfer>(
             origin, limit: LoopGroup.share(of: origin, settings, among: loops),
             isNegotiated: origin.isSecure && settings.configuration.httpVersion == .automatic,
-            registry: registry)
+            usesConnectionsOnce: settings.usesConnectionsOnce(to: origin), registry: registry)
         queues[origin] = Reference(queue: queue)
         return queue
     }

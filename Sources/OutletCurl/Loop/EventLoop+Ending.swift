@@ -6,24 +6,11 @@ extension EventLoop {
     /// Processes a transfer that libcurl has finished, and reports its end unless it continues.
     func complete(_ transfer: CurlTransfer, _ easy: EasyHandle, _ code: CURLcode) {
         assertOnLoop()
+        var code = code
         if code != CURLE_OK {
-            if transfer.wantsOtherConnection {
-                easy.applyFreshConnection()
-                if restart(transfer, easy) { return }
-            } else if transfer.lacksStream, code == CURLE_COULDNT_CONNECT {
-                if waitForStream(transfer, easy) { return }
-            } else if transfer.canStartAgain(after: code, easy, self) {
-                transfer.wasUnprocessed = true
-                if restart(transfer, easy) { return }
-            } else if transfer.isAnswered(in: code, easy) {
-                return finish(transfer, easy, CURLE_OK)
-            }
+            if startAgain(transfer, easy, after: code) { return }
+            if transfer.isAnswered(in: code, easy) { code = CURLE_OK }
         }
-        finish(transfer, easy, code)
-    }
-
-    private func finish(_ transfer: CurlTransfer, _ easy: EasyHandle, _ code: CURLcode) {
-        assertOnLoop()
         if code == CURLE_OK, transfer.failure == nil, let link = transfer.link {
             return shakeHands(transfer, link, easy)
         }
@@ -41,6 +28,26 @@ extension EventLoop {
                 code, transfer, easy, socketError: ccurl_poller_take_socket_error(poller))
         }
         retire(transfer, easy, error)
+    }
+
+    /// Starts a transfer again, now or when there is a stream for it, if its error is no reason to end
+    /// it.
+    ///
+    /// - Returns: Whether it has; if not, the transfer ends.
+    private func startAgain(
+        _ transfer: CurlTransfer, _ easy: EasyHandle, after code: CURLcode
+    ) -> Bool {
+        assertOnLoop()
+        if transfer.wantsOtherConnection {
+            easy.applyFreshConnection()
+            return restart(transfer, easy)
+        }
+        if transfer.lacksStream, code == CURLE_COULDNT_CONNECT {
+            return waitForStream(transfer, easy)
+        }
+        guard transfer.canStartAgain(after: code, easy, self) else { return false }
+        transfer.wasUnprocessed = true
+        return restart(transfer, easy)
     }
 
     /// Starts a transfer again, whose request the server has not processed or not received.
@@ -90,7 +97,7 @@ extension EventLoop {
     private func remove(_ transfer: CurlTransfer, _ easy: EasyHandle, isClean: Bool) {
         assertOnLoop()
         curl_multi_remove_handle(multi, easy.raw)
-        endOpening(by: transfer, hasConnection: false)
+        if transfer.isOpener { endOpening(by: transfer, hasConnection: false) }
         deadlines.remove(transfer)
         transfer.easy = nil
         transfer.releaseBody()

@@ -153,7 +153,7 @@ extension EventLoop {
         let version = settings.version(of: address)
         easy.applyMultiplexing(version)
         easy.applyReuse(address.queue, version, isDirect: settings.proxies.isEmpty)
-        if settings.usesConnectionsOnce(to: address) { easy.applySingleUse() }
+        if address.queue.usesConnectionsOnce { easy.applySingleUse() }
         var answer: String?
         if let extras = transfer.extras {
             if let link = extras.link {

@@ -20,7 +20,7 @@ extension EventLoop {
             admission.stopWaitingForFirst(origin)
             hasNewRoom = true
         }
-        endOpening(by: transfer, hasConnection: false)
+        if transfer.isOpener { endOpening(by: transfer, hasConnection: false) }
         if let link = transfer.link {
             if directions == ccurl_pause_all { link.isSuspended = true }
             if !link.isConnected { deadlines.remove(transfer) }
@@ -145,10 +145,11 @@ extension EventLoop {
     /// speaks, or for one to open a connection, in µs.
     private static var timeToGoFirst: Int64 { 1_000_000 }
 
-    /// Limits the time that others wait for the connection which a transfer opens; may be called in
+    /// Makes others wait for the connection which a transfer opens, for a limited time; may be called in
     /// callbacks.
-    func limitOpening(by transfer: CurlTransfer) {
+    func beginOpening(by transfer: CurlTransfer) {
         assertOnLoop()
+        transfer.isOpener = true
         // Suspended transfers have no deadline.
         if transfer.isPaused { return endOpening(by: transfer, hasConnection: false) }
         let due = now + Self.timeToGoFirst
@@ -156,15 +157,13 @@ extension EventLoop {
         deadlines.set(transfer, to: due)
     }
 
-    /// Ends the wait of others for the connection which a transfer opens, if they wait for it; may be
-    /// called in callbacks.
+    /// Ends the wait of others for the connection which a transfer opens; may be called in callbacks.
     ///
     /// - Parameter hasConnection: Whether it has made the connection.
     func endOpening(by transfer: CurlTransfer, hasConnection: Bool) {
         assertOnLoop()
-        guard let origin = transfer.address?.queue, origin.opener == transfer.identifier else {
-            return
-        }
+        transfer.isOpener = false
+        guard let origin = transfer.address?.queue else { return }
         admission.endOpening(origin, hasConnection: hasConnection)
         hasNewRoom = true
     }
@@ -204,7 +203,7 @@ extension EventLoop {
             admission.stopWaitingForFirst(origin)
             admitWaiting()
         }
-        if transfer.address?.queue.opener == transfer.identifier {
+        if transfer.isOpener {
             endOpening(by: transfer, hasConnection: false)
             admitWaiting()
         }
@@ -258,7 +257,7 @@ extension EventLoop {
         guard let address = transfer.address else { return }
         // The limits of HTTP/2 are for connections that are shared.
         let version: OriginQueue<CurlTransfer>.Version =
-            easy.head.isHTTP2 && !settings.usesConnectionsOnce(to: address) ? .http2 : .http1
+            easy.head.isHTTP2 && !address.queue.usesConnectionsOnce ? .http2 : .http1
         if version != address.queue.version { note(version, of: address) }
         if address.isSecure, let connection = ccurl_get_ssl(easy.raw) {
             transfer.tls = TLSConnection.agreement(of: connection)

@@ -25,8 +25,8 @@ extension TransportSettings {
     }
 
     /// Whether each connection to a server can be used for one request only.
-    func usesConnectionsOnce(to address: Address) -> Bool {
-        configuration.httpVersion == .http2PriorKnowledge && !address.isSecure
+    func usesConnectionsOnce(to origin: Origin) -> Bool {
+        configuration.httpVersion == .http2PriorKnowledge && !origin.isSecure
             && LibraryVersion.losesPriorKnowledge(LibraryVersion.running)
     }
 

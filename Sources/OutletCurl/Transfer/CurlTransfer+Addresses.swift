@@ -31,7 +31,7 @@ extension CurlTransfer {
     private var mayOpenSocket: Bool {
         guard link == nil, let queue = address?.queue else { return true }
         guard queue.mayOpenSocket(for: identifier) else { return false }
-        if queue.opener == identifier { loop?.limitOpening(by: self) }
+        if queue.opener == identifier { loop?.beginOpening(by: self) }
         return true
     }
 

@@ -34,10 +34,8 @@ extension CurlTransfer {
         wasAnswered = false
         connection = loop.connections.texts(of: ends)
         localPort = ends.localPort
-        if link == nil, let queue = address?.queue {
-            if queue.version == .unknown { loop.learnVersion(from: self, easy) }
-            if queue.opener == identifier { loop.endOpening(by: self, hasConnection: true) }
-        }
+        if link == nil, address?.queue.version == .unknown { loop.learnVersion(from: self, easy) }
+        if isOpener { loop.endOpening(by: self, hasConnection: true) }
         if extras != nil, !noteSend(easy, loop) { return false }
         // libcurl ignores a pause that comes before it has a connection, so apply it now.
         if isPaused { loop.pause(self, ccurl_pause_all, for: pauses) }

@@ -102,6 +102,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var wantsOtherConnection = false
     /// Whether no connection of its origin had a stream for it, so that it waits again.
     var lacksStream = false
+    /// Whether it opens a connection whose streams others of its origin wait for.
+    var isOpener = false
     /// Whether a head has been received since the request was last sent.
     var wasAnswered = false
     /// Whether the server has not processed the request as it was last sent, which libcurl no
