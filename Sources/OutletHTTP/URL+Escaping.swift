@@ -1,4 +1,4 @@
-public import FoundationEssentials
+package import FoundationEssentials
 
 extension URL {
     /// Parses an address that a user, a server or a plugin has written.
