@@ -23,7 +23,7 @@ struct pairs {
 struct message {
     struct bytes method, url, body, code, failure;
     struct pairs headers, attributes;
-    outlet_field *lent;
+    outlet_field *views;
     void *slot;
     int32_t status, answer;
 };
@@ -81,7 +81,7 @@ static void set(struct bytes *bytes, outlet_view view) {
     bytes->len = view.len;
 }
 
-static outlet_view lend(const struct bytes *bytes) {
+static outlet_view view_of(const struct bytes *bytes) {
     outlet_view view = {(const uint8_t *)bytes->ptr, bytes->len};
     return view;
 }
@@ -172,7 +172,7 @@ static uint64_t new_message(struct outlet_fake_host *fake, struct message **out)
 
 static outlet_status answer(const struct bytes *bytes, outlet_view *out) {
     if (bytes == NULL) return OUTLET_E_NOT_FOUND;
-    *out = lend(bytes);
+    *out = view_of(bytes);
     return OUTLET_OK;
 }
 
@@ -352,20 +352,21 @@ static outlet_status request_header(const outlet_host *host, outlet_request requ
 }
 
 /* All headers; valid until one of them changes. */
-static const outlet_field *lent(struct message *self) {
-    self->lent = (outlet_field *)checked(realloc(self->lent, (self->headers.count + 1) * sizeof *self->lent));
+static const outlet_field *field_views(struct message *self) {
+    self->views = (outlet_field *)checked(
+        realloc(self->views, (self->headers.count + 1) * sizeof *self->views));
     for (size_t i = 0; i < self->headers.count; i++) {
-        self->lent[i].name = lend(&self->headers.all[i].name);
-        self->lent[i].value = lend(&self->headers.all[i].value);
+        self->views[i].name = view_of(&self->headers.all[i].name);
+        self->views[i].value = view_of(&self->headers.all[i].value);
     }
-    return self->lent;
+    return self->views;
 }
 
 static outlet_status headers(struct message *self, outlet_field *out, uint64_t capacity,
                              uint64_t *count) {
     *count = self->headers.count;
     const uint64_t copied = capacity < *count ? capacity : *count;
-    if (copied > 0) memcpy(out, lent(self), copied * sizeof *out);
+    if (copied > 0) memcpy(out, field_views(self), copied * sizeof *out);
     return OUTLET_OK;
 }
 
@@ -455,7 +456,7 @@ static outlet_status request_answer(const outlet_host *host, outlet_request requ
                                     const outlet_field *fields, uint64_t count, outlet_view body) {
     MESSAGE(request);
     (void)fields, (void)count;
-    const int is_empty = status == 204 || status == 304 || equals(lend(&self->method), "HEAD");
+    const int is_empty = status == 204 || status == 304 || equals(view_of(&self->method), "HEAD");
     if (status < 200 || status > 599 || (is_empty && body.len > 0)) return OUTLET_E_ARGUMENT;
     self->answer = status;
     return OUTLET_OK;
@@ -472,8 +473,8 @@ static outlet_status response_error(const outlet_host *host, outlet_response res
                                     outlet_view *code, outlet_view *text) {
     MESSAGE(response);
     if (self->code.len == 0) return OUTLET_E_NOT_FOUND;
-    *code = lend(&self->code);
-    *text = lend(&self->failure);
+    *code = view_of(&self->code);
+    *text = view_of(&self->failure);
     return OUTLET_OK;
 }
 
@@ -562,9 +563,9 @@ static outlet_status quiesced(const outlet_host *host) {
 static outlet_status request_snapshot(const outlet_host *host, outlet_request request,
                                       outlet_request_snapshot *out) {
     MESSAGE(request);
-    out->method = lend(&self->method);
-    out->url = lend(&self->url);
-    out->fields = lent(self);
+    out->method = view_of(&self->method);
+    out->url = view_of(&self->url);
+    out->fields = field_views(self);
     out->field_count = self->headers.count;
     out->body_length = self->body.len;
     return OUTLET_OK;
@@ -574,9 +575,9 @@ static outlet_status response_snapshot(const outlet_host *host, outlet_response 
                                        outlet_response_snapshot *out) {
     MESSAGE(response);
     out->status = self->status;
-    out->error_code = lend(&self->code);
-    out->error_message = lend(&self->failure);
-    out->fields = lent(self);
+    out->error_code = view_of(&self->code);
+    out->error_message = view_of(&self->failure);
+    out->fields = field_views(self);
     out->field_count = self->headers.count;
     out->body_length = self->body.len;
     return OUTLET_OK;
@@ -663,7 +664,7 @@ void outlet_fake_free(outlet_fake_host *fake) {
         for (size_t n = 0; n < sizeof all / sizeof *all; n++) free(all[n]->ptr);
         free_pairs(&self->headers);
         free_pairs(&self->attributes);
-        free(self->lent);
+        free(self->views);
         free(self);
     }
     free_pairs(&fake->settings);
