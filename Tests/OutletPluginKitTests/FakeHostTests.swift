@@ -65,6 +65,47 @@ import Testing
         #expect(request.current.headers.map(\.value) == ["a\tb É"])
     }
 
+    @Test func `changes that plugins must not make are refused as by Outlet`() throws {
+        let request = fake.request(
+            "https://test.example/", headers: [("Content-Length", "3")],
+            attributes: ["target.name": "list"])
+        for change in [
+            { try request.setHeader("content-length", "4") },
+            { try request.addHeader("Content-Length", "4") },
+            { try request.removeHeader("Content-Length") },
+            { try request.setAttribute("target.name", "x") },
+            { try request.setAttribute("request.id", "x") },
+            { try request.setAttribute("outlet.x", "x") },
+        ] as [() throws -> Void] {
+            #expect { try change() } throws: {
+                ($0 as? PluginError)?.status == OUTLET_E_DENIED
+            }
+        }
+        for change in [
+            { try request.setURL("/relative") }, { try request.setURL("ftp://test.example/") },
+            { try request.setURL("http://") }, { try request.setURL("http:///path") },
+            { try request.setURL("http://test.example/\n") }, { try request.setAttribute("", "x") },
+            { try request.answer(status: 200, headers: [("a b", "1")]) },
+            { try request.answer(status: 200, headers: [("a", "1\r\nb: 2")]) },
+        ] as [() throws -> Void] {
+            #expect { try change() } throws: {
+                ($0 as? PluginError)?.status == OUTLET_E_ARGUMENT
+            }
+        }
+        #expect(request.current.header("Content-Length") == "3")
+        #expect(request.current.attribute("target.name") == "list")
+        #expect(request.current.url == "https://test.example/")
+        #expect(fake.answer(to: request) == nil)
+        try request.setURL("HTTPS://other.example:8443/a b?c")
+        try request.setAttribute("x", "y")
+        let response = fake.response(headers: [("X", "1")])
+        #expect(throws: PluginError.self) {
+            try response.replace(status: 200, headers: [("a b", "1")])
+        }
+        #expect(throws: PluginError.self) { try response.replace(status: 204, body: [1]) }
+        #expect(response.current.header("X") == "1" && fake.replacement(of: response) == nil)
+    }
+
     @Test func `an invalid configuration makes the fake host throw`() {
         #expect(throws: PluginError.self) { try fake.make(Stamp.self) }
         #expect(throws: PluginError.self) {

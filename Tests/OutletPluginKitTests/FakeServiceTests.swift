@@ -73,6 +73,7 @@ import Testing
             HTTPCall("CONNECT", url), HTTPCall("a b", url), HTTPCall(url, headers: [("a b", "1")]),
             HTTPCall("POST", url, headers: [("content-length", "1")], body: [1]),
             HTTPCall("GET", url, body: [1]), HTTPCall("HEAD", url, body: [1]),
+            HTTPCall(url, headers: [("host", "other.example")]), HTTPCall("ftp://id.example/"),
         ] {
             await #expect {
                 try await plugin.host.send(call)

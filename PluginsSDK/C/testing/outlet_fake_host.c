@@ -193,6 +193,35 @@ static int equals(outlet_view text, const char *word) {
     return text.len == strlen(word) && memcmp(text.ptr, word, text.len) == 0;
 }
 
+/* Whether a text begins with a word, in any case of its ASCII letters. */
+static int starts_with(outlet_view text, const char *word) {
+    const size_t length = strlen(word);
+    return text.len >= length && strncasecmp((const char *)text.ptr, word, length) == 0;
+}
+
+/* Whether a text is the URL of a server: http or https, with a host. */
+static int is_server_url(outlet_view text) {
+    const uint64_t scheme = starts_with(text, "http://") ? 7 : starts_with(text, "https://") ? 8 : 0;
+    if (scheme == 0 || scheme == text.len || strchr("/?#:@", text.ptr[scheme]) != NULL) return 0;
+    for (uint64_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < 0x20 || text.ptr[i] == 0x7F) return 0;
+    }
+    return 1;
+}
+
+/* Whether the fields of a message can be sent. */
+static int are_fields(const outlet_field *fields, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        if (!is_token(fields[i].name) || !is_field_value(fields[i].value)) return 0;
+    }
+    return 1;
+}
+
+/* Whether the host sets a header of a request itself, so that plugins must not. */
+static int is_length(outlet_view name) {
+    return name.len == strlen("Content-Length") && starts_with(name, "Content-Length");
+}
+
 /* Whether the transport makes a header of a request itself. */
 static int is_reserved(outlet_view name) {
     static const char *const names[] = {"Content-Length", "Transfer-Encoding", "Connection", "Host",
@@ -211,10 +240,9 @@ static int is_sendable(const outlet_http_request *asked) {
     const int is_get = asked->method.len == 0 || equals(asked->method, "GET");
     if (!is_get && (!is_token(asked->method) || equals(asked->method, "CONNECT"))) return 0;
     if (asked->body.len > 0 && (is_get || equals(asked->method, "HEAD"))) return 0;
+    if (!is_server_url(asked->url) || !are_fields(asked->fields, asked->field_count)) return 0;
     for (uint64_t i = 0; i < asked->field_count; i++) {
-        const outlet_field *field = &asked->fields[i];
-        if (!is_token(field->name) || !is_field_value(field->value) || is_reserved(field->name))
-            return 0;
+        if (is_reserved(asked->fields[i].name)) return 0;
     }
     return 1;
 }
@@ -397,14 +425,22 @@ static outlet_status request_set_method(const outlet_host *host, outlet_request 
 
 static outlet_status request_set_url(const outlet_host *host, outlet_request request, outlet_view url) {
     MESSAGE(request);
+    if (!is_server_url(url)) return OUTLET_E_ARGUMENT;
     set(&self->url, url);
     return OUTLET_OK;
+}
+
+/* Why a header cannot be set; OUTLET_OK if it can. */
+static outlet_status objection(outlet_view name, outlet_view value) {
+    if (is_length(name)) return OUTLET_E_DENIED;
+    return is_token(name) && is_field_value(value) ? OUTLET_OK : OUTLET_E_ARGUMENT;
 }
 
 static outlet_status request_add_header(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value) {
     MESSAGE(request);
-    if (!is_token(name) || !is_field_value(value)) return OUTLET_E_ARGUMENT;
+    const outlet_status status = objection(name, value);
+    if (status != OUTLET_OK) return status;
     add(&self->headers, name, value);
     return OUTLET_OK;
 }
@@ -412,6 +448,7 @@ static outlet_status request_add_header(const outlet_host *host, outlet_request 
 static outlet_status request_remove_header(const outlet_host *host, outlet_request request,
                                            outlet_view name) {
     MESSAGE(request);
+    if (is_length(name)) return OUTLET_E_DENIED;
     remove_all(&self->headers, name);
     return OUTLET_OK;
 }
@@ -419,7 +456,8 @@ static outlet_status request_remove_header(const outlet_host *host, outlet_reque
 static outlet_status request_set_header(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value) {
     MESSAGE(request);
-    if (!is_token(name) || !is_field_value(value)) return OUTLET_E_ARGUMENT;
+    const outlet_status status = objection(name, value);
+    if (status != OUTLET_OK) return status;
     remove_all(&self->headers, name);
     add(&self->headers, name, value);
     return OUTLET_OK;
@@ -432,11 +470,18 @@ static outlet_status request_set_body(const outlet_host *host, outlet_request re
     return OUTLET_OK;
 }
 
+static void set_attr(struct message *self, outlet_view key, outlet_view value) {
+    remove_all(&self->attributes, key);
+    add(&self->attributes, key, value);
+}
+
 static outlet_status request_set_attr(const outlet_host *host, outlet_request request, outlet_view key,
                                       outlet_view value) {
     MESSAGE(request);
-    remove_all(&self->attributes, key);
-    add(&self->attributes, key, value);
+    if (key.len == 0) return OUTLET_E_ARGUMENT;
+    if (starts_with(key, "target.") || starts_with(key, "request.") || starts_with(key, "outlet."))
+        return OUTLET_E_DENIED;
+    set_attr(self, key, value);
     return OUTLET_OK;
 }
 
@@ -452,12 +497,17 @@ static outlet_status request_set_slot(const outlet_host *host, outlet_request re
     return OUTLET_OK;
 }
 
+/* Whether a plugin can answer with a response. */
+static int is_answer(int32_t status, const outlet_field *fields, uint64_t count, outlet_view body) {
+    if (status < 200 || status > 599 || !are_fields(fields, count)) return 0;
+    return body.len == 0 || (status != 204 && status != 304);
+}
+
 static outlet_status request_answer(const outlet_host *host, outlet_request request, int32_t status,
                                     const outlet_field *fields, uint64_t count, outlet_view body) {
     MESSAGE(request);
-    (void)fields, (void)count;
-    const int is_empty = status == 204 || status == 304 || equals(view_of(&self->method), "HEAD");
-    if (status < 200 || status > 599 || (is_empty && body.len > 0)) return OUTLET_E_ARGUMENT;
+    if (!is_answer(status, fields, count, body)) return OUTLET_E_ARGUMENT;
+    if (equals(view_of(&self->method), "HEAD") && body.len > 0) return OUTLET_E_ARGUMENT;
     self->answer = status;
     return OUTLET_OK;
 }
@@ -499,7 +549,7 @@ static outlet_status response_body(const outlet_host *host, outlet_response resp
 static outlet_status response_replace(const outlet_host *host, outlet_response response, int32_t status,
                                       const outlet_field *fields, uint64_t count, outlet_view body) {
     MESSAGE(response);
-    if (status < 200 || status > 599) return OUTLET_E_ARGUMENT;
+    if (!is_answer(status, fields, count, body)) return OUTLET_E_ARGUMENT;
     free_pairs(&self->headers);
     memset(&self->headers, 0, sizeof self->headers);
     for (uint64_t i = 0; i < count; i++) add(&self->headers, fields[i].name, fields[i].value);
@@ -707,6 +757,13 @@ outlet_request outlet_fake_request(outlet_fake_host *fake, const char *method, c
     set(&self->method, outlet_text(method));
     set(&self->url, outlet_text(url));
     return request;
+}
+
+void outlet_fake_set_attr(outlet_fake_host *fake, outlet_request request, const char *key,
+                          const char *value) {
+    struct message *self = message(&fake->table, request.id);
+    if (self == NULL) abort();
+    set_attr(self, outlet_text(key), outlet_text(value));
 }
 
 outlet_response outlet_fake_response(outlet_fake_host *fake, int32_t status, const char *body) {

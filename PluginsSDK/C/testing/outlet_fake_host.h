@@ -9,10 +9,10 @@
  *   ... call a hook with request, outlet_fake_call(fake) and outlet_fake_completion(fake) ...
  *   assert(strcmp(outlet_fake_header(fake, request, "X-Test"), "seen") == 0);
  *
- * It records the plugin's calls, and refuses methods and header fields that HTTP cannot represent, but
- * validates little else; `outlet plugins check` tests whether a plugin follows the contract. Only one
- * thread at a time may use it, except that the services of a plugin may be used on any thread. Without
- * memory, it calls abort(). */
+ * It records the plugin's calls, and refuses methods, URLs, header fields, attributes and answers that
+ * Outlet refuses in each hook, but validates little else; `outlet plugins check` tests whether a plugin
+ * follows the contract. Only one thread at a time may use it, except that the services of a plugin may
+ * be used on any thread. Without memory, it calls abort(). */
 #ifndef OUTLET_FAKE_HOST_H
 #define OUTLET_FAKE_HOST_H
 
@@ -48,6 +48,10 @@ const char *outlet_fake_failure(outlet_fake_host *fake);
 
 /* Makes a request that can be changed, without headers, body and attributes. */
 outlet_request outlet_fake_request(outlet_fake_host *fake, const char *method, const char *url);
+
+/* Sets an attribute of a request, also one that plugins cannot set, such as "target.name". */
+void outlet_fake_set_attr(outlet_fake_host *fake, outlet_request request, const char *key,
+                          const char *value);
 
 /* Makes a response that can be replaced; status 0 makes a failure with the code "timedOut". */
 outlet_response outlet_fake_response(outlet_fake_host *fake, int32_t status, const char *body);

@@ -14,8 +14,9 @@ import OutletPointers
 /// #expect(request.current.header("X-Test") == "seen")
 /// ```
 ///
-/// It records the plugin's calls and checks little; `outlet plugins check` checks the contract. Of
-/// the services it has HTTP, once ``answerRequests(_:)`` was called.
+/// It records the plugin's calls, and refuses the changes and answers that Outlet refuses in each
+/// hook; `outlet plugins check` checks the rest of the contract. Of the services it has HTTP, once
+/// ``answerRequests(_:)`` was called.
 ///
 /// Thread: one at a time. Plugins, requests, responses and ``host`` keep the fake host alive.
 public final class FakeHost: @unchecked Sendable {
@@ -78,7 +79,7 @@ public final class FakeHost: @unchecked Sendable {
     /// - Parameters:
     ///   - url: The URL; not checked.
     ///   - method: The method.
-    ///   - headers: The headers, in order.
+    ///   - headers: The headers, in order; not checked.
     ///   - body: The body; `nil` for none.
     ///   - attributes: The attributes for `Request.attribute(_:)`, such as `request.id`; none are
     ///     set by default.
@@ -88,10 +89,14 @@ public final class FakeHost: @unchecked Sendable {
     ) -> MutableRequest {
         let handle = outlet_fake_request(fake, method, url)
         let request = MutableRequest(Request(host: host, handle: handle))
-        // The fake host accepts all of these.
-        for header in headers { try? request.addHeader(header.name, header.value) }
+        for header in headers {
+            // Not as a plugin, which may add fewer. Requests and responses share their handles.
+            outlet_fake_add_header(
+                fake, outlet_response(id: handle.id), header.name, header.value)
+        }
+        // Accepted whatever it contains.
         if let body { try? request.setBody(body) }
-        for (key, value) in attributes { try? request.setAttribute(key, value) }
+        for (key, value) in attributes { outlet_fake_set_attr(fake, handle, key, value) }
         return request
     }
 

@@ -42,10 +42,7 @@ enum HTTPService {
             let session = caller?.session ?? instance.sessions.first
         else { return OUTLET_E_STATE }
         let grants = instance.owner.grants
-        // A `Host` field could name a server that the plugin may not send requests to.
-        guard grants.allowsNetwork(to: request.url), request.headers["Host"] == nil else {
-            return OUTLET_E_DENIED
-        }
+        guard grants.allowsNetwork(to: request.url) else { return OUTLET_E_DENIED }
         let flags = asked.pointee.flags
         guard flags & ~noRedirects == 0 else { return OUTLET_E_UNSUPPORTED }
         request.context.exclude(instance, and: caller?.excluded)
@@ -162,8 +159,9 @@ extension HTTPRequest {
         self.headers = headers
         if !body.isEmpty { self.body = .data(Data(body)) }
         // As in the changes of a request: the transport sends CONNECT, and makes Content-Length of
-        // the body. Neither GET nor HEAD has a body.
-        guard self.method != .connect, headers["Content-Length"] == nil,
+        // the body. `Host` could name a server that the plugin may not send requests to. Neither GET
+        // nor HEAD has a body.
+        guard self.method != .connect, headers["Content-Length"] == nil, headers["Host"] == nil,
             self.body.isNone || self.method != .get && self.method != .head,
             (try? checkFields()) != nil
         else { return nil }
