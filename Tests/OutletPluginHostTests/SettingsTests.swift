@@ -56,6 +56,17 @@ import Testing
 
     // MARK: Configuration
 
+    @Test func `a number of the program's settings that is too large is reported with its place`()
+        throws
+    {
+        let list = try JSONValue(parsing: "[1, 1e999]")
+        let failure = failure { options in
+            options.settings[requestID] = PluginSettings()
+            options.settings[requestID]?.configuration["header"] = list
+        }
+        #expect(failure?.contains("/header/1: the number is larger than any that is read") == true)
+    }
+
     @Test func `configuration for an instance needs the bytes of its name`() throws {
         try write(
             #"{"plugins": {"dev.outlet.request-id": {"instances": [{"name": "K"}]}}}"#)

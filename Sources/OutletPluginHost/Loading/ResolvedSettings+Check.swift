@@ -33,7 +33,7 @@ extension ResolvedSettings {
 }
 
 extension ResolvedSettings.Instance {
-    /// Validates the configuration against a plugin's schema.
+    /// Checks the configuration, also against a plugin's schema.
     ///
     /// - Parameters:
     ///   - schema: The schema as JSON; an empty text allows any configuration.
@@ -43,6 +43,14 @@ extension ResolvedSettings.Instance {
     ///   ``PluginLoadError/creationFailed(path:id:reason:)`` when there is no memory or thread for
     ///   it.
     func check(against schema: String, path: String) throws(PluginLoadError) {
+        // The program's own settings were not parsed from a text that was checked.
+        var faults = ConfigurationViolation.faults(in: .object(configuration.object))
+        guard faults.isEmpty else {
+            for index in faults.indices {
+                faults[index].source = configuration.source(of: faults[index].path.firstPointerToken)
+            }
+            throw .invalidConfiguration(path: path, id: label, violations: faults)
+        }
         guard !schema.isEmpty else { return }
         let violations: [ConfigurationViolation]
         do throws(ConfigurationSchema.Unusable) {
