@@ -47,6 +47,16 @@ import Testing
         #expect(test["findings"]?[0]?["advice"]?.stringValue?.isEmpty == false)
     }
 
+    @Test func `the JSON report of a file that cannot be read has the error`() async throws {
+        let result = try await outlet("plugins", "check", "--json", directory.path("none.so"))
+        #expect(result.exitCode == 66)
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["schema"] == "outlet.check/1" && report["passed"] == false)
+        #expect(report["tests"] == [])
+        let message = report["error"]?["message"]?.stringValue
+        #expect(message?.hasSuffix("none.so: no such file, or not readable") == true)
+    }
+
     @Test func `output of a plugin is reported without control characters`() async throws {
         let plugin = try directory.copy("libFaultyPrints.so")
         let result = try await outlet("plugins", "check", plugin, "--only", "no-output")

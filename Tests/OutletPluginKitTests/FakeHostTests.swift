@@ -127,6 +127,23 @@ import Testing
                 == "configuration: /mode: it is none of the values that the plugin accepts")
     }
 
+    @Test(arguments: [
+        (#"{"names": "a"}"#, "/names: it is not an array"),
+        (#"{"names": [1]}"#, "/names/0: it is not a string"),
+        (#"{"names": [], "count": "x"}"#, "/count: it is not a whole number in the range"),
+        (#"{"names": [], "isOn": 1}"#, "/isOn: it is not true or false"),
+        (#"{"names": [], "inner": []}"#, "/inner: it is not an object"),
+        (#"{"names": null}"#, "/names: it is null"), (#"{}"#, "/names: it is missing"),
+    ])
+    func `settings of another type are refused with their place and the expected type`(
+        text: String, expected: String
+    ) {
+        let error = #expect(throws: PluginError.self) {
+            try fake.make(Typed.self, configuration: text)
+        }
+        #expect(error?.message.hasPrefix("configuration: \(expected)") == true, "\(error?.message)")
+    }
+
     @Test func `a test can read a plugin's responses and replacements`() async throws {
         let plugin = try fake.make(Stamp.self, configuration: #"{"header": "X"}"#)
         let request = fake.request("https://test.example/teapot")
@@ -181,8 +198,12 @@ private struct Stamp: RequestPreparing, ResponseProcessing {
 private struct Typed: ConfiguredPlugin {
     struct Settings: Decodable, Sendable {
         enum Mode: String, Decodable, Sendable { case quick }
+        struct Inner: Decodable, Sendable { let name: String }
         let names: [String]
         let mode: Mode?
+        let count: Int?
+        let isOn: Bool?
+        let inner: Inner?
     }
     static let info = PluginInfo(id: "test.typed", version: "1.0.0")
     let settings: Settings

@@ -69,7 +69,8 @@ extension Configuration {
                 switch error as? DecodingError {
                 case .keyNotFound(let key, let context)?:
                     (context.codingPath + [key], "it is missing")
-                case .typeMismatch(_, let context)?: (context.codingPath, "it is of another kind")
+                case .typeMismatch(let type, let context)?:
+                    (context.codingPath, "it is not \(Self.name(of: type))")
                 case .valueNotFound(_, let context)?: (context.codingPath, "it is null")
                 case .dataCorrupted(let context)?:
                     (context.codingPath, "it is none of the values that the plugin accepts")
@@ -77,6 +78,18 @@ extension Configuration {
                 }
             let place = path.map { "/\($0.intValue.map(String.init) ?? $0.stringValue)" }.joined()
             throw PluginError("configuration: \(place.isEmpty ? "/" : place): \(fact)")
+        }
+    }
+    /// What JSON calls the values of a type.
+    private static func name(of type: any Any.Type) -> String {
+        switch type {
+        case is String.Type: "a string"
+        case is Bool.Type: "true or false"
+        case is any BinaryInteger.Type: "a whole number in the range that the plugin accepts"
+        case is any BinaryFloatingPoint.Type: "a number"
+        case is [Any].Type: "an array"
+        case is [String: Any].Type: "an object"
+        default: "a \(type)"
         }
     }
 }

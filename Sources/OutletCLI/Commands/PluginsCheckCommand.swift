@@ -16,9 +16,6 @@ struct PluginsCheckCommand {
         isReport = arguments.isOn(.json)
         guard arguments.operands.count == 1, let file = arguments.operands.first, !file.isEmpty
         else { throw .usage("plugins check: one file is wanted", advice: Self.advice) }
-        guard FileManager.default.isReadableFile(atPath: file) else {
-            throw CommandError(.noInput, "\(file): no such file, or not readable")
-        }
         var check = PluginCheck(file: file, seed: try Self.seed(arguments))
         check.tests = try Self.tests(arguments)
         check.configuration =
@@ -72,7 +69,8 @@ struct PluginsCheckCommand {
     /// Ends the process with ``ExitCode/timeout`` if a result cannot be written within the time limit
     /// of a test.
     ///
-    /// - Throws: ``OutputError`` if stdout cannot be written.
+    /// - Throws: ``CommandError`` if the file cannot be read; a report is printed before.
+    ///   ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
         ProcessEnd.endIfUnread(
             console, after: check.limit,
@@ -80,6 +78,11 @@ struct PluginsCheckCommand {
                 .timeout, "plugins check: no result written within \(check.limit)",
                 advice: "--timeout allows more"))
         let text = PluginCheckText(style: console.outputStyle, repeated: repeated)
+        guard FileManager.default.isReadableFile(atPath: check.file) else {
+            let error = CommandError(.noInput, "\(check.file): no such file, or not readable")
+            if isReport { try console.print(report: text.report([], of: check, error: error)) }
+            throw error
+        }
         let (console, isReport) = (console, isReport)
         let results = Results()
         check.run { result in
@@ -143,12 +146,16 @@ struct PluginCheckText {
     }
 
     /// Returns all results as JSON.
-    func report(_ results: [CheckResult], of check: PluginCheck) -> JSONValue {
+    ///
+    /// - Parameter error: The error of the command; `nil` if it could check the file.
+    func report(
+        _ results: [CheckResult], of check: PluginCheck, error: CommandError? = nil
+    ) -> JSONValue {
         [
             "schema": "outlet.check/1", "file": .string(check.file),
             "seed": .string("\(check.seed)"),
-            "passed": .bool(results.allSatisfy { $0.verdict != .failed }),
-            "tests": .array(results.map(Self.report)),
+            "passed": .bool(error == nil && results.allSatisfy { $0.verdict != .failed }),
+            "tests": .array(results.map(Self.report)), "error": PluginReport.report(of: error),
         ]
     }
 

@@ -45,7 +45,7 @@ enum PluginReport {
     }
 
     /// Returns the error of a command; null if there is none.
-    private static func report(of error: CommandError?) -> JSONValue {
+    static func report(of error: CommandError?) -> JSONValue {
         guard let error else { return nil }
         return [
             "message": .string(singleLine(error.message)),

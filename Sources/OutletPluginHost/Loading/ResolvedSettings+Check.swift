@@ -33,7 +33,7 @@ extension ResolvedSettings {
 }
 
 extension ResolvedSettings.Instance {
-    /// Checks the configuration, also against a plugin's schema.
+    /// Validates the configuration against a plugin's schema.
     ///
     /// - Parameters:
     ///   - schema: The schema as JSON; an empty text allows any configuration.
@@ -43,15 +43,16 @@ extension ResolvedSettings.Instance {
     ///   ``PluginLoadError/creationFailed(path:id:reason:)`` when there is no memory or thread for
     ///   it.
     func check(against schema: String, path: String) throws(PluginLoadError) {
+        guard !schema.isEmpty else { return }
         // The program's own settings were not parsed from a text that was checked.
         var faults = ConfigurationViolation.faults(in: .object(configuration.object))
         guard faults.isEmpty else {
             for index in faults.indices {
-                faults[index].source = configuration.source(of: faults[index].path.firstPointerToken)
+                let token = faults[index].path.firstPointerToken
+                faults[index].source = configuration.source(of: token)
             }
             throw .invalidConfiguration(path: path, id: label, violations: faults)
         }
-        guard !schema.isEmpty else { return }
         let violations: [ConfigurationViolation]
         do throws(ConfigurationSchema.Unusable) {
             violations = try ConfigurationSchema(text: schema).violations(of: configuration)
