@@ -131,6 +131,33 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test func `a request fails with its own error if a plugin that fails open cannot retry it`()
+        async throws
+    {
+        let recorder = ActivityRecorder()
+        let host = try host(failsOpen: true, maximumFaults: 0, observer: recorder)
+        let stub = StubTransport { _ in
+            .failure(TransferError(code: .networkConnectionLost, reason: "gone"))
+        }
+        let session = Session(transport: stub, plugins: host)
+        // Without a serializer, whose failure would be asked about again.
+        let response = await withCheckedContinuation { continuation in
+            session.request("http://a.example/").response { continuation.resume(returning: $0) }
+        }
+        #expect(stub.requests.count == 1)
+        #expect(response.error != nil && !(response.error?.underlyingError is PluginError))
+        let lines = recorder.lines.values.filter { $0.level == .warning }
+        #expect(
+            lines.map(\.message) == [
+                "adapt failed, and the request continues without it: its completion was not "
+                    + "settled within 0.02 s",
+                "retry failed, and the request continues without it: its completion was not "
+                    + "settled within 0.02 s",
+            ])
+        #expect(lines.allSatisfy { $0.facts.map(\.value) == ["GET http://a.example/"] })
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a refusal fails the request even if the plugin fails open`() async throws {
         let folder = try PluginFolder(faulty: "Wire")
         for (finalize, isRefusal) in [("fail", true), ("read", false)] {

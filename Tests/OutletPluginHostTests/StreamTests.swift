@@ -19,14 +19,14 @@ import Testing
 
         init(
             _ settings: [String: String], quick: Bool = false,
-            pieceDeadline: Double = 120
+            pieceDeadline: Double = 120, failsOpen: Bool = false
         ) throws {
             id = quick ? "faulty.streams-quick" : "faulty.streams"
             let members = settings.map { #""\#($0.key)": "\#($0.value)""# }
             let folder = try PluginFolder(faulty: "Streams")
             try folder.directory.write(
-                #"{"plugins": {"\#(id)": {"deadlines": {"stream_piece": \#(pieceDeadline)}}}}"#,
-                to: "plugins.json")
+                #"{"plugins": {"\#(id)": {"deadlines": {"stream_piece": \#(pieceDeadline)}, "#
+                    + #""failOpen": \#(failsOpen)}}}"#, to: "plugins.json")
             host = try folder.load(
                 configuration: [id: "{\(members.joined(separator: ", "))}"], observer: recorder,
                 answerDeadline: .seconds(120))
@@ -213,6 +213,25 @@ import Testing
             .response
         let error = try #require(pluginError(response.error))
         #expect(error.hook == .streamPiece && error.kind == .timedOut)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a body whose plugin fails open is delivered when a piece is never settled`()
+        async throws
+    {
+        let streams = try Streams(["watch": "hold"], pieceDeadline: 0.05, failsOpen: true)
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        let url = "\(server.baseURL)/bytes/10"
+        let response = await session.request(url).serializingData().response
+        #expect(response.error == nil && response.value?.count == 10)
+        let lines = streams.recorder.lines.values.filter { $0.level == .warning }
+        // The piece, and the end of the body.
+        #expect(lines.count == 2)
+        for line in lines {
+            #expect(line.message.hasPrefix("stream_piece failed, and the request continues "))
+            #expect(line.facts.map(\.value) == ["GET \(url)"])
+        }
         withExtendedLifetime(session) {}
     }
 
