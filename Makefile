@@ -74,7 +74,7 @@ bench-all: setup ## Measure everything, longer: downloads of 1 GiB, 4,096 under 
 bench-count: setup ## Count instructions and allocations of a request (needs valgrind)
 	@Benchmarks/count
 
-sanitize: setup ## Run all tests, and a stress test of 100,000 requests, under both sanitizers (half an hour)
+sanitize: setup ## Run the tests, and a stress test of 100,000 requests, under both sanitizers (half an hour)
 	@.ci/sanitize
 
 sanitize-quick: setup ## Run a stress test of 10,000 requests under both sanitizers
