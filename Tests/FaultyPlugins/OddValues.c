@@ -20,8 +20,12 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     if (self == NULL) return OUTLET_E_FAILED;
     self->base.host = host;
     setting(host, call, "mode", self->mode, sizeof self->mode);
+    if (is(&self->base, "create")) {
+        free(self);
+        return 77;
+    }
     *out = &self->base;
-    return is(*out, "create") ? 77 : OUTLET_OK;
+    return OUTLET_OK;
 }
 
 static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,

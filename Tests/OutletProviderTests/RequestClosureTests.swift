@@ -43,6 +43,7 @@ import Testing
         #expect(hookRecorder.entries == ["a.didReceive", "a.process"])
         // Later results are ignored.
         let (endpoint, answer) = try #require(asked.values.first)
+        defer { asked.removeAll() }
         for _ in 0..<2 { Provider<Zoo>.defaultRequestMapping(for: endpoint, closure: answer) }
         answer(.failure(.requestMapping("late")))
         await withCheckedContinuation { continuation in
@@ -56,6 +57,7 @@ import Testing
         let provider = provider()
         let task = Task { try await provider.request(.closed) }
         try await asked.values(1)
+        defer { asked.removeAll() }
         task.cancel()
         guard case .failure(let error as ProviderError) = await task.result else {
             Issue.record("the request went through")
@@ -68,6 +70,7 @@ import Testing
         let provider = provider()
         provider.request(.closed) { ends.record($0) }
         let (endpoint, answer) = try await asked.values(1)[0]
+        defer { asked.removeAll() }
         try onOwnThread {
             Provider<Zoo>.defaultRequestMapping(for: endpoint, closure: answer)
             answer(.failure(.requestMapping("second")))

@@ -199,6 +199,7 @@ import Testing
             .response { done.record($0.error) }
         let answer = try await asked.values(1)[0]
         let task = try await transport.tasks.values(1)[0]
+        defer { transport.tasks.removeAll() }
         task.request.withLock { $0 = request }
         answer(.allow)
         #expect(try await task.calls.values(3) == ["suspend", "resume", "suspend"])
@@ -219,6 +220,7 @@ import Testing
             .response { done.record($0.error) }
         let answer = try await asked.values(1)[0]
         let task = try await transport.tasks.values(1)[0]
+        defer { transport.tasks.removeAll() }
         request.suspend()
         request.resume()
         #expect(task.calls.values == ["suspend"])

@@ -103,6 +103,7 @@ private final class HeldTransport: Transport {
             if stream.completion != nil { completions.record(true) }
         }.resume()
         let handler = try #require(try await transport.handlers.values(1).first)
+        defer { transport.handlers.removeAll() }
         async let report = session.shutDown(deadline: .seconds(3600))
         let other = session.request("http://a.test/")
         while session.core.register(other) == nil {

@@ -184,7 +184,7 @@ import Testing
             layers: [
                 {
                     Deferring(around: $0) {
-                        if let request = current.withLock({ $0 }) { body(request) }
+                        if let request = current.withLock({ $0.take() }) { body(request) }
                     } after: {
                         started.set(true)
                     }

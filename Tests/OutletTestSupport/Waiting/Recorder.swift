@@ -37,6 +37,9 @@ public final class Recorder<Value: Sendable>: Sendable {
         for waiter in ready { waiter.continuation.resume(returning: values) }
     }
 
+    /// Removes the values, where they retain the object that holds the recorder.
+    public func removeAll() { state.withLock { $0.values = [] } }
+
     /// Waits until `count` values have been recorded.
     ///
     /// - Parameters:
