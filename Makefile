@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build release plugins demo fixtures test docs headers samples bench bench-all bench-count sanitize sanitize-quick fuzz lint format clean
+.PHONY: help setup build release plugins demo fixtures test examples unit-tests docs headers samples bench bench-all bench-count sanitize sanitize-quick fuzz lint format clean
 .NOTPARALLEL:
 
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
@@ -44,10 +44,16 @@ demo: plugins ## Build, then send sample requests through the sample plugins to 
 
 test: setup ## Build everything in every language and run all tests
 	@$(STEP) "build, debug, with tests" swift build --build-tests $(SWIFT_FLAGS)
-	@$(HERE) headers samples fixtures
+	@$(HERE) examples unit-tests
+
+# Needs the debug build.
+examples: headers samples fixtures
 	@$(STEP) "examples of the documentation" .ci/check-readme
 	@$(STEP) "commands of the SDK's README" .ci/check-sdk
 	@$(STEP) "documentation" .ci/docs
+
+# Needs the debug build with tests, and fixtures.
+unit-tests:
 	@.ci/check-leftovers swift test --skip-build $(TEST_FLAGS) $(SWIFT_FLAGS)
 
 docs: setup ## Build the documentation of each library (.build/docs/NAME); broken links fail
