@@ -46,7 +46,6 @@ struct ccurl_poller {
     int suspects;                      // the number of slots with `suspect`
     uint16_t suspect_ports[port_buckets];  // the same by local port
     int sockets;  // open sockets with a tally
-    int socket_error;
     int ready;
     struct epoll_event events[max_events];
 };
@@ -264,11 +263,12 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
     if (fd < 0) {
         // Only exhausted resources are reported: without IPv6 this fails for every IPv6 address.
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            poller->socket_error = errno;
+            opener->error = errno;
         return CURL_SOCKET_BAD;
     }
     struct slot *slot = slot_of(poller, fd);
     opener->opened++;
+    opener->error = 0;
     if (slot) {
         slot->wanted = slot->armed = 0;
         acquit(poller, slot);
@@ -444,8 +444,3 @@ bool ccurl_poller_await_relief(ccurl_poller *poller) {
     return length > 0;
 }
 
-int ccurl_poller_take_socket_error(ccurl_poller *poller) {
-    int error = poller->socket_error;
-    poller->socket_error = 0;
-    return error;
-}

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import OutletCurl
 import OutletHTTP
 import OutletSession
@@ -15,6 +16,28 @@ import Testing
         #expect(error?.stage == .connecting)
         #expect(error?.host == "127.0.0.1:\(port)")
         #expect(error?.advice.isEmpty == false)
+    }
+
+    @Test func `each of several transfers for which no socket can be opened says so`() async {
+        await #expect(processExitsWith: .success) {
+            let transport = CurlTransport.test()
+            let url = "http://127.0.0.1:\(try refusingPort())/"
+            // Starts the loop, which needs descriptors.
+            #expect(try await transport.get(url).error?.code == .cannotConnectToHost)
+            let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+            var limit = rlimit()
+            getrlimit(files, &limit)
+            var none = rlimit(rlim_cur: 0, rlim_max: limit.rlim_max)
+            setrlimit(files, &none)
+            let errors = await withTaskGroup(of: TransferError?.self) { group in
+                for _ in 0..<16 { group.addTask { try? await transport.get(url).error } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            setrlimit(files, &limit)
+            #expect(errors.map(\.?.code) == Array(repeating: .tooManyOpenFiles, count: 16))
+            #expect(errors.allSatisfy { $0?.reason.hasSuffix("Too many open files") == true })
+            #expect(try await transport.get(url).error?.code == .cannotConnectToHost)
+        }
     }
 
     @Test func `the error of a failed name lookup names the host`() async throws {

@@ -171,6 +171,26 @@ import Testing
         #expect(try await seen.values(6) == ["0", "12", "34", "567", "89", "end"])
     }
 
+    @Test func `an answer that was cancelled at a closed gate is released with the gate`()
+        async throws
+    {
+        weak var released: StubGate?
+        do {
+            let gate = StubGate()
+            released = gate
+            let session = Session(
+                transport: StubTransport(answers: [.text("x").waiting(atByte: 0, for: gate)]))
+            let ends = Recorder<Bool>()
+            let request = session.request(base).response {
+                ends.record($0.error?.isExplicitlyCancelledError == true)
+            }
+            await gate.arrival()
+            request.cancel()
+            #expect(try await ends.values(1) == [true])
+        }
+        while released != nil, !Task.isCancelled { await Task.yield() }
+    }
+
     @Test func `a response can stall until it is cancelled`() async throws {
         let session = Session(
             transport: StubTransport(answers: [StubAnswer.text("0123").stalling(atByte: 2)]))

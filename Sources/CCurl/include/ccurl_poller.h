@@ -38,6 +38,9 @@ typedef struct ccurl_opener {
     ccurl_tally *_Nullable tally;
     /// How many sockets the handle has opened in its lifetime.
     unsigned opened;
+    /// The errno of a socket that could not be opened because descriptors or memory were exhausted; 0 if
+    /// there was none since the last one that was opened.
+    int error;
     /// Called before a socket is opened. Returns whether it may connect to the address.
     bool (*_Nonnull may_connect)(void *_Nonnull client, const struct sockaddr *_Nonnull address);
     void *_Nullable client;
@@ -46,7 +49,7 @@ typedef struct ccurl_opener {
 /// Sets the callbacks of `easy` that open and close sockets (`CURLOPT_OPENSOCKETFUNCTION`,
 /// `CURLOPT_CLOSESOCKETFUNCTION`). Sockets are close-on-exec.
 ///
-/// `opener` must live as long as `easy`. Its tally may be changed between transfers.
+/// `opener` must live as long as `easy`. Its tally and error may be changed between transfers.
 void ccurl_opener_adopt(ccurl_opener *_Nonnull opener, CURL *_Nonnull easy);
 
 /// Called when a watched socket is readable, writable or has failed.
@@ -92,10 +95,6 @@ bool ccurl_poller_make_relief(ccurl_poller *_Nonnull poller);
 bool ccurl_poller_set_relief(ccurl_poller *_Nonnull poller, int64_t us);
 /// Waits for the time that `ccurl_poller_set_relief` sets. Returns false if it cannot wait.
 bool ccurl_poller_await_relief(ccurl_poller *_Nonnull poller);
-
-/// Returns the errno of the last socket that could not be opened because descriptors or memory were
-/// exhausted, and resets it; 0 if there was none.
-int ccurl_poller_take_socket_error(ccurl_poller *_Nonnull poller);
 
 /// Sets the name of the calling thread and blocks all signals in it but those that a thread causes
 /// itself, so that the program's own threads get them.

@@ -24,8 +24,7 @@ extension EventLoop {
         var error = transfer.failure
         if error == nil, code == CURLE_COULDNT_CONNECT { error = transfer.addressFault }
         if error == nil, code != CURLE_OK {
-            error = TransferError(
-                code, transfer, easy, socketError: ccurl_poller_take_socket_error(poller))
+            error = TransferError(code, transfer, easy)
         }
         retire(transfer, easy, error)
     }
@@ -131,7 +130,7 @@ extension EventLoop {
             // libcurl takes the end of an HTTP/2 stream for a response if it repeats another one.
             let code = transfer.address?.queue.version == .http2 ? CURLE_GOT_NOTHING : nil
             transfer.failure =
-                code.map { TransferError($0, transfer, easy, socketError: 0) }
+                code.map { TransferError($0, transfer, easy) }
                 ?? TransferError(
                     code: .networkConnectionLost, stage: .receiving, host: transfer.address?.host,
                     reason: "the server closed the connection inside the head of its answer")

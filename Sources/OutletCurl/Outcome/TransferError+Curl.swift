@@ -11,13 +11,12 @@ extension TransferError {
     ///   - code: The code that libcurl ended the transfer with.
     ///   - transfer: The transfer, whose state determines the stage and the text.
     ///   - easy: Its handle, before it is recycled.
-    ///   - socketError: The `errno` of a socket that could not be opened, or 0.
-    init(_ code: CURLcode, _ transfer: CurlTransfer, _ easy: EasyHandle, socketError: Int32) {
+    init(_ code: CURLcode, _ transfer: CurlTransfer, _ easy: EasyHandle) {
         let host = transfer.address?.host
         let stage = Stage(transfer)
         // libcurl's messages may contain the proxy's URL with its password.
         let text = Redaction.standard.text(String(cString: easy.errorText))
-        let meaning = Meaning(code, stage, transfer, easy, text, socketError)
+        let meaning = Meaning(code, stage, transfer, easy, text)
         self.init(
             code: meaning.code, stage: stage, host: host, reason: meaning.reason,
             advice: meaning.advice, underlyingCode: Int32(bitPattern: code.rawValue))
@@ -100,8 +99,9 @@ private struct Meaning {
 
     init(
         _ code: CURLcode, _ stage: TransferError.Stage, _ transfer: CurlTransfer,
-        _ easy: EasyHandle, _ text: String, _ socketError: Int32
+        _ easy: EasyHandle, _ text: String
     ) {
+        let socketError = easy.opener.pointee.error
         let fact = text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
         if transfer.verification?.hasRefusedRecord == true {
             self = Meaning(

@@ -159,6 +159,7 @@ extension EasyHandle {
         isDirect: Bool
     ) {
         opener.pointee.tally = origin.tally
+        opener.pointee.error = 0
         let fresh = version == .http1 && isDirect && !origin.mayHaveIdleConnection
         set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)
     }

@@ -78,7 +78,8 @@ final class EasyHandle {
         opener = .allocate(capacity: 1)
         opener.initialize(
             to: ccurl_opener(
-                poller: setUp.poller, tally: nil, opened: 0, may_connect: mayConnect, client: nil))
+                poller: setUp.poller, tally: nil, opened: 0, error: 0, may_connect: mayConnect,
+                client: nil))
         // `curl_easy_reset` does not change this, nor connections and TLS sessions.
         set(CURLOPT_SHARE, pointer: UnsafeRawPointer(ccurl_share_handle(setUp.share)))
         begin()

@@ -201,6 +201,8 @@ final class StubScript: TransferScript, @unchecked Sendable {
     func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult {
         onEnd?()
         onEnd = nil
+        // They may have a gate, which refers to the script while it is closed.
+        steps = []
         result.error = error
         result.metrics.requestBodyBytes = counts.sent
         result.metrics.responseBodyBytes = counts.received

@@ -155,9 +155,10 @@ import Testing
             let identifier = TransferIdentifier.next()
             let calls = Recorder<String>()
             let request = Lock<Request?>(nil)
-            private let handler: any TransferHandler
+            /// Released at the end, because it refers to the task.
+            private let handler: Lock<(any TransferHandler)?>
 
-            init(_ handler: any TransferHandler) { self.handler = handler }
+            init(_ handler: any TransferHandler) { self.handler = Lock(handler) }
 
             func suspend() { calls.record("suspend") }
 
@@ -168,7 +169,7 @@ import Testing
 
             func cancel() {
                 let turn = TransportTurn()
-                handler.transferDidFinish(
+                handler.withLock { $0.take() }?.transferDidFinish(
                     self, result: TransferResult(error: .cancelled), turn: turn)
                 turn.end()
             }
