@@ -110,7 +110,12 @@ public final class OfflineRetrier: RequestInterceptor {
     }
 
     deinit {
-        if state.withLock({ $0.isMonitoring }) { monitor.stop() }
+        let (waiting, isMonitoring) = state.withLock { ($0.waiting.values, $0.isMonitoring) }
+        if isMonitoring { monitor.stop() }
+        for waiting in waiting {
+            deadlines.remove(waiting.deadline)
+            waiting.completion(.doNotRetry)
+        }
     }
 
     /// 0: the session sets no time limit, because `maximumWait` limits the wait.
@@ -137,7 +142,7 @@ public final class OfflineRetrier: RequestInterceptor {
     ///   - error: Why the attempt failed.
     ///   - completion: Called once: with `doNotRetry` before this returns if the request is not to
     ///     wait, otherwise on the retrier's queue, when there is a network or `maximumWait` has
-    ///     passed.
+    ///     passed, or where the retrier is released.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void

@@ -97,6 +97,25 @@ private final class Paths: Sendable {
             answers: Array(repeating: StubAnswer.failure(error), count: count) + [.text("x")])
     }
 
+    @Test func `a retrier that is released ends the waits`() async throws {
+        let paths = Paths(first: Paths.path(.unsatisfied, []))
+        let session = Session(transport: StubTransport(answers: []))
+        let request = session.request(address)
+        let ends = Recorder<Bool>()
+        do {
+            let retrier = OfflineRetrier(monitor: paths.monitor, maximumWait: .never)
+            retrier.retry(request, for: session, dueTo: offline) { result in
+                if case .doNotRetry = result { ends.record(true) } else { ends.record(false) }
+            }
+            while paths.starts.load(ordering: .relaxed) == 0, !Task.isCancelled {
+                await Task.yield()
+            }
+        }
+        #expect(try await ends.values(1) == [true])
+        #expect(try await paths.stops.values(1) == [1])
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `all requests that wait for a network are retried together`() async throws {
         let isOffline = Atomic(true)
         let transport = StubTransport { [offline] _ in
