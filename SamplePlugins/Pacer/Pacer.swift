@@ -14,7 +14,8 @@ struct Pacer: RequestRetrying, FunctionExporting {
         configurationSchema: """
             {"type":"object","properties":{"maxAttempts":{"type":"integer","minimum":1},\
             "baseDelayMs":{"type":"integer","minimum":0},\
-            "maxDelayMs":{"type":"integer","minimum":0}},"additionalProperties":false}
+            "maxDelayMs":{"type":"integer","minimum":0,"maximum":86400000}},\
+            "additionalProperties":false}
             """,
         isNonblocking: true)
 

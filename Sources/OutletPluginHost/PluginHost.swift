@@ -255,16 +255,21 @@ public final class PluginHost: SessionPlugins {
         let judges = instances(with: .didReceive, .process)
         // Blocking hooks that run during the transfer end before those at the end of a call.
         // Requests that a plugin sends for a call use the call's session; its streams end with the
-        // call.
+        // call. It may ask for the service in its first hook only.
         let needsScope =
             (watchers + judges).contains { !$0.isNonblocking }
             || plugins.contains {
                 $0.hooks.contains(.requestDone) || $0.instance.owner.usesCallServices
+                    || $0.grants.allowsService(HTTPService.name)
             }
         middleware =
             judges.isEmpty && !needsScope
             ? []
-            : [HookedCalls(judges, limit: limit, needsScope: needsScope, keeping: running)]
+            : [
+                HookedCalls(
+                    judges, of: plugins.map(\.instance), limit: limit, needsScope: needsScope,
+                    keeping: running)
+            ]
     }
 
     /// Returns a trust manager that calls the `trust` hooks after the checks of the session.
@@ -429,6 +434,14 @@ extension Duration {
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
         let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
         return overflow ? .max : whole &+ UInt64(attoseconds / 1_000_000_000)
+    }
+}
+
+extension UInt64 {
+    /// The sum, or the largest number if that is too large: a time that never comes.
+    func adding(_ other: UInt64) -> UInt64 {
+        let (sum, isTooLarge) = addingReportingOverflow(other)
+        return isTooLarge ? .max : sum
     }
 }
 

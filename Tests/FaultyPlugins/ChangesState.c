@@ -34,6 +34,7 @@ static void change(outlet_instance *self) {
     if (strcmp(what, "directory") == 0 && chdir("/proc") != 0) abort();
     if (strcmp(what, "locale") == 0) setlocale(LC_ALL, "C.UTF-8");
     if (strcmp(what, "environment") == 0) setenv("FAULTY", "1", 1);
+    if (strcmp(what, "clearenv") == 0) clearenv();
     if (strcmp(what, "signal") == 0) signal(SIGUSR1, SIG_IGN);
     if (strcmp(what, "alarm") == 0) alarm(600);
     if (strcmp(what, "timer") == 0) {

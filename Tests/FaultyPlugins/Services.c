@@ -1,6 +1,6 @@
 /* Uses outlet.http/1 and outlet.timer/1: the exports send requests and start timers. If "token" is
- * set, adapt fetches that URL and adds the response's body as X-Token. That is allowed; the host
- * must end all requests and timers before quiesce.
+ * set, adapt fetches that URL and adds the response's body as X-Token. If "late" is set, adapt asks
+ * for outlet.http/1. That is allowed; the host must end all requests and timers before quiesce.
  *
  * Three plugins: the host must refuse "faulty.needy", which needs an unknown service, and
  * "faulty.poor", which needs outlet.http/1 without a permission for a server. */
@@ -29,7 +29,10 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     if (self == NULL) return OUTLET_E_FAILED;
     self->base.host = host;
     pthread_mutex_init(&self->mutex, NULL);
-    if (host->extension(host, outlet_text(OUTLET_HTTP_1), &table) == OUTLET_OK) self->http = table;
+    if (host->config_value(host, call, outlet_text("late"), &value) != OUTLET_OK &&
+        host->extension(host, outlet_text(OUTLET_HTTP_1), &table) == OUTLET_OK) {
+        self->http = table;
+    }
     if (host->extension(host, outlet_text(OUTLET_TIMER_1), &table) == OUTLET_OK) {
         self->timers = table;
     }
@@ -125,8 +128,13 @@ static outlet_status adapt(outlet_instance *instance, outlet_call call, outlet_r
     struct waiting *waiting = malloc(sizeof *waiting);
     outlet_exchange exchange;
     outlet_status status;
+    const void *table;
     pthread_mutex_lock(&self->mutex);
     self->adapted++;
+    if (self->http == NULL &&
+        instance->host->extension(instance->host, outlet_text(OUTLET_HTTP_1), &table) == OUTLET_OK) {
+        self->http = table;
+    }
     pthread_mutex_unlock(&self->mutex);
     if (waiting == NULL) return OUTLET_E_FAILED;
     waiting->request = request;

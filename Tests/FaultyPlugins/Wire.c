@@ -3,6 +3,7 @@
  *
  *   sign     adds a checksum of the body, read in pieces of seven bytes (finalize only)
  *   read     reads the body (finalize only)
+ *   stop     reads the beginning of the body, and fails (finalize only)
  *   pend     returns OUTLET_PENDING; the export "release" settles the completion
  *   fail     fails with a code
  *   probe    tries to change every part of the request; "seen" returns the statuses
@@ -91,6 +92,12 @@ static outlet_status finalize(outlet_instance *instance, outlet_call call, outle
     pthread_mutex_unlock(&self->mutex);
     if (strcmp(self->finalize, "sign") == 0) return sign(self, request, 1);
     if (strcmp(self->finalize, "read") == 0) return sign(self, request, 0);
+    if (strcmp(self->finalize, "stop") == 0) {
+        uint8_t piece[3];
+        uint64_t count;
+        host->request_body_read(host, request, 0, piece, sizeof piece, &count);
+        return OUTLET_E_FAILED;
+    }
     if (strcmp(self->finalize, "pend") == 0) return promise(self, completion);
     if (strcmp(self->finalize, "probe") == 0) probe(self, request);
     if (strcmp(self->finalize, "fail") == 0) {

@@ -26,6 +26,17 @@ import Testing
         return (messages, report.hasFailed)
     }
 
+    @Test func `of a long report the last step and everything but steps is kept`() {
+        let finding = CheckLine.finding(CheckFinding(rule: .callFrees, message: "it leaks"))
+        let lines = [CheckLine.step("1"), finding, .step("2"), .step("3"), .skipped("no hooks")]
+        let report = lines.map { $0.text(mark: "#") + "\n" }.joined() + "# {\"st"
+        let kept = CheckLine.withoutEarlierSteps(Array(report.utf8))
+        let expected = [finding, .step("3"), .skipped("no hooks")]
+        #expect(
+            String(decoding: kept, as: UTF8.self)
+                == expected.map { $0.text(mark: "#") + "\n" }.joined() + "# {\"st")
+    }
+
     @Test func `a violation is reported after a warning of the same rule, and fails the test`()
         throws
     {

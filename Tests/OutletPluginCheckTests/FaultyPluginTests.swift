@@ -205,7 +205,7 @@ import Testing
     }
 
     static let changes = [
-        "umask", "directory", "locale", "environment", "signal", "limit", "signal limit",
+        "umask", "directory", "locale", "environment", "clearenv", "signal", "limit", "signal limit",
         "stream", "alarm", "timer", "rounding", "mask", "thread locale", "cancel type",
         "cancel state",
     ]

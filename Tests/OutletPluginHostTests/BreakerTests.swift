@@ -62,6 +62,20 @@ import Testing
         return try PluginHost.load(directories: [folder.path], options: options)
     }
 
+    @Test func `an endless pause and an endless deadline are no times in the past`() async throws {
+        var breaker = CircuitBreaker(.init(maximumFaults: 1, window: .max, pause: .max))
+        #expect(breaker.fault(at: 5) && !breaker.admits(at: .max - 1))
+        let folder = try PluginFolder(faulty: "Wire")
+        var options = PluginHost.Options()
+        options.answerDeadline = .seconds(Int64.max)
+        options.configuration = ["faulty.wire": #"{"finalize": "sign"}"#]
+        let host = try PluginHost.load(directories: [folder.path], options: options)
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let response = await session.request("http://a.example/").serializingString().response
+        #expect(response.value == "x")
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a plugin with too many faults is no longer called, and requests fail at once`()
         async throws
     {

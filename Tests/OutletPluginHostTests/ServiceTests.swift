@@ -9,9 +9,13 @@ import Testing
 
 /// The services of the host for plugins: their own requests, and timers.
 @Suite(.timeLimit(.minutes(2))) struct ServiceTests {
-    private func host(token: String = "", observer: ActivityRecorder? = nil) throws -> PluginHost {
-        try PluginFolder(faulty: "Services").load(
-            configuration: ["faulty.services": #"{"token": "\#(token)"}"#], observer: observer)
+    private func host(
+        token: String = "", asksLate: Bool = false, observer: ActivityRecorder? = nil
+    ) throws -> PluginHost {
+        let late = asksLate ? #", "late": "yes""# : ""
+        return try PluginFolder(faulty: "Services").load(
+            configuration: ["faulty.services": #"{"token": "\#(token)"\#(late)}"#],
+            observer: observer)
     }
 
     /// A response that never arrives.
@@ -62,8 +66,11 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin's request inside a call uses the session of the call`() async throws {
-        let host = try host(token: "http://token.example/")
+    @Test(arguments: [false, true])
+    func `a plugin's request inside a call uses the session of the call`(
+        asksLate: Bool
+    ) async throws {
+        let host = try host(token: "http://token.example/", asksLate: asksLate)
         let other = StubTransport { _ in .text("other") }
         let stub = StubTransport { _ in .text("t-2") }
         let first = Session(transport: other, plugins: host)
@@ -84,6 +91,7 @@ import Testing
         let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
         #expect(try fetch("ftp://a.example/") == .int(-4))
         #expect(try fetch("/relative") == .int(-4))
+        #expect(try fetch("http://a.example/\r\nX") == .int(-4))
         #expect(try count("done", host) == 0)
         withExtendedLifetime(session) {}
     }

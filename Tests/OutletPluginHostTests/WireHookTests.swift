@@ -81,6 +81,32 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test(arguments: [true, false])
+    func `a body that a failed plugin has begun to read is sent whole, or not at all`(
+        canRewind: Bool
+    ) async throws {
+        let folder = try PluginFolder(faulty: "Wire")
+        var options = PluginHost.Options()
+        options.configuration = ["faulty.wire": #"{"finalize": "stop"}"#]
+        options.settings["faulty.wire"] = PluginSettings()
+        options.settings["faulty.wire"]?.failsOpen = true
+        let host = try PluginHost.load(directories: [folder.path], options: options)
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        var request = HTTPRequest(url: URL(string: "http://a.example/"), method: .post)
+        request.body = .stream(CountedStream(Data("abcdef".utf8), mayRewind: canRewind))
+        let response = await session.request(request).serializingString().response
+        if canRewind {
+            #expect(stub.bodies.map { String(decoding: $0, as: UTF8.self) } == ["abcdef"])
+            #expect(response.value == "x")
+        } else {
+            let error = response.error?.underlyingError as? PluginError
+            #expect(error?.message.hasPrefix("it read the body, which cannot be read again") == true)
+            #expect(stub.requests.isEmpty)
+        }
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a finalize hook may only change fields and attributes`() async throws {
         let host = try host(finalize: "probe")
         let stub = StubTransport { _ in .text("x") }

@@ -54,7 +54,7 @@ struct outlet_fake_host {
     pthread_mutex_t mutex;
     struct pairs services;
     struct exchange exchanges[256];
-    struct timer timers[OUTLET_MAX_TIMERS];
+    struct timer timers[4 * OUTLET_MAX_TIMERS];
     size_t exchange_count, timer_count;
     uint64_t now;
     outlet_fake_observer observer;
@@ -294,8 +294,10 @@ static outlet_status timer_start(const outlet_host *host, uint64_t delay, outlet
                                  void *data, outlet_timer *out) {
     struct outlet_fake_host *fake = fake_of(host);
     outlet_status status = OUTLET_E_STATE;
+    size_t running = 0;
     pthread_mutex_lock(&fake->mutex);
-    if (fake->timer_count < OUTLET_MAX_TIMERS) {
+    for (size_t i = 0; i < fake->timer_count; i++) running += !fake->timers[i].is_over;
+    if (running < OUTLET_MAX_TIMERS && fake->timer_count < sizeof fake->timers / sizeof *fake->timers) {
         const uint64_t due = delay > UINT64_MAX - fake->now ? UINT64_MAX : fake->now + delay;
         const struct timer timer = {due, done, data, 0, 0};
         fake->timers[fake->timer_count++] = timer;

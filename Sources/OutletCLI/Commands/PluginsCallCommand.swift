@@ -44,6 +44,18 @@ struct PluginsCallCommand {
     private func call() throws -> ExitCode {
         let host = try loading.loadForWork(
             observer: PluginWatcher(console: console, isVerbose: false), console: console)
+        let outcome = Result { try printResult(of: host) }
+        // Also after an error, so that no plugin runs while the process ends.
+        let changes = host.processChanges
+        console.report(changes, by: host)
+        let abandoned = host.shutDownAndWait()
+        console.report(abandoned: abandoned)
+        console.report(host.processChanges.filter { !changes.contains($0) }, by: host)
+        try outcome.get()
+        return abandoned.isEmpty ? .ok : .plugin
+    }
+
+    private func printResult(of host: PluginHost) throws {
         do {
             let value = try host.call(function, parsing: values)
             if isReport {
@@ -55,17 +67,10 @@ struct PluginsCallCommand {
                 try console.print("\(value)\n")
             }
         } catch let error as PluginCallError {
-            console.report(host.processChanges, by: host)
             throw CommandError(
                 Self.exitCode(of: error), "\(error)", pluginCode: Self.pluginCode(of: error),
                 unusablePlugins: host.unusable)
         }
-        let changes = host.processChanges
-        console.report(changes, by: host)
-        let abandoned = host.shutDownAndWait()
-        console.report(abandoned: abandoned)
-        console.report(host.processChanges.filter { !changes.contains($0) }, by: host)
-        return abandoned.isEmpty ? .ok : .plugin
     }
 
     private static func pluginCode(of error: PluginCallError) -> String {

@@ -10,7 +10,7 @@ struct PluginAction: Sendable, Equatable {
     var failure: String?
     /// The delay of the retry that a `retry` hook has asked for in seconds; `nil` for none.
     var retryDelay: Double?
-    /// The hook's duration in microseconds; for `adapt` and `retry` until it was settled.
+    /// The hook's duration in microseconds; of a hook that answers later until it was settled.
     var microseconds: Int64
 }
 

@@ -3,13 +3,14 @@ import Glibc
 
 /// Sets up the process at its start.
 enum ProcessSetup {
-    /// The current directory at the start of the program; empty if it cannot be read.
+    /// The current directory at the start of the program; empty if it cannot be read, or its name is
+    /// not UTF-8.
     ///
     /// A plugin may change the current directory later.
     static let directory: String = {
         guard let path = getcwd(nil, 0) else { return "" }
         defer { free(path) }
-        return String(cString: path)
+        return String(validatingCString: path) ?? ""
     }()
 
     /// Opens closed standard streams, raises the file limit, ignores SIGPIPE and SIGXFSZ, and lets

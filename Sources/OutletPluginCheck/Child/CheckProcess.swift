@@ -166,8 +166,14 @@ struct CheckProcess {
                 let known = contents[index].count
                 if readPiece(of: descriptors[index], to: &contents[index]) <= 0 {
                     descriptors[index] = -1
-                } else if index == reportIndex, CheckLine.hasStep(contents[index][known...]) {
-                    deadline = min(.now + limit, start + limit * longestTest)
+                } else if index == reportIndex {
+                    // From a little before, because the piece may begin inside of a line.
+                    if CheckLine.hasStep(contents[index][max(0, known - 128)...]) {
+                        deadline = min(.now + limit, start + limit * longestTest)
+                    }
+                    if contents[index].count > kept / 2 {
+                        contents[index] = CheckLine.withoutEarlierSteps(contents[index])
+                    }
                 }
             }
         }

@@ -35,6 +35,19 @@ enum CheckLine: Sendable, Equatable {
         String(decoding: lines, as: UTF8.self).containsBytes(of: #" {"step":"#)
     }
 
+    /// A report without the lines of steps before the last one: a test may have very many.
+    ///
+    /// - Parameter report: Lines; the last may be incomplete.
+    static func withoutEarlierSteps(_ report: [UInt8]) -> [UInt8] {
+        let newline = UInt8(ascii: "\n")
+        let lines = report.split(separator: newline, omittingEmptySubsequences: false)
+        let last = lines.dropLast().lastIndex { hasStep($0) }
+        return Array(
+            lines.enumerated()
+                .filter { $0 == last || $0 == lines.count - 1 || !hasStep($1) }
+                .map(\.element).joined(separator: [newline]))
+    }
+
     /// Parses a line; `nil` when it is not a line of the report.
     init?(_ line: Substring, mark: String) {
         guard line.startsWithBytes(of: "\(mark) "),

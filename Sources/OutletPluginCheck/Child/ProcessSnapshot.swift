@@ -1,4 +1,5 @@
 import CPluginCheck
+import CPluginLoad
 import Glibc
 import OutletHTTP
 
@@ -21,10 +22,11 @@ struct ProcessSnapshot: Equatable {
         }
         facts["the locale"] = setlocale(LC_ALL, nil).map { String(cString: $0) }
         var variables: [String] = []
-        var entry = environ
-        while let text = entry.pointee {
+        // Without a list after clearenv().
+        var entry = cpluginload_environment()
+        while let text = entry?.pointee {
             variables.append(String(cString: text))
-            entry += 1
+            entry = entry?.successor()
         }
         facts["the environment"] = variables.joined(separator: "\n")
         for (name, resource) in Self.limits {

@@ -8,8 +8,8 @@ import Synchronization
 /// The state of one call of a plugin function: the deadline, the failure reason that the plugin
 /// sets, and, in `create` and `reconfigure`, the configuration.
 class CallContext: @unchecked Sendable {
-    // @unchecked because the compiler cannot check subclasses; the only one protects its state with
-    // a lock of its own.
+    // @unchecked because the compiler cannot check subclasses; each protects its state with a lock of
+    // its own.
 
     /// The deadline, in nanoseconds of the monotonic clock; 0 for none.
     final var deadline: UInt64 { due.load(ordering: .relaxed) }

@@ -8,6 +8,8 @@ import OutletTransport
 /// after the other.
 final class HookedCalls: OutcomeMiddleware {
     private let plugins: OutcomeHooks.Plugins
+    /// All plugins, also those without these hooks.
+    private let all: [PluginInstance]
     /// The time limit of a hook, in nanoseconds.
     private let limit: UInt64
     private let needsScope: Bool
@@ -18,14 +20,16 @@ final class HookedCalls: OutcomeMiddleware {
     ///
     /// - Parameters:
     ///   - plugins: The instances with a `did_receive` or `process` hook.
+    ///   - all: These and all others.
     ///   - limit: The time limit of a hook, in nanoseconds.
     ///   - needsScope: Whether each call needs a ``RequestScope``, even if none of the plugins uses
     ///     a service.
     ///   - running: Keeps the plugins running.
     init(
-        _ plugins: [PluginInstance], limit: UInt64, needsScope: Bool,
+        _ plugins: [PluginInstance], of all: [PluginInstance], limit: UInt64, needsScope: Bool,
         keeping running: RunningPlugins
     ) {
+        self.all = all
         self.plugins = OutcomeHooks.Plugins(plugins)
         self.limit = limit
         self.needsScope = needsScope
@@ -36,7 +40,7 @@ final class HookedCalls: OutcomeMiddleware {
 
     var needsLifetime: Bool {
         // A plugin may ask for a service at any time.
-        needsScope || plugins.all.contains { $0.owner.usesCallServices }
+        needsScope || all.contains { $0.owner.usesCallServices }
     }
 
     func begin(_ request: inout HTTPRequest, of lifetime: RequestLifetime) {

@@ -38,11 +38,10 @@ final class HookedRedirects: RedirectDecider {
             let changed = used?.seal().request ?? redirect.next
             let verdict: RedirectDecision
             var effects: [String] = []
-            var failure = used.flatMap { instance.rewind($0, in: .redirect) }
-            if case .failed(let error) = decision { failure = error }
+            let (failure, isFinal) = instance.failure(of: .redirect, decision, used)
             if let failure {
                 verdict =
-                    instance.skips(failure, of: "\(redirect.next)")
+                    !isFinal && instance.skips(failure, of: "\(redirect.next)")
                     ? .follow(redirect.next) : .fail(failure)
             } else if case .redirectTaken = decision {
                 effects = ["the redirect is the response"]

@@ -38,18 +38,14 @@ extension PluginInstance {
     ) -> Result<HTTPRequest?, any Error> {
         let used = token?.seal()
         let changed = used?.seal()
-        let failure: PluginError? =
-            if case .failed(let error) = answer {
-                error
-            } else {
-                used.flatMap { rewind($0, in: hook) }
-            }
+        let (failure, isFinal) = failure(of: hook, answer, used)
         stopwatch.report(
             owner, hook, requestID: request.context.id,
             effects: changed.map { Effects.of(request, $0.request, answer: $0.answer) } ?? [],
             failure: failure?.message, refusals: token?.refusals ?? [])
         if let failure {
-            return skips(failure, of: "\(request)") ? .success(nil) : .failure(failure)
+            return !isFinal && skips(failure, of: "\(request)")
+                ? .success(nil) : .failure(failure)
         }
         guard let changed else { return .success(nil) }
         var adapted = changed.request
@@ -57,18 +53,28 @@ extension PluginInstance {
         return .success(adapted)
     }
 
-    /// Rewinds the body's stream if the plugin has read it.
+    /// The failure of a hook that may have read the request's body; `nil` for none.
+    ///
+    /// Rewinds the body's stream unless the request fails: the plugin may still be reading it then.
     ///
     /// - Parameters:
-    ///   - handle: The request.
-    ///   - hook: The hook that may have read the body, for the error.
-    /// - Returns: The failure if the stream cannot be rewound; otherwise `nil`.
-    func rewind(_ handle: RequestHandle, in hook: PluginHook) -> PluginError? {
+    ///   - hook: The hook.
+    ///   - answer: Its answer.
+    ///   - used: The request whose body it may have read; `nil` if it has used no handle of it.
+    /// - Returns: The failure, and whether the request cannot continue in spite of it, because its
+    ///   body cannot be read again.
+    func failure(
+        of hook: PluginHook, _ answer: Completion.Answer, _ used: RequestHandle?
+    ) -> (failure: PluginError?, isFinal: Bool) {
+        var failed: PluginError?
+        if case .failed(let error) = answer { failed = error }
+        guard failed == nil || failsOpen, let used else { return (failed, false) }
         do {
-            try handle.rewindBody()
-            return nil
+            try used.rewindBody()
+            return (failed, false)
         } catch {
-            return failure(of: hook, "it read the body, which cannot be read again: \(error)")
+            let fact = "it read the body, which cannot be read again: \(error)"
+            return (failure(of: hook, fact), true)
         }
     }
 }

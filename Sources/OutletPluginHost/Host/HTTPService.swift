@@ -149,8 +149,7 @@ extension HTTPRequest {
                 asked, "a request", size: asked.pointee.struct_size, least: 80,
                 empty: outlet_http_request()),
             let method = table.method.text(.name), let text = table.url.text(.value),
-            let url = URL(escaping: text), (try? Origin(url)) != nil,
-            let scheme = url.scheme?.lowercasedASCII, scheme == "http" || scheme == "https",
+            let url = URL(ofPlugin: text),
             let headers = HTTPHeaders(table.fields, table.field_count),
             let body = table.body.foreign(.body)
         else { return nil }

@@ -65,12 +65,12 @@ final class PluginBody: BodyStream {
     func mustWait(ready: @escaping @Sendable () -> Void) -> Bool {
         let (isReadable, next) = state.withLock { state -> (Bool, (round: Int, offset: UInt64)?) in
             guard !state.isReadable else { return (true, nil) }
-            state.ready = ready
-            guard case .idle = state.phase else { return (false, nil) }
-            if let length, state.offset == UInt64(clamping: length) {
+            if case .idle = state.phase, let length, state.offset == UInt64(clamping: length) {
                 state.phase = .ended
                 return (true, nil)
             }
+            state.ready = ready
+            guard case .idle = state.phase else { return (false, nil) }
             state.phase = .asked
             return (false, (state.round, state.offset))
         }

@@ -299,10 +299,7 @@ final class RequestHandle: SettledSubject {
     }
 
     func set(url: String) -> outlet_status {
-        guard !url.utf8.contains(where: \.isControl), let url = URL(escaping: url),
-            let scheme = url.scheme?.lowercasedASCII,
-            scheme == "http" || scheme == "https", (try? Origin(url)) != nil
-        else { return OUTLET_E_ARGUMENT }
+        guard let url = URL(ofPlugin: url) else { return OUTLET_E_ARGUMENT }
         return change(.head) { request in
             request.url = url
             return true
@@ -466,6 +463,18 @@ extension RequestHandle.Answer {
             let headers = HTTPHeaders(fields, count)?.fitting(bodyOf: bytes.count)
         else { return nil }
         self.init(status: Int(status), headers: headers, body: Array(bytes))
+    }
+}
+
+extension URL {
+    /// Parses the URL of a request that a plugin passes; `nil` unless it is an absolute http or https
+    /// URL without control characters.
+    init?(ofPlugin text: String) {
+        guard !text.utf8.contains(where: \.isControl), let url = URL(escaping: text),
+            let scheme = url.scheme?.lowercasedASCII,
+            scheme == "http" || scheme == "https", (try? Origin(url)) != nil
+        else { return nil }
+        self = url
     }
 }
 

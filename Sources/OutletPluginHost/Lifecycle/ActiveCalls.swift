@@ -65,7 +65,7 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
         self.id = id
         self.source = source
         start = Stopwatch.now
-        deadline = start &+ limit
+        deadline = start.adding(limit)
     }
 
     /// Whether the completion is made when it is first used.

@@ -30,10 +30,10 @@ struct CircuitBreaker: Sendable, Equatable {
     /// - Returns: Whether this fault suspends the plugin.
     mutating func fault(at time: UInt64) -> Bool {
         guard rules.maximumFaults > 0, admits(at: time) else { return false }
-        faults.removeAll { $0 &+ rules.window < time }
+        faults.removeAll { $0.adding(rules.window) < time }
         faults.append(time)
         guard faults.count >= rules.maximumFaults else { return false }
-        opensAgain = time &+ rules.pause
+        opensAgain = time.adding(rules.pause)
         // After the pause a single fault is enough: the earlier ones count as if they had just
         // happened.
         faults = Array(repeating: opensAgain, count: rules.maximumFaults - 1)

@@ -85,7 +85,7 @@ class Completion: CallContext, @unchecked Sendable {
         let limit = instance.limit(of: hook, atMost: limit)
         self.limit = limit
         id = instance.makeCompletionID()
-        super.init(deadline: Stopwatch.now &+ limit)
+        super.init(deadline: Stopwatch.now.adding(limit))
     }
 
     /// Creates the completion of a hook that is running.
@@ -231,7 +231,7 @@ class Completion: CallContext, @unchecked Sendable {
         return state.withLock { state in
             guard state.machine.begin() else { return false }
             guard state.timer != nil else { return true }
-            let due = Stopwatch.now &+ limit
+            let due = Stopwatch.now.adding(limit)
             // Threads need some time to start, too.
             guard due &- deadline > limit / 100 else { return true }
             postpone(to: due)

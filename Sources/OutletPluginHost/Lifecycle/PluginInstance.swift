@@ -21,7 +21,7 @@ final class PluginInstance: @unchecked Sendable {
     /// Whether its hooks never block (`OUTLET_F_NONBLOCKING`).
     let isNonblocking: Bool
     /// Whether requests continue when the plugin fails.
-    private let failsOpen: Bool
+    let failsOpen: Bool
     /// Time limits of hooks by settings, in nanoseconds.
     let limits: [PluginHook: UInt64]
     private let pointer: OpaquePointer

@@ -75,7 +75,10 @@ struct PluginFile {
             throw .unreadable(path: path, reason: systemText(errno))
         }
         defer { free(resolved) }
-        return String(cString: resolved)
+        guard let directory = String(validatingCString: resolved) else {
+            throw .unreadable(path: path, reason: "the name of its directory is not UTF-8")
+        }
+        return directory
     }
 
     /// What a path is; `nil` for a regular file, a symbolic link, and what cannot be examined.

@@ -116,7 +116,7 @@ struct PluginLoader {
             }
             let state = ProcessState()
             let before = plugins.count
-            defer { note(state.restore(), for: plugins[before...]) }
+            defer { note(state.restore(), for: plugins[before...], of: path) }
             let module = try PluginLoader.module(file)
             for descriptor in module.descriptors {
                 create(descriptor, of: module, source, file: file, start: start)
@@ -199,9 +199,13 @@ struct PluginLoader {
         return try PluginModule(file)
     }
 
-    private func note(_ changes: [String], for plugins: ArraySlice<LoadedPlugin>) {
+    private mutating func note(
+        _ changes: [String], for plugins: ArraySlice<LoadedPlugin>, of path: String
+    ) {
         guard !changes.isEmpty else { return }
         let fact = ProcessState.fact(ofLoading: changes)
+        // No plugin of the library has started.
+        if plugins.isEmpty { warnings.append("\(path): \(fact)") }
         for plugin in plugins {
             plugin.instance.owner.note(.changedProcess, fact)
         }
