@@ -224,7 +224,7 @@ let package = Package(
             name: "OutletPluginCheck",
             dependencies: [
                 "OutletPluginHost", "OutletTesting", "OutletSession", "OutletLayers",
-                "OutletTransport", "OutletHTTP", "CPluginCheck", "CPluginLoad", "CSpawn",
+                "OutletTransport", "OutletHTTP", "CPluginCheck", "CSpawn",
             ],
             swiftSettings: swift),
 

@@ -205,9 +205,9 @@ import Testing
     }
 
     static let changes = [
-        "umask", "directory", "locale", "environment", "clearenv", "signal", "limit", "signal limit",
-        "stream", "alarm", "timer", "rounding", "mask", "thread locale", "cancel type",
-        "cancel state",
+        "umask", "directory", "locale", "environment", "clearenv", "signal", "limit",
+        "signal limit", "stream", "alarm", "timer", "rounding", "mask", "thread locale",
+        "cancel type", "cancel state",
     ]
 
     @Test(arguments: files + instances + hooks + leaks + badTexts + values)

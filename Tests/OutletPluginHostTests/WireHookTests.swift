@@ -101,7 +101,8 @@ import Testing
             #expect(response.value == "x")
         } else {
             let error = response.error?.underlyingError as? PluginError
-            #expect(error?.message.hasPrefix("it read the body, which cannot be read again") == true)
+            let fact = "it read the body, which cannot be read again"
+            #expect(error?.message.hasPrefix(fact) == true)
             #expect(stub.requests.isEmpty)
         }
         withExtendedLifetime(session) {}

@@ -35,10 +35,15 @@ extension JSONValue {
     /// so that equal values give equal JSON.
     ///
     /// - Parameter value: A value of one of these types.
-    /// - Throws: ``JSONConversionError`` for values of other types, infinities and NaN.
+    /// - Throws: ``JSONConversionError`` for values of other types, infinities and NaN, and above 512
+    ///   levels of arrays and dictionaries.
     public init(converting value: Any) throws(JSONConversionError) {
-        self = try JSONValue.converted(value, path: "$")
+        self = try JSONValue.converted(value, path: "$", levels: JSONValue.mostLevels)
     }
+
+    /// The most levels of arrays and dictionaries that are converted; those of parsed JSON are limited,
+    /// too.
+    private static let mostLevels = 512
 
     /// The value in types of the standard library, for casts such as `as? [String: String]`.
     ///
@@ -57,8 +62,9 @@ extension JSONValue {
         }
     }
 
+    /// - Parameter levels: How many levels of arrays and dictionaries the value may have.
     private static func converted(
-        _ value: Any, path: String
+        _ value: Any, path: String, levels: Int
     ) throws(JSONConversionError) -> JSONValue {
         if let scalar = FoundationScalar(value) { return try converted(scalar, path) }
         switch value {
@@ -67,7 +73,7 @@ extension JSONValue {
         // Before the casts to numbers, which unwrap an optional.
         case let value as any AnyOptional:
             guard let wrapped = value.wrapped else { return .null }
-            return try converted(wrapped, path: path)
+            return try converted(wrapped, path: path, levels: levels)
         case let value as Bool: return .bool(value)
         case let value as any BinaryInteger: return .number(JSONNumber(value))
         case let value as Float: return try number(value.description, value.isFinite, path)
@@ -75,8 +81,9 @@ extension JSONValue {
             let value = Double(value)
             return try number(value.description, value.isFinite, path)
         case let value as Decimal: return try number(value.description, !value.isNaN, path)
-        case let members as [String: Any]: return try object(members, path: path)
-        case let elements as [Any]: return try array(elements, path: path)
+        case let members as [String: Any]:
+            return try object(members, path: path, levels: levels - 1)
+        case let elements as [Any]: return try array(elements, path: path, levels: levels - 1)
         default: throw JSONConversionError(path: path, found: "\(type(of: value))")
         }
     }
@@ -95,25 +102,37 @@ extension JSONValue {
         }
     }
 
+    private static func check(_ levels: Int, _ path: String) throws(JSONConversionError) {
+        guard levels < 0 else { return }
+        // The beginning of the path, which has as many parts.
+        throw JSONConversionError(
+            path: String(decoding: path.utf8.prefix(64), as: UTF8.self) + "…",
+            found: "more than \(mostLevels) levels of arrays and dictionaries")
+    }
+
     private static func object(
-        _ members: [String: Any], path: String
+        _ members: [String: Any], path: String, levels: Int
     ) throws(JSONConversionError) -> JSONValue {
+        try check(levels, path)
         var converted: [JSONObject.Member] = []
         converted.reserveCapacity(members.count)
         for (name, value) in members.sorted(by: { $0.key < $1.key }) {
-            let member = try JSONValue.converted(value, path: "\(path).\(name)")
+            let member = try JSONValue.converted(
+                value, path: "\(path).\(name)", levels: levels)
             converted.append(JSONObject.Member(name: name, value: member))
         }
         return .object(JSONObject(parsed: converted))
     }
 
     private static func array(
-        _ elements: [Any], path: String
+        _ elements: [Any], path: String, levels: Int
     ) throws(JSONConversionError) -> JSONValue {
+        try check(levels, path)
         var converted: [JSONValue] = []
         converted.reserveCapacity(elements.count)
         for (index, element) in elements.enumerated() {
-            converted.append(try JSONValue.converted(element, path: "\(path)[\(index)]"))
+            converted.append(
+                try JSONValue.converted(element, path: "\(path)[\(index)]", levels: levels))
         }
         return .array(converted)
     }

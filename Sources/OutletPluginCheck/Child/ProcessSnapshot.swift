@@ -1,7 +1,7 @@
 import CPluginCheck
-import CPluginLoad
 import Glibc
 import OutletHTTP
+import OutletPluginHost
 
 /// Process-wide state that plugins must not change.
 struct ProcessSnapshot: Equatable {
@@ -21,14 +21,7 @@ struct ProcessSnapshot: Equatable {
             free(path)
         }
         facts["the locale"] = setlocale(LC_ALL, nil).map { String(cString: $0) }
-        var variables: [String] = []
-        // Without a list after clearenv().
-        var entry = cpluginload_environment()
-        while let text = entry?.pointee {
-            variables.append(String(cString: text))
-            entry = entry?.successor()
-        }
-        facts["the environment"] = variables.joined(separator: "\n")
+        facts["the environment"] = ProcessState.currentEnvironment.joined(separator: "\n")
         for (name, resource) in Self.limits {
             var limit = rlimit()
             guard getrlimit(resource, &limit) == 0 else { continue }

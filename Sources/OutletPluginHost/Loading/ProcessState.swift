@@ -165,7 +165,7 @@ package struct ProcessState {
 
 extension ProcessState {
     /// The environment variables in their order.
-    fileprivate static var currentEnvironment: [String] {
+    package static var currentEnvironment: [String] {
         var variables: [String] = []
         // `environ` of Glibc traps after `clearenv()`.
         guard var next = cpluginload_environment() else { return [] }

@@ -54,12 +54,18 @@ public struct URLEncoding: ParameterEncoding {
     ///     replaced.
     ///   - parameters: The names and values; `nil` leaves the request unchanged.
     /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `missingURL` when the
-    ///   parameters go into the query and the request has no URL; what `urlRequest` throws.
+    ///   parameters go into the query and the request has no URL, and with `customEncodingFailed`
+    ///   when they have more than 512 levels of arrays and dictionaries; what `urlRequest` throws.
     public func encode(
         _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
     ) throws -> HTTPRequest {
         var request = try urlRequest.asURLRequest()
         guard let parameters else { return request }
+        let deepest = parameters.first { Self.exceeds(Self.mostLevels, $0.value) }
+        if let name = deepest?.key {
+            throw SessionError.parameterEncodingFailed(
+                reason: .customEncodingFailed(error: TooManyLevels(parameter: name)))
+        }
         if destination.encodesParametersInURL(for: request.method) {
             guard let url = request.url?.appending(encodedQuery: query(parameters)) else {
                 throw SessionError.parameterEncodingFailed(reason: .missingURL)
@@ -105,6 +111,35 @@ public struct URLEncoding: ParameterEncoding {
                     fromKey: arrayEncoding.encode(key, atIndex: $0.offset), value: $0.element)
             }
         default: [(escape(key), escape("\(value)"))]
+        }
+    }
+
+    /// The most levels of arrays and dictionaries of a parameter, as in JSON.
+    private static let mostLevels = 512
+
+    /// Whether a value has more levels of arrays and dictionaries.
+    private static func exceeds(_ levels: Int, _ value: Any) -> Bool {
+        guard levels >= 0 else { return true }
+        return switch value {
+        case let value as any AnyOptional: value.wrapped.map { exceeds(levels, $0) } ?? false
+        case let value as JSONValue:
+            switch value {
+            case .array(let elements): elements.contains { exceeds(levels - 1, $0) }
+            case .object(let object): object.members.contains { exceeds(levels - 1, $0.value) }
+            case .null, .bool, .number, .string: false
+            }
+        case is String: false
+        case let members as [String: Any]: members.values.contains { exceeds(levels - 1, $0) }
+        case let elements as [Any]: elements.contains { exceeds(levels - 1, $0) }
+        default: false
+        }
+    }
+
+    /// A parameter has too many levels of arrays and dictionaries.
+    private struct TooManyLevels: Error, CustomStringConvertible {
+        let parameter: String
+        var description: String {
+            "parameter \(parameter): more than \(mostLevels) levels of arrays and dictionaries"
         }
     }
 

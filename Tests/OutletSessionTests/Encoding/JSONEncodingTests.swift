@@ -15,6 +15,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [511, 512])
+    func `parameters of too many levels are refused`(levels: Int) throws {
+        let list = (0..<levels).reduce("x" as any Sendable) { value, _ in [value] }
+        guard levels > 511 else {
+            #expect(try text(["deep": list])?.hasPrefix(#"{"deep":[[["#) == true)
+            return
+        }
+        let error = #expect(throws: SessionError.self) { try text(["deep": list]) }
+        #expect(
+            error?.description.contains("more than 512 levels of arrays and dictionaries") == true)
+    }
+
     @Test(arguments: [Double.nan, .infinity, -.infinity])
     func `numbers that JSON cannot represent are refused with their path`(number: Double) {
         let error = #expect(throws: SessionError.self) {

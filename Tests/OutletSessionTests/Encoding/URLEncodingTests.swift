@@ -13,6 +13,20 @@ import Testing
         return try encoding.encode(request, with: parameters).url?.absoluteString ?? ""
     }
 
+    @Test(arguments: [512, 513])
+    func `parameters of too many levels are refused with the parameter's name`(levels: Int) throws {
+        let list = (0..<levels).reduce("x" as any Sendable) { value, _ in [value] }
+        guard levels > 512 else {
+            #expect(try query(["deep": list]).hasSuffix("=x"))
+            return
+        }
+        let error = #expect(throws: SessionError.self) { try query(["deep": list]) }
+        #expect(
+            error?.description.contains(
+                "parameter deep: more than 512 levels of arrays and dictionaries") == true,
+            "\(error?.description ?? "")")
+    }
+
     private func body(
         _ parameters: Parameters?, _ encoding: URLEncoding = .default, method: HTTPMethod = .post
     ) throws -> String? {

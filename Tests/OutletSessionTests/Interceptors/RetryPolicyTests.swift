@@ -189,6 +189,27 @@ private struct Fixed: RandomNumberGenerator {
         #expect(transport.requests.count == 2 + 2)
     }
 
+    @Test func `a request that another retrier has ended is not retried`() async {
+        struct Stop: Error {}
+        let stub = StubTransport { _ in .status(503) }
+        let session = Session(
+            transport: stub,
+            interceptor: Interceptor(retriers: [
+                Retrier { _, _, error, completion in
+                    let isFinal = error.asSessionError?.isResponseValidationError != true
+                    completion(isFinal ? .doNotRetry : .doNotRetryWithError(Stop()))
+                }, quick(),
+            ]))
+        let response = await session.request(address).validate().serializingString().response
+        #expect(stub.requests.count == 1)
+        guard case .requestRetryFailed(let reason, let original)? = response.error else {
+            Issue.record("\(String(describing: response.error))")
+            return
+        }
+        #expect(reason is Stop)
+        #expect(original.asSessionError?.isResponseValidationError == true)
+    }
+
     @Test func `URLError codes are mapped to transfer error codes and back`() {
         for code in TransferError.Code.allCases {
             #expect(TransferError.Code(urlErrorCode: code.urlErrorCode) != nil)

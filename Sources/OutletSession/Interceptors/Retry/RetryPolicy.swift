@@ -113,6 +113,10 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
 
     /// Returns whether another attempt may succeed, regardless of the number of retries.
     ///
+    /// `false` for an error with which a retrier has ended the request
+    /// (``SessionError/requestRetryFailed(retryError:originalError:)``): serializers that pass it on
+    /// ask the retriers again.
+    ///
     /// - Parameters:
     ///   - request: The failed request.
     ///   - error: The error of the transfer, of a validator or of a serializer.
@@ -122,6 +126,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
         guard let method = request.request?.method, retryableHTTPMethods.contains(method) else {
             return false
         }
+        if case .requestRetryFailed? = error.asSessionError { return false }
         if let status = request.response?.statusCode, retryableHTTPStatusCodes.contains(status) {
             return true
         }
