@@ -16,7 +16,10 @@ import Testing
     }
 
     private func differs(_ change: (inout TransferJob) -> Void) -> Bool {
-        CoalescingKey(job()) != CoalescingKey(job(change))
+        guard let key = CoalescingKey(job()), let changed = CoalescingKey(job(change)) else {
+            return false
+        }
+        return key != changed
     }
 
     private func isShared(_ change: (inout TransferJob) -> Void) -> Bool {
@@ -44,6 +47,17 @@ import Testing
         #expect(differs { $0.credential = Credential(user: "ada", password: "1") })
         #expect(differs { $0.request.httpShouldHandleCookies = false })
         #expect(differs { $0.firstURL = URL(string: "http://c.test/") })
+    }
+
+    @Test func `values with different bytes are different, also if their texts are equal`() {
+        func key(_ bytes: [UInt8]) -> CoalescingKey? {
+            CoalescingKey(
+                job { $0.request.headers.append(HTTPHeader(name: "X", valueBytes: bytes)) })
+        }
+        let composed = key(Array("\u{E9}".utf8))
+        #expect(composed != nil && composed == key([0xC3, 0xA9]))
+        #expect(composed != key([0xE9]))
+        #expect(composed != key(Array("e\u{301}".utf8)))
     }
 
     @Test func `a request with its own handler for cached responses is not shared`() {

@@ -106,6 +106,7 @@ extension EventLoop {
             }
             messages = []
             while let transfer = pool.anyTransfer { end(transfer, error) }
+            for transfer in held.values { end(transfer, error) }
             executor.runJobsElsewhere()
             // Afterwards another thread may drive the loop.
             turn.end()

@@ -399,7 +399,8 @@ private struct Meaning {
             .secureConnectionFailed, "TLS could not be agreed on with the \(peer.role): \(fact)",
             named.isEmpty
                 ? ""
-                : "see whether the \(peer.role) can what \(named.joined(separator: ", ")) allows")
+                : "check that the \(peer.role) supports what \(named.joined(separator: ", ")) allows"
+        )
     }
 
     private static func untrusted(

@@ -280,7 +280,10 @@ extension EasyHandle {
         case .bytes(let data):
             if data.count <= ByteBuffer.copyLimit {
                 requestBody.reserve(max(1, data.count))
-                _ = data.withUnsafeBytes { requestBody.append($0) }
+                // Without memory libcurl would read the body from stdin.
+                guard data.withUnsafeBytes({ requestBody.append($0) }) else {
+                    return note(CURLOPT_POSTFIELDS, CURLE_OUT_OF_MEMORY)
+                }
                 applyBytes(method, requestBody.bytes.baseAddress, data.count)
             } else {
                 // The pointer stays valid after the closure: data above its inline size keeps its

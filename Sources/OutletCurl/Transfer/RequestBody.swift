@@ -119,8 +119,8 @@ private final class FileReader: RequestBodyReader {
             if count == 0, let length {
                 throw TransferError(
                     code: .cannotOpenFile, stage: .sending,
-                    reason: "\(path): became shorter while it was sent: "
-                        + "\(position) of \(length) bytes are left")
+                    reason: "\(path): became shorter while it was sent: it ended after "
+                        + "\(position) of \(length) bytes")
             }
             position += Int64(count)
             return count

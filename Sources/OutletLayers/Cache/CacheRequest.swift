@@ -174,7 +174,7 @@ final class CacheFields: Sendable {
         self.headers = headers
         directives = CacheControl(headers)
         var parts = headers.filter { SecretFields.contains($0.name) }
-            .map { $0.name.lowercasedASCII + ":" + $0.value }
+            .map { $0.name.lowercasedASCII + ":" + $0.distinctValue }
         if parts.count > 1 { parts.sort() }
         secrets = parts.isEmpty ? nil : parts.reduce(into: "") { $0 += $1.afterItsLength }
         hasHost = headers.containsAny(of: ["Host"])
@@ -182,6 +182,15 @@ final class CacheFields: Sendable {
         hasConditions = headers.containsAny(of: [
             "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",
         ])
+    }
+}
+
+extension HTTPHeader {
+    /// The value as ASCII, which is equal only for equal bytes: equal texts may have different ones.
+    fileprivate var distinctValue: String {
+        guard isLatin1 || !value.utf8.allSatisfy({ $0 < 0x80 }) else { return value }
+        // No other value has a control character.
+        return valueBytes.reduce(into: "\u{1}") { $0 += String($1, radix: 16) + "." }
     }
 }
 

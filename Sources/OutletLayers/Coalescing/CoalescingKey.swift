@@ -6,8 +6,9 @@ import OutletTransport
 struct CoalescingKey: Hashable, Sendable {
     private let method: HTTPMethod
     private let address: String
-    /// The name in lower case and the value of each relevant field, sorted by name.
-    private let fields: [[String]]
+    /// The name in lower case and the value of each relevant field, sorted by name; as bytes, because
+    /// equal texts may have different ones.
+    private let fields: [[[UInt8]]]
     private let timeout: Double
     private let credential: Credential?
     private let cachePolicy: HTTPRequest.CachePolicy
@@ -36,10 +37,10 @@ struct CoalescingKey: Hashable, Sendable {
         else { return nil }
         method = request.method
         address = canonical.textWithoutFragment
-        fields = request.headers.map { [$0.name.lowercasedASCII, $0.value] }
-            .filter { !Self.ignored.contains($0[0]) }
-            .enumerated().sorted { ($0.element[0], $0.offset) < ($1.element[0], $1.offset) }
-            .map(\.element)
+        fields = request.headers.map { ($0.name.lowercasedASCII, $0.valueBytes) }
+            .filter { !Self.ignored.contains($0.0) }
+            .enumerated().sorted { ($0.element.0, $0.offset) < ($1.element.0, $1.offset) }
+            .map { [Array($0.element.0.utf8), $0.element.1] }
         timeout = request.timeoutInterval
         credential = job.credential
         cachePolicy = request.cachePolicy

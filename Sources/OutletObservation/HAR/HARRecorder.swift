@@ -127,6 +127,18 @@ public final class HARRecorder: EventMonitor {
         }
     }
 
+    /// Forgets the bytes of a transfer that was not recorded, such as a shared one.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - task: The transfer.
+    ///   - error: Why it failed; `nil` if it did not.
+    public func request(
+        _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?
+    ) {
+        state.withLock { $0.streams[task.identifier] = nil }
+    }
+
     /// Records the transfer.
     ///
     /// - Parameters:

@@ -179,7 +179,8 @@ private final class FileCopy: @unchecked Sendable {
         if let source { return source }
         guard job.request.method == .get || job.request.method == .head else {
             throw TransferError(
-                code: .badRequest, reason: "a file can be got, not sent \(job.request.method)")
+                code: .badRequest,
+                reason: "a file: URL accepts GET and HEAD, not \(job.request.method)")
         }
         guard let url = job.request.url, ["", "localhost"].contains(url.host() ?? "") else {
             throw TransferError(code: .badURL, reason: "the file is on another host")

@@ -128,6 +128,14 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
     ) throws -> Int {
         var current = try open ?? begin()
         let count = try reading { try current.stream.read(into: buffer) }
+        guard 0...buffer.count ~= count else {
+            throw SessionError.multipartEncodingFailed(
+                reason: .inputStreamReadFailed(
+                    error: TransferError(
+                        code: .badRequest, stage: .sending,
+                        reason: "the stream of a part returned \(count) for a buffer of "
+                            + "\(buffer.count) bytes")))
+        }
         current.count += UInt64(count)
         open = current
         if let expected = current.expected,

@@ -13,7 +13,8 @@ extension MultipartFormData {
     public func encode() throws -> Data {
         let stream = try bodyStream()
         var encoded = Data()
-        if let length = stream.length { encoded.reserveCapacity(Int(clamping: length)) }
+        // A stream may declare any length.
+        if let length = stream.length { encoded.reserveCapacity(Int(min(length, 64 << 20))) }
         try Self.drain(stream) { encoded.append($0.bindMemory(to: UInt8.self)) }
         return encoded
     }
