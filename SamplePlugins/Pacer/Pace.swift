@@ -21,7 +21,11 @@ struct Pace: Equatable {
             return requested <= maximumDelay ? requested : nil
         }
         var delay = baseDelay
-        for _ in 1..<attempt where delay < maximumDelay { delay *= 2 }
+        var doublings = attempt - 1
+        while doublings > 0, delay > .zero, delay < maximumDelay {
+            delay *= 2
+            doublings -= 1
+        }
         return min(delay, maximumDelay)
     }
 

@@ -437,14 +437,6 @@ extension Duration {
     }
 }
 
-extension UInt64 {
-    /// The sum, or the largest number if that is too large: a time that never comes.
-    func adding(_ other: UInt64) -> UInt64 {
-        let (sum, isTooLarge) = addingReportingOverflow(other)
-        return isTooLarge ? .max : sum
-    }
-}
-
 extension HostSettings {
     /// Takes settings and configuration from a host's options.
     init(_ options: PluginHost.Options) {

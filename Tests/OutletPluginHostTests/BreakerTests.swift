@@ -175,11 +175,8 @@ import Testing
     @Test func `a refusal fails the request even if the plugin fails open`() async throws {
         let folder = try PluginFolder(faulty: "Wire")
         for (finalize, isRefusal) in [("fail", true), ("read", false)] {
-            var options = PluginHost.Options()
-            options.configuration = ["faulty.wire": #"{"finalize": "\#(finalize)"}"#]
-            options.settings["faulty.wire"] = PluginSettings()
-            options.settings["faulty.wire"]?.failsOpen = true
-            let host = try PluginHost.load(directories: [folder.path], options: options)
+            let host = try folder.load(
+                configuration: ["faulty.wire": #"{"finalize": "\#(finalize)"}"#], failsOpen: true)
             let stub = StubTransport { _ in .text("x") }
             let session = Session(transport: stub, plugins: host)
             var request = HTTPRequest(url: URL(string: "http://a.example/"), method: .post)

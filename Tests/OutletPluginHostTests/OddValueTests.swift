@@ -1,8 +1,11 @@
-import OutletPluginHost
 import OutletProvider
+import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
+
+@testable import OutletPluginHost
 
 /// Values that the ABI does not define count as failures, in every hook and function of a plugin.
 @Suite(.timeLimit(.minutes(2))) struct OddValueTests {
@@ -143,5 +146,14 @@ import Testing
         #expect(throws: PluginCallError.failed(failure)) {
             try host.call("faulty.odd-values.\(name)")
         }
+    }
+
+    @Test func `messages that plugins see are no longer than those that they may pass`() {
+        let long = String(repeating: "\u{20AC}", count: 4000)
+        let error = TransferError(code: .timedOut, reason: long)
+        let (code, message) = FailureText.of(error)
+        #expect(code == "timedOut" && message.utf8.count <= 4096 && message.hasSuffix("…"))
+        let untrusted = SessionError.serverTrustEvaluationFailed(reason: .noCertificatesFound)
+        #expect(FailureText.of(untrusted).code == "serverCertificateUntrusted")
     }
 }

@@ -51,9 +51,11 @@ final class PluginFolder: Sendable {
     }
 
     /// Loads the plugins of the folder; those that cannot be used are in the host's `failures`.
+    ///
+    /// - Parameter failsOpen: Whether requests continue when a plugin with a configuration fails.
     func load(
         configuration: [String: String] = [:], observer: (any PluginObserver)? = nil,
-        answerDeadline: Duration = .seconds(30),
+        answerDeadline: Duration = .seconds(30), failsOpen: Bool = false,
         change: (inout PluginHost.Options) -> Void = { _ in }
     ) throws -> PluginHost {
         var options = PluginHost.Options()
@@ -61,6 +63,11 @@ final class PluginFolder: Sendable {
         options.observer = observer
         options.answerDeadline = answerDeadline
         options.loadPolicy = .usable
+        if failsOpen {
+            for id in configuration.keys {
+                options.settings[id, default: PluginSettings()].failsOpen = true
+            }
+        }
         change(&options)
         return try PluginHost.load(directories: [path], options: options)
     }

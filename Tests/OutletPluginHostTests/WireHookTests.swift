@@ -85,12 +85,8 @@ import Testing
     func `a body that a failed plugin has begun to read is sent whole, or not at all`(
         canRewind: Bool
     ) async throws {
-        let folder = try PluginFolder(faulty: "Wire")
-        var options = PluginHost.Options()
-        options.configuration = ["faulty.wire": #"{"finalize": "stop"}"#]
-        options.settings["faulty.wire"] = PluginSettings()
-        options.settings["faulty.wire"]?.failsOpen = true
-        let host = try PluginHost.load(directories: [folder.path], options: options)
+        let host = try PluginFolder(faulty: "Wire").load(
+            configuration: ["faulty.wire": #"{"finalize": "stop"}"#], failsOpen: true)
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
         var request = HTTPRequest(url: URL(string: "http://a.example/"), method: .post)

@@ -35,6 +35,17 @@ import Testing
         #expect(response.current.headerBytes("x") == nil)
     }
 
+    @Test func `names of headers are compared without case, keys and attributes with it`() throws {
+        let request = fake.request("https://test.example/", attributes: ["Key": "1"])
+        try request.setHeader("X-Name", "1")
+        #expect(request.current.header("x-name") == "1")
+        #expect(request.current.attribute("Key") == "1")
+        #expect(request.current.attribute("key") == nil)
+        #expect(throws: PluginError.self) {
+            try fake.make(Stamp.self, configuration: #"{"Header": "X"}"#)
+        }
+    }
+
     @Test func `answers with a body that HTTP does not allow are refused as by Outlet`() throws {
         let body = Array("x".utf8)
         for (method, status) in [("HEAD", 200), ("GET", 204), ("GET", 304)] {

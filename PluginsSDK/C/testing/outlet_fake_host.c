@@ -17,6 +17,7 @@ struct pair {
 struct pairs {
     struct pair *all;
     size_t count;
+    int ignores_case; /* whether the names are those of header fields */
 };
 
 /* A request or a response. */
@@ -86,9 +87,13 @@ static outlet_view view_of(const struct bytes *bytes) {
     return view;
 }
 
-static int is(const struct bytes *name, outlet_view wanted) {
-    return name->len == wanted.len &&
-           (wanted.len == 0 || strncasecmp(name->ptr, (const char *)wanted.ptr, wanted.len) == 0);
+/* Whether a pair has a name. */
+static int is(const struct pairs *pairs, size_t index, outlet_view wanted) {
+    const struct bytes *name = &pairs->all[index].name;
+    if (name->len != wanted.len) return 0;
+    if (wanted.len == 0) return 1;
+    return pairs->ignores_case ? strncasecmp(name->ptr, (const char *)wanted.ptr, wanted.len) == 0
+                               : memcmp(name->ptr, wanted.ptr, wanted.len) == 0;
 }
 
 /* Whether a text is a method or the name of a header field: a token (RFC 9110 section 5.6.2). */
@@ -112,7 +117,7 @@ static int is_field_value(outlet_view text) {
 
 static struct bytes *find(const struct pairs *pairs, outlet_view name, uint32_t nth) {
     for (size_t i = 0; i < pairs->count; i++) {
-        if (is(&pairs->all[i].name, name) && nth-- == 0) return &pairs->all[i].value;
+        if (is(pairs, i, name) && nth-- == 0) return &pairs->all[i].value;
     }
     return NULL;
 }
@@ -128,7 +133,7 @@ static void add(struct pairs *pairs, outlet_view name, outlet_view value) {
 static void remove_all(struct pairs *pairs, outlet_view name) {
     size_t kept = 0;
     for (size_t i = 0; i < pairs->count; i++) {
-        if (is(&pairs->all[i].name, name)) {
+        if (is(pairs, i, name)) {
             free(pairs->all[i].name.ptr);
             free(pairs->all[i].value.ptr);
         } else {
@@ -161,6 +166,7 @@ static struct message *message(const outlet_host *host, uint64_t id) {
 /* Makes an empty message, whose id is the count. */
 static uint64_t new_message(struct outlet_fake_host *fake, struct message **out) {
     struct message *self = (struct message *)checked(calloc(1, sizeof *self));
+    self->headers.ignores_case = 1;
     pthread_mutex_lock(&fake->mutex);
     if (fake->message_count == sizeof fake->messages / sizeof *fake->messages) abort();
     fake->messages[fake->message_count++] = self;
@@ -183,8 +189,10 @@ static void note(struct outlet_fake_host *fake, outlet_view code, outlet_view te
     if (text.len > 0) memcpy(joined.ptr + code.len + 2, text.ptr, text.len);
     joined.len = code.len + text.len + 2;
     joined.ptr[joined.len] = 0;
+    pthread_mutex_lock(&fake->mutex);
     free(fake->failure.ptr);
     fake->failure = joined;
+    pthread_mutex_unlock(&fake->mutex);
 }
 
 /* ---- the table ---------------------------------------------------------------------------- */
@@ -334,7 +342,9 @@ static outlet_status fake_extension(const outlet_host *host, outlet_view id, con
 static outlet_status fake_log(const outlet_host *host, outlet_call call, uint32_t level,
                               outlet_view text, const outlet_field *fields, uint64_t count) {
     (void)call, (void)level, (void)text, (void)fields, (void)count;
+    pthread_mutex_lock(&fake_of(host)->mutex);
     fake_of(host)->logged++;
+    pthread_mutex_unlock(&fake_of(host)->mutex);
     return OUTLET_OK;
 }
 
@@ -554,6 +564,7 @@ static outlet_status response_replace(const outlet_host *host, outlet_response r
     if (!is_answer(status, fields, count, body)) return OUTLET_E_ARGUMENT;
     free_pairs(&self->headers);
     memset(&self->headers, 0, sizeof self->headers);
+    self->headers.ignores_case = 1;
     for (uint64_t i = 0; i < count; i++) add(&self->headers, fields[i].name, fields[i].value);
     set(&self->body, body);
     set(&self->code, outlet_text(""));
@@ -744,8 +755,10 @@ outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descrip
 
 outlet_call outlet_fake_call(outlet_fake_host *fake) {
     const outlet_call call = {1};
+    pthread_mutex_lock(&fake->mutex);
     free(fake->failure.ptr);
     fake->failure.ptr = NULL;
+    pthread_mutex_unlock(&fake->mutex);
     return call;
 }
 

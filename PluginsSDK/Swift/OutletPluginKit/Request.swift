@@ -205,7 +205,7 @@ public struct MutableRequest: Sendable {
     ///   - body: The body; must be empty for 204 and 304, and in an answer to `HEAD`.
     /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` when an argument is invalid,
     ///   `OUTLET_E_STATE` in hooks that cannot answer (``RequestFinalizing`` and
-    ///   ``RedirectDeciding``), `OUTLET_E_UNSUPPORTED` when the host cannot deliver the answer.
+    ///   ``RedirectDeciding``).
     public func answer(
         status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []
     ) throws(PluginError) {

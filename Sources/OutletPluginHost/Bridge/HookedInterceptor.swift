@@ -83,7 +83,8 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             }
             stopwatch.report(
                 instance.owner, .retry, requestID: requestID, effects: verdict.effects,
-                failure: verdict.failure, retryDelay: verdict.result.delay)
+                failure: verdict.failure, retryDelay: verdict.result.delay,
+                refusals: token?.refusals ?? [])
             return verdict.result
         }
         return HookAnswer(

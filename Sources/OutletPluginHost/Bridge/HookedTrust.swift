@@ -72,7 +72,8 @@ extension PluginInstance {
         let call = HandleTable.shared.insert(context, owner: owner.number)
         defer { HandleTable.shared.remove(call) }
         let stopwatch = Stopwatch(owner.observer)
-        let status = try perform(.trust, about: trust.host) { pointer in
+        var active = ActiveCall(.trust)
+        let status = try perform(&active, about: trust.host) { pointer, _ in
             certificates.withUnsafeBufferPointer { list in
                 var server = outlet_trust(
                     struct_size: UInt32(MemoryLayout<outlet_trust>.size),
@@ -82,6 +83,7 @@ extension PluginInstance {
                 return hook(pointer, outlet_call(id: call), &server)
             }
         }
+        noteBlocking(active, of: trust.host)
         let failure = status == OUTLET_OK ? nil : failure(of: .trust, context.reason(status))
         stopwatch.report(
             owner, .trust, requestID: nil, effects: [], failure: failure?.message)

@@ -143,9 +143,14 @@ final class CallbackClosure: @unchecked Sendable {
         case .uint64: .uint(slot.load(as: UInt64.self))
         case .double: .double(slot.load(as: Double.self))
         case .text: .text(try slot.load(as: outlet_view.self).text(.body, "text"))
-        case .bytes: .bytes(slot.load(as: outlet_view.self).foreign(.body).map(Array.init) ?? [])
+        case .bytes: .bytes(try bytes(slot.load(as: outlet_view.self)))
         case .void, .request, .callback, .status, .call, .sink, .byteSink: .nothing
         }
+    }
+
+    private static func bytes(_ view: outlet_view) throws(RefusedText) -> [UInt8] {
+        if let refused = view.refusal(.body, "bytes") { throw refused }
+        return view.foreign(.body).map(Array.init) ?? []
     }
 
     /// Stores the callback's result; zero if it is not of the signature's kind.

@@ -1,3 +1,4 @@
+import COutletPlugin
 import OutletProvider
 import OutletSession
 import OutletTransport
@@ -11,8 +12,13 @@ enum FailureText {
         {
             return of(original)
         }
-        return (code: code(error), message: "\(error)")
+        // Plugins pass messages on, and must not pass longer ones.
+        let limit = outlet_view.Limit.message.rawValue - longestMark
+        return (code: code(error), message: "\(error)".cut(to: limit))
     }
+
+    /// The bytes of what a cut text ends with: an ellipsis, and the mark of a divided character.
+    private static let longestMark = 6
 
     private static func code(_ error: any Error) -> String {
         switch error {
@@ -41,6 +47,9 @@ enum FailureText {
         case .responseValidationFailed: "unacceptableResponse"
         case .responseSerializationFailed: "cannotDecode"
         case .sessionDeinitialized, .sessionInvalidated: "sessionClosed"
+        case .serverTrustEvaluationFailed(.customEvaluationFailed(let error)): code(error)
+        case .serverTrustEvaluationFailed:
+            TransferError.Code.serverCertificateUntrusted.rawValue
         default: error.underlyingError.map { code($0) } ?? "unknown"
         }
     }

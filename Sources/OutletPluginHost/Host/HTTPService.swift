@@ -31,6 +31,7 @@ enum HTTPService {
         guard UInt(bitPattern: out) != 0, !isNull(done),
             var request = HTTPRequest(asked)
         else { return OUTLET_E_ARGUMENT }
+        guard HostTable.owner(host) != nil else { return OUTLET_E_STALE }
         var caller: RequestHandle?
         if call.id != 0 {
             guard let context = HostTable.find(host, call.id, CallContext.self) else {

@@ -82,7 +82,7 @@ extension PluginInstance {
     }
 
     /// Records a violation if a call that has returned took too long for a hook that never blocks.
-    private func noteBlocking(
+    func noteBlocking(
         _ call: borrowing ActiveCall, of request: @autoclosure () -> String
     ) {
         guard call.duration > Self.longestNonblocking else { return }

@@ -20,6 +20,7 @@ enum TimerService {
     ) -> outlet_status {
         guard UInt(bitPattern: out) != 0, !isNull(done)
         else { return OUTLET_E_ARGUMENT }
+        guard HostTable.owner(host) != nil else { return OUTLET_E_STALE }
         guard let instance = HostTable.instance(host) else { return OUTLET_E_STATE }
         let data = UInt(bitPattern: data)
         let call = Call(of: instance, .timerDone, name: "a timer") { pointer, call, status, _ in

@@ -269,8 +269,11 @@ final class PluginInstance: @unchecked Sendable {
     func endHold() { act(owner.withLifecycle { $0.leave() }) }
 
     /// Unregisters a call or service whose end is being reported.
-    func closed(_ call: ObjectIdentifier) {
-        openCalls.withLock { $0[call] = nil }
+    ///
+    /// - Returns: Whether it was registered; a shutdown unregisters what it finishes.
+    @discardableResult
+    func closed(_ call: ObjectIdentifier) -> Bool {
+        openCalls.withLock { $0.removeValue(forKey: call) } != nil
     }
 
     /// Registers a service that the host performs for the plugin, such as a request or a timer.
@@ -279,7 +282,8 @@ final class PluginInstance: @unchecked Sendable {
     ///   - hook: The hook that reports its end; limits apply for each hook.
     ///   - limit: The largest number of services at a time.
     ///   - finish: Ends the service; called at the latest when the plugin shuts down.
-    /// - Returns: `false` where the limit is reached or the plugin is shutting down.
+    /// - Returns: `false` where the limit is reached, or the plugin is shutting down and does not
+    ///   call `finish`.
     func admit(
         _ call: ObjectIdentifier, as hook: PluginHook, limit: Int,
         finish: @escaping @Sendable () -> Void
@@ -293,7 +297,9 @@ final class PluginInstance: @unchecked Sendable {
         opened(call, finish: finish)
         // After registering, because a shutdown finishes open calls once it has begun.
         guard owner.withLifecycle({ $0.enter() }) else {
-            dismiss(call, as: hook)
+            // The shutdown may have taken it, and reports its end.
+            guard closed(call) else { return true }
+            services.withLock { $0[hook, default: 0] -= 1 }
             return false
         }
         act(owner.withLifecycle { $0.leave() })

@@ -44,3 +44,11 @@ struct Stopwatch {
                 retryDelay: retryDelay(), refusals: refusals()))
     }
 }
+
+extension UInt64 {
+    /// The sum, or the largest number if that is too large: a time that never comes.
+    func adding(_ other: UInt64) -> UInt64 {
+        let (sum, isTooLarge) = addingReportingOverflow(other)
+        return isTooLarge ? .max : sum
+    }
+}

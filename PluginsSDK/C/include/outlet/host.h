@@ -112,10 +112,10 @@ struct outlet_host {
      * Thread: [in-call]. */
     outlet_status (*deadline_ns)(const outlet_host *host, outlet_call call, uint64_t *out);
 
-    /* Returns a value of the JSON configuration; only in create.
+    /* Returns a value of the JSON configuration; only in create and reconfigure.
      *
      * key: the name of a top-level member; "a.b" is the member "b" of the object "a". A string is
-     * returned unescaped, any other value as its JSON text. Valid until create returns.
+     * returned unescaped, any other value as its JSON text. Valid until that call returns.
      * Returns OUTLET_E_NOT_FOUND if it is not set. Thread: [in-call]. */
     outlet_status (*config_value)(const outlet_host *host, outlet_call call, outlet_view key,
                                   outlet_view *out);
@@ -191,7 +191,7 @@ struct outlet_host {
      * leaves out other fields of the transport, such as Transfer-Encoding.
      * Returns OUTLET_E_ARGUMENT for a status outside 200...599, a header that is not valid in HTTP or
      * a body that the response cannot have (status 204 or 304, or a request with HEAD),
-     * OUTLET_E_UNSUPPORTED if the host would not use the answer. */
+     * OUTLET_E_STATE in hooks that cannot answer. */
     outlet_status (*request_answer)(const outlet_host *host, outlet_request request,
                                     int32_t status, const outlet_field *OUTLET_OPTIONAL fields,
                                     uint64_t count, outlet_view body);
