@@ -18,6 +18,15 @@ import Testing
         #expect(error?.advice.isEmpty == false)
     }
 
+    @Test func `a refused connection to a host with proxy in its name is no fault of a proxy`()
+        async throws
+    {
+        let port = try refusingPort()
+        let error = try await CurlTransport.test().get("http://proxy.localhost:\(port)/").error
+        #expect(error?.code == .cannotConnectToHost)
+        #expect(error?.advice.isEmpty == false)
+    }
+
     @Test func `each of several transfers for which no socket can be opened says so`() async {
         await #expect(processExitsWith: .success) {
             let transport = CurlTransport.test()

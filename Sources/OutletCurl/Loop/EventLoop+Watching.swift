@@ -243,11 +243,11 @@ extension EventLoop {
             return
         }
         note(TLSConnection.speaksHTTP2(connection) ? .http2 : .http1, of: address)
-        hasNewRoom = true
     }
 
     private func note(_ version: OriginQueue<CurlTransfer>.Version, of address: Address) {
         admission.learn(version, of: address.queue)
+        hasNewRoom = true
         if address.isSecure { shared.learn(address.origin, isHTTP1: version == .http1) }
     }
 

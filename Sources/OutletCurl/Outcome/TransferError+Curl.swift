@@ -261,9 +261,6 @@ private struct Meaning {
         if fact.containsBytes(of: "Network is unreachable") {
             return Meaning(.notConnectedToInternet, "the network is unreachable: \(fact)")
         }
-        if fact.containsBytes(of: "proxy") || fact.containsBytes(of: "SOCKS") {
-            return Meaning(.proxyConnectionFailed, fact)
-        }
         guard proxy.isEmpty else {
             return Meaning(
                 .cannotConnectToHost,

@@ -72,14 +72,14 @@ struct MemoryStore: Sendable {
         attach(index)
     }
 
-    /// Stores an entry; replaces the one for the same requests.
+    /// Stores an entry, unless it is too large; removes the one for the same requests.
     mutating func store(_ entry: CacheEntry, for key: String) {
         var entries = nodes(for: key)
         entries.removeAll { $0.selectors == entry.selectors }
-        entries.insert(entry, at: 0)
+        if entry.cost <= entryLimit { entries.insert(entry, at: 0) }
         if entries.count > Self.variantLimit { entries.removeLast() }
         remove(key)
-        guard entry.cost <= entryLimit else { return }
+        guard !entries.isEmpty else { return }
         let cost = entries.reduce(0) { $0 + $1.cost }
         let node = Node(key: key, entries: entries, cost: cost)
         let index = free.popLast() ?? nodes.count

@@ -47,6 +47,22 @@ import Testing
         #expect(cache.currentMemoryUsage == 0)
     }
 
+    @Test func `a response that is too large removes no other variant of its URL`() {
+        let cache = ResponseCache(memoryCapacity: 64 * 1024)
+        func asked(_ language: String) -> HTTPRequest {
+            request("a", ["Accept-Language": language])
+        }
+        let vary: HTTPHeaders = ["Vary": "Accept-Language"]
+        for language in ["de", "en"] {
+            cache.storeCachedResponse(response(10, vary), for: asked(language))
+        }
+        cache.storeCachedResponse(response(1 << 20, vary), for: asked("de"))
+        #expect(cache.cachedResponse(for: asked("de")) == nil)
+        #expect(cache.cachedResponse(for: asked("en")) != nil)
+        cache.storeCachedResponse(response(1 << 20, vary), for: asked("en"))
+        #expect(cache.currentMemoryUsage == 0)
+    }
+
     @Test func `a request that was answered before is answered with what is stored now`() throws {
         let cache = ResponseCache()
         let asked = CacheRequest(request("a"))
