@@ -1,7 +1,8 @@
 /* Returns or passes statuses, verdicts and views that the ABI does not define, or settles a
  * completion and then fails; its configuration says where ("mode"). The host must treat each as
- * a failure. */
+ * a failure. With "quiesce-directory" it changes the current directory there. */
 #include "faulty.h"
+#include <unistd.h>
 
 struct odd {
     outlet_instance base;
@@ -94,6 +95,7 @@ static outlet_status quiesce(outlet_instance *self, outlet_call call) {
         self->host->fail(self->host, call, outlet_text(""), outlet_text("the file is full"));
         return OUTLET_E_FAILED;
     }
+    if (is(self, "quiesce-directory") && chdir("/proc") != 0) abort();
     return is(self, "quiesce") ? 42 : OUTLET_OK;
 }
 
@@ -105,10 +107,18 @@ static outlet_status odd(outlet_instance *self) {
 static const outlet_export odd_export = {sizeof(outlet_export), 0, OUTLET_TEXT("odd"),
                                          OUTLET_TEXT("e()"), OUTLET_TEXT("Returns 77."),
                                          (outlet_function)odd};
-static const outlet_export *const exports[] = {&odd_export};
+static outlet_status fine(outlet_instance *self) {
+    (void)self;
+    return OUTLET_OK;
+}
+
+static const outlet_export fine_export = {sizeof(outlet_export), 0, OUTLET_TEXT("fine"),
+                                          OUTLET_TEXT("e()"), OUTLET_TEXT("Succeeds."),
+                                          (outlet_function)fine};
+static const outlet_export *const exports[] = {&odd_export, &fine_export};
 
 static const outlet_descriptor descriptor = {
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.odd-values"),
     .version = OUTLET_TEXT("1.0.0"), .create = create, .hooks = hooks, .quiesce = quiesce,
-    .destroy = unmake, .exports = exports, .export_count = 1};
+    .destroy = unmake, .exports = exports, .export_count = 2};
 OUTLET_MODULE(descriptor)

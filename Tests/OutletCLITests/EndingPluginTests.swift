@@ -53,6 +53,27 @@ import Testing
         #expect(!result.errorOutput.contains("s3cret"))
     }
 
+    @Test(
+        arguments: [
+            ("quiesce", "value-known: "), ("quiesce-directory", "state-process: "),
+        ])
+    func `a plugin that breaks a rule at its end causes exit code 7, after a call, too`(
+        mode: String, rule: String
+    ) async throws {
+        let plugins = [
+            "--plugins", try directory.copy("libFaultyOddValues.so"),
+            "--plugin-config", #"faulty.odd-values={"mode": "\#(mode)"}"#,
+        ]
+        let words = [
+            ["GET", server.baseURL + "/get"], ["plugins", "call", "faulty.odd-values.fine"],
+        ]
+        for command in words {
+            let result = try await Program.run(Products.path("outlet"), command + plugins)
+            #expect(result.exitCode == 7, "\(command)")
+            #expect(result.errorOutput.contains("breaks the contract: \(rule)"), "\(command)")
+        }
+    }
+
     @Test(arguments: ["atexit", "destructor"])
     func `a plugin that ends the process after its end exits with 7 or is a crash`(
         place: String

@@ -46,13 +46,10 @@ struct PluginsCallCommand {
             observer: PluginWatcher(console: console, isVerbose: false), console: console)
         let outcome = Result { try printResult(of: host) }
         // Also after an error, so that no plugin runs while the process ends.
-        let changes = host.processChanges
-        console.report(changes, by: host)
-        let abandoned = host.shutDownAndWait()
-        console.report(abandoned: abandoned)
-        console.report(host.processChanges.filter { !changes.contains($0) }, by: host)
+        let end = PluginsEnd(of: host, console: console)
+        let isGood = end.report(host.shutDownAndWait())
         try outcome.get()
-        return abandoned.isEmpty ? .ok : .plugin
+        return isGood ? .ok : .plugin
     }
 
     private func printResult(of host: PluginHost) throws {

@@ -49,12 +49,10 @@ struct RequestService: Sendable {
     ///   - console: Where to report.
     ///   - rest: The remaining time of the command in seconds; `nil` if there is no limit. Plugins
     ///     get at least 0.5 s and at most 5 s.
-    /// - Returns: Whether all plugins ended in time and returned valid values meanwhile.
+    /// - Returns: Whether all plugins ended in time, and broke no rule meanwhile.
     func shutDown(_ console: Console, within rest: Double?) async -> Bool {
         guard let host else { return true }
-        let faults = faults
-        let changes = host.processChanges
-        console.report(changes, by: host)
+        let end = PluginsEnd(of: host, console: console)
         let limit = min(Self.usualEnd, max(rest ?? Self.usualEnd, Self.shortestEnd))
         let isCancelled = Task.isCancelled
         let abandoned = await withTaskCancellationHandler {
@@ -62,20 +60,11 @@ struct RequestService: Sendable {
         } onCancel: {
             if !isCancelled { host.abandon() }
         }
-        console.report(abandoned: abandoned)
-        console.report(host.processChanges.filter { !changes.contains($0) }, by: host)
-        return abandoned.isEmpty && self.faults == faults
+        return end.report(abandoned)
     }
 
     /// The time limit for shutting plugins down, in seconds.
     private static let usualEnd = 5.0
     /// The time limit if the command's own one has passed, in seconds.
     private static let shortestEnd = 0.5
-
-    /// The number of invalid values that the plugins have returned.
-    private var faults: Int {
-        pluginStatus.reduce(0) {
-            $0 + ($1.faults[PluginMisbehaviour.Kind.forbiddenValue.rawValue] ?? 0)
-        }
-    }
 }
