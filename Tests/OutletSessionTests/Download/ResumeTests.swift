@@ -452,10 +452,6 @@ import Testing
         DownloadRequest.discard(resumeData: data)
     }
 
-    @Test func `discarding invalid resume data does nothing`() {
-        DownloadRequest.discard(resumeData: Data())
-    }
-
     @Test func `a cancel before the start produces no resume data`() async throws {
         let session = Session(transport: stalling, startRequestsImmediately: false)
         let seen = Recorder<Data?>()

@@ -165,7 +165,10 @@ private final class PathAdapter: RequestAdapter {
         #expect(token(refused) == "Bearer a0" && request.retryCount == 0)
         #expect(refused.error?.isRequestRetryError == true)
         #expect(refused.error?.underlyingError as? OAuthError == .refreshNetworkFailure)
-        guard case let .requestRetryFailed(_, originalError)? = refused.error else { return }
+        guard case let .requestRetryFailed(_, originalError)? = refused.error else {
+            Issue.record("\(String(describing: refused.error))")
+            return
+        }
         #expect(originalError.asAFError?.responseCode == 401)
         #expect(authenticator.calls == [1, 2, 1, 1])
     }
