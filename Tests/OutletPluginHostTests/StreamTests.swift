@@ -414,11 +414,15 @@ import Testing
         async throws
     {
         let streams = try Streams(["send": "20", "how": "hold"])
+        let isPending = try Gate()
         let server = try ScriptedServer.start(
-            .requestHead, .respond("413 Content Too Large", body: "no"))
+            .requestHead, .wait(isPending), .respond("413 Content Too Large", body: "no"))
         let session = streams.session()
-        let response = await session.request(server.baseURL, method: .post).serializingString()
+        async let answer = session.request(server.baseURL, method: .post).serializingString()
             .response
+        try await streams.reach(1, "pending")
+        isPending.open()
+        let response = await answer
         #expect(response.response?.statusCode == 413)
         try await streams.reach(1, "cancelled")
         try await streams.reach(1, "broken")
