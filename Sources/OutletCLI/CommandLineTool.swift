@@ -71,27 +71,33 @@ public enum CommandLineTool {
                 await $0.run()
             }
         case .pluginsList:
-            let command = try PluginsListCommand(arguments: arguments, console: console)
-            return try Interruption.run(console, blocking: command.run)
+            return try Interruption.run(console) {
+                try PluginsListCommand(arguments: arguments, console: console).run()
+            }
         case .pluginsInspect:
-            let command = try PluginsInspectCommand(arguments: arguments, console: console)
             return try Interruption.run(
-                console, limit: SessionOptions.pluginTimeout(arguments), of: "plugins inspect",
-                blocking: command.run)
+                console, limit: SessionOptions.pluginTimeout(arguments), of: "plugins inspect"
+            ) {
+                try PluginsInspectCommand(arguments: arguments, console: console).run()
+            }
         case .pluginsConfig:
-            let command = try PluginsConfigCommand(arguments: arguments, console: console)
             return try Interruption.run(
-                console, limit: SessionOptions.pluginTimeout(arguments), of: "plugins config",
-                blocking: command.run)
+                console, limit: SessionOptions.pluginTimeout(arguments), of: "plugins config"
+            ) {
+                try PluginsConfigCommand(arguments: arguments, console: console).run()
+            }
         case .pluginsCall:
-            let command = try PluginsCallCommand(arguments: arguments, console: console)
+            let function = arguments.operands.first.map { " \(singleLine($0))" } ?? ""
             return try Interruption.run(
                 console, limit: SessionOptions.pluginTimeout(arguments),
-                of: "plugins call \(singleLine(command.function))",
-                blocking: command.run)
+                of: "plugins call\(function)"
+            ) {
+                try PluginsCallCommand(arguments: arguments, console: console).run()
+            }
         case .pluginsCheck:
-            let command = try PluginsCheckCommand(arguments: arguments, console: console)
-            return try Interruption.run(console, blocking: command.run)
+            return try Interruption.run(console) {
+                try PluginsCheckCommand(arguments: arguments, console: console).run()
+            }
         case .pluginsNew:
             return try PluginsNewCommand(arguments: arguments, console: console).run()
         case .demo:

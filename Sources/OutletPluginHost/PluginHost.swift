@@ -132,22 +132,9 @@ public final class PluginHost: SessionPlugins {
     public static func load(
         directories: [String], files: [String] = [], options: Options = Options()
     ) throws(PluginDirectoryError) -> PluginHost {
-        var listed: [(path: String, settings: SettingsSource?)] = []
-        var sources: [SettingsSource] = []
-        var unusable: [PluginLoadError] = []
-        var warnings: [String] = []
-        for path in directories {
-            let directory = try PluginDirectory(
-                path: path, checksOwnership: options.checksOwnership)
-            let file =
-                options.readsSettingsFiles
-                ? try SettingsFile.read(
-                    inDirectory: directory.path, checksOwnership: options.checksOwnership) : nil
-            listed += directory.candidates.map { ($0, file?.source) }
-            unusable += directory.failures
-            if let file { sources.append(file.source) }
-            if let warning = file?.warning { warnings.append(warning) }
-        }
+        let places = try PluginPlaces(
+            directories: directories, files: files, checksOwnership: options.checksOwnership,
+            readsSettingsFiles: options.readsSettingsFiles)
         let loader = PluginLoader.inTurn {
             var loader = PluginLoader(
                 settings: HostSettings(options), checksOwnership: options.checksOwnership,
@@ -155,16 +142,10 @@ public final class PluginHost: SessionPlugins {
                 breaker: CircuitBreaker.Rules(
                     maximumFaults: options.maximumFaults, window: 60_000_000_000,
                     pause: options.restDuration.nanoseconds),
-                dataDirectory: options.dataDirectory, failures: unusable, warnings: warnings)
-            for (path, settings) in listed {
-                loader.load(path, isListed: true, settings: settings)
-            }
-            for path in files {
-                // `dlopen` searches the library path for a name without a slash.
-                loader.load(path.containsByte("/") ? path : "./\(path)", isListed: false)
-            }
-            loader.checkSettings(
-                of: sources, in: (directories + files).joined(separator: ", "))
+                dataDirectory: options.dataDirectory, shutDownDeadline: options.shutDownDeadline,
+                failures: places.failures, warnings: places.warnings)
+            for file in places.files { loader.load(file) }
+            loader.checkSettings(of: places)
             return loader
         }
         let host = PluginHost(loader, options: options)

@@ -3,11 +3,13 @@
  *
  * Settings: "at" names a hook, "how" what it does: "pend" returns OUTLET_PENDING, "block" blocks
  * its thread, "settle" settles the completion and then tries to change the request. The export
- * "release" ends the wait; the other exports return counters.
+ * "release" ends the wait; the other exports return counters. quiesce logs its deadline.
  *
  * Two plugins: "faulty.keeps-quick" has OUTLET_F_NONBLOCKING and only the hook prepare. */
 #include "faulty.h"
 #include <pthread.h>
+#include <stdio.h>
+#include <time.h>
 
 struct keeper {
     outlet_instance base;
@@ -132,6 +134,19 @@ static void cancel(outlet_instance *self, outlet_completion completion) {
     pthread_mutex_unlock(&keeper->mutex);
 }
 
+/* Logs how much time the host gives. */
+static outlet_status quiesce(outlet_instance *self, outlet_call call) {
+    struct timespec now;
+    uint64_t deadline = 0;
+    char text[64];
+    self->host->deadline_ns(self->host, call, &deadline);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t rest = (int64_t)deadline - now.tv_sec * 1000000000 - now.tv_nsec;
+    snprintf(text, sizeof text, "%d ms", (int)(rest / 1000000));
+    self->host->log(self->host, call, OUTLET_LOG_INFO, outlet_text(text), NULL, 0);
+    return OUTLET_OK;
+}
+
 static int32_t release(outlet_instance *self) {
     struct keeper *keeper = (struct keeper *)self;
     const outlet_host *host = self->host;
@@ -200,7 +215,7 @@ static const outlet_hooks *quick_hooks(outlet_instance *self) {
 #define KEEPER(id_)                                                                             \
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT(id_),                           \
     .version = OUTLET_TEXT("1.0.0"), .create = create, .destroy = unmake, .exports = exports,   \
-    .export_count = sizeof exports / sizeof exports[0]
+    .quiesce = quiesce, .export_count = sizeof exports / sizeof exports[0]
 
 static const outlet_descriptor blocking = {KEEPER("faulty.keeps"), .flags = OUTLET_F_CONCURRENT,
                                            .hooks = hooks};

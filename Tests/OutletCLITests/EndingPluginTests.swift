@@ -72,6 +72,10 @@ import Testing
             #expect(result.exitCode == 7, "\(command)")
             #expect(result.errorOutput.contains("breaks the contract: \(rule)"), "\(command)")
         }
+        guard mode == "quiesce" else { return }
+        let result = try await Program.run(Products.path("outlet"), words[1] + plugins + ["--json"])
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["violations"]?[0]?["rule"] == "value-known")
     }
 
     @Test(arguments: ["atexit", "destructor"])
@@ -697,5 +701,25 @@ import Testing
         #expect(
             result.errorOutput.contains(
                 "outlet: plugin faulty.answers: has crashed with SIGSEGV in trust of localhost"))
+    }
+
+    @Test func `with a trust hook an untrusted certificate has the same code and stage`()
+        async throws
+    {
+        let nginx = try await Nginx.shared()
+        let library = try directory.copy("libFaultyAnswers.so")
+        let result = try await RunningProgram(
+            Products.path("outlet"),
+            [
+                "https://localhost:\(nginx.port(.tls))/small.txt", "--json", "--plugins", library,
+                "--plugin-config", #"faulty.answers={"hook":"trust","how":"none"}"#,
+            ]
+        ).result(within: .seconds(30))
+        #expect(result.exitCode == 1)
+        #expect(
+            result.output.contains(
+                #""error":{"code":"serverCertificateUntrusted","stage":"securing","message":"GET "#))
+        #expect(result.errorOutput.contains("the server's certificate is not trusted here: "))
+        #expect(result.errorOutput.contains("(if you trust its authority, --cacert FILE names it)"))
     }
 }

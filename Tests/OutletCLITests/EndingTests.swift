@@ -44,6 +44,26 @@ import Testing
                 + "(--timeout allows more)\n")
     }
 
+    @Test(arguments: ["inspect", "config", "call"])
+    func `the timeout applies while a command of plugins waits for a configuration`(
+        command: String
+    ) async throws {
+        let pipe = try namedPipe()
+        let operands = ["call": ["a.b"], "inspect": ["a"]][command] ?? []
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            ["plugins", command] + operands + [
+                "--plugins", directory.path, "--plugin-config", "a=@\(pipe)", "--timeout=0.3",
+            ])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        let name = "plugins \(command)" + (command == "call" ? " a.b" : "")
+        #expect(
+            result.errorOutput
+                == "outlet: \(name): not done within 0.3 s: \(pipe) is not at its end "
+                + "(--timeout allows more)\n")
+    }
+
     @Test(
         arguments: [
             (1, 129, "hung up"), (2, 130, "interrupted"), (15, 143, "terminated"),

@@ -151,7 +151,7 @@ import Testing
             try JSONValue(parsing: slower.standardOutput)
                 == [
                     "schema": "outlet.call/1", "function": .string("\(id).delay_ms"),
-                    "result": 2000, "plugin_failures": [], "error": nil,
+                    "result": 2000, "plugin_failures": [], "violations": [], "error": nil,
                 ])
     }
 

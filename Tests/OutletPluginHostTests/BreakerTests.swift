@@ -130,6 +130,21 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("create", Duration.seconds(1), "no hook with a deadline"),
+        ("adapt", .zero, "the deadline is not above 0"),
+        ("adapt", .seconds(-1), "the deadline is not above 0"),
+    ])
+    func `an invalid deadline of the program is refused`(
+        hook: String, deadline: Duration, fact: String
+    ) throws {
+        let host = try PluginFolder(faulty: "Wire").load {
+            $0.settings["faulty.wire", default: PluginSettings()].deadlines = [hook: deadline]
+        }
+        let failure = try #require(host.failures.first.map { "\($0)" })
+        #expect(failure.hasSuffix("the program: /deadlines/\(hook): \(fact)"), "\(failure)")
+    }
+
     @Test func `requests continue without a tripped plugin that fails open`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(failsOpen: true, maximumFaults: 2, observer: recorder)

@@ -107,6 +107,15 @@ import Testing
         }
     }
 
+    @Test func `quiesce gets the time that is left for the shutdown`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try PluginFolder(faulty: "Keeps").load(observer: recorder)
+        #expect(await host.shutDown(deadline: .seconds(50)) == [])
+        let lines = recorder.lines.values.filter { $0.plugin == "faulty.keeps" }
+        let rest = try #require(lines.first?.message.split(separator: " ").first.flatMap { Int($0) })
+        #expect(rest > 10_000 && rest <= 50_000)
+    }
+
     @Test func `request_done is called for a call that fails before it is sent`() async throws {
         let host = try host(at: "prepare", how: "pend", answerDeadline: .milliseconds(50))
         let stub = StubTransport(answers: [.status(200)])

@@ -5,6 +5,7 @@ import Glibc
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTesting
 import OutletTransport
 import Testing
 
@@ -24,7 +25,7 @@ import Testing
         let scope = RequestScope(id: nil)
         #expect(scope.enter(instance, for: .adapt))
         scope.leave(instance)
-        scope.cancel()
+        scope.beginReportingCancel()
         for hook in [PluginHook.adapt, .prepare, .finalize, .willSend, .redirect, .retry, .process]
         {
             #expect(!scope.enter(instance, for: hook))
@@ -34,6 +35,64 @@ import Testing
         scope.end()
         #expect(!scope.enter(instance, for: .didReceive))
         withExtendedLifetime(host) {}
+    }
+
+    @Test func `the end of an operation that was slow to register cancels the one after it`() {
+        let cancelled = Lock([Int]())
+        let once = CancelledOnce()
+        let (first, second) = (once.begin(), once.begin())
+        once.keep({ cancelled.withLock { $0.append(2) } }, of: second)
+        once.keep({ cancelled.withLock { $0.append(1) } }, of: first)
+        once.cancel()
+        #expect(cancelled.withLock { $0 } == [2])
+    }
+
+    @Test func `a hook that begins while its plugin shuts down is followed by request_done`()
+        async throws
+    {
+        let recorder = ActivityRecorder()
+        let host = try PluginFolder(faulty: "StreamsAndDone").load(observer: recorder)
+        let instance = try #require(host.plugins.first).instance
+        // As a hook that has been let in, and not begun.
+        #expect(instance.hold())
+        async let end = host.shutDown()
+        while instance.isServing { await Task.yield() }
+        let scope = RequestScope(id: nil)
+        #expect(scope.enter(instance, for: .prepare))
+        scope.leave(instance)
+        #expect(!scope.enter(instance, for: .prepare))
+        instance.endHold()
+        #expect(await end == [])
+        #expect(recorder.lines.values.map(\.message) == ["1 done, 1 early"])
+    }
+
+    @Test func `all plugins receive the outcome of a cancelled call before they shut down`()
+        async throws
+    {
+        let folder = try PluginFolder(faulty: "Keeps")
+        try folder.directory.write(
+            #"{"plugins": {"faulty.keeps": {"config": {"at": "none"}, "#
+                + #""instances": [{"name": "a"}, {"name": "b"}]}}}"#, to: "plugins.json")
+        let observer = try PausingObserver()
+        let host = try folder.load(observer: observer)
+        let session = Session(transport: StubTransport { _ in .silence }, plugins: host)
+        let request = session.request("http://test.example/")
+        async let response = request.serializingData().response
+        while !observer.hooks.values.contains("b will_send") { await Task.yield() }
+        request.cancel()
+        #expect(await response.error?.isExplicitlyCancelledError == true)
+        // Between the did_receive of the first plugin and that of the second.
+        try await observer.isPaused.opened()
+        async let end = host.shutDown()
+        for plugin in host.plugins { while plugin.instance.isServing { await Task.yield() } }
+        observer.mayContinue.open()
+        #expect(await end == [])
+        let hooks = observer.hooks.values
+        #expect(
+            hooks.filter { $0.hasPrefix("a ") }.suffix(2) == ["a did_receive", "a request_done"])
+        #expect(
+            hooks.filter { $0.hasPrefix("b ") }.suffix(2) == ["b did_receive", "b request_done"])
+        withExtendedLifetime(session) {}
     }
 
     @Test func `a queued hook is not called after its completion was abandoned`() throws {
@@ -181,6 +240,22 @@ import Testing
         // The hook had ended before its handle was made.
         #expect(response.replace(.failure(PluginReason(message: "late"))) == OUTLET_E_STALE)
         withExtendedLifetime(host) {}
+    }
+}
+
+/// Records the hooks of the instances `a` and `b`, and pauses after the `did_receive` of `a`.
+private final class PausingObserver: PluginObserver {
+    let hooks = Recorder<String>()
+    let isPaused: Gate
+    let mayContinue: Gate
+
+    init() throws { (isPaused, mayContinue) = (try Gate(), try Gate()) }
+
+    func pluginDidAct(_ activity: PluginActivity) {
+        hooks.record("\(activity.plugin.suffix(1)) \(activity.hook.rawValue)")
+        guard activity.hook == .didReceive, activity.plugin.hasSuffix("a") else { return }
+        isPaused.open()
+        _ = mayContinue.isOpen(within: .seconds(60))
     }
 }
 

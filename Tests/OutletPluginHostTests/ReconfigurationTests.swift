@@ -90,6 +90,28 @@ import Testing
                 "its data directory \(place.path)/gone/faulty.reconfigured cannot be made: "))
     }
 
+    @Test(arguments: ["file", "link", "open"])
+    func `what exists in place of a data directory is refused unless it is safe`(
+        kind: String
+    ) throws {
+        let place = try TemporaryDirectory()
+        let path = place.path + "/faulty.reconfigured"
+        switch kind {
+        case "file": try place.write("", to: "faulty.reconfigured")
+        case "link":
+            try FileManager.default.createSymbolicLink(
+                atPath: path, withDestinationPath: place.path)
+        default: #expect(mkdir(path, 0o700) == 0 && chmod(path, 0o777) == 0)
+        }
+        let error = try #require(throws: PluginDirectoryError.self) {
+            try load { $0.dataDirectory = place.path }
+        }
+        let fact =
+            kind == "open"
+            ? "is writable by all users (mode 777); chmod go-w" : "exists, and is no directory"
+        #expect("\(error)".contains("its data directory \(path) \(fact)"))
+    }
+
     @Test func `without a dataDirectory option an instance has no directory`() throws {
         #expect(try load().call("faulty.reconfigured.directory") == .text(""))
     }

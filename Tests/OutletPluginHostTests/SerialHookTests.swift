@@ -27,7 +27,7 @@ import Testing
         let host = try folder.load(observer: recorder, answerDeadline: .milliseconds(1700))
         let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
         let errors = await withTaskGroup(of: PluginError?.self) { group in
-            for _ in 0..<4 {
+            for _ in 0..<8 {
                 group.addTask {
                     let response = await session.request("http://a.example/").serializingString()
                         .response

@@ -112,6 +112,20 @@ import Testing
             }, "\(texts)")
     }
 
+    @Test func `an inspection reports settings of the program for what does not exist`() throws {
+        try write(#"{"plugins": {"dev.outlet.request-id": {"instances": [{"name": "a"}]}}}"#)
+        let known = ["\(requestID)#a", requestID]
+        let missing = ["\(requestID)#b", "not.there"]
+        let inspection = try PluginInspection(
+            directories: [folder.path],
+            configuration: .init(uniqueKeysWithValues: (known + missing).map { ($0, "{}") }))
+        #expect(
+            inspection.failures
+                == missing.map {
+                    .unknownPlugin(path: folder.path, id: $0, known: ["\(requestID)#a"])
+                })
+    }
+
     @Test func `each violation names the source of the configuration`() throws {
         try write(
             #"{"plugins": {"dev.outlet.request-id": {"config": {"prefix": 1, "a/b": 2}}}}"#)

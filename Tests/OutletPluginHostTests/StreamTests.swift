@@ -429,6 +429,31 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test func `a rewound body is asked for again after the pending piece is cancelled`()
+        async throws
+    {
+        let streams = try Streams(["send": "20", "how": "hold"])
+        let isPending = try Gate()
+        let server = try ScriptedServer.start(
+            .requestHead, .wait(isPending),
+            .respond("307 Temporary Redirect", headers: ["Location: /next"]))
+        let session = streams.session()
+        let request = session.request(server.baseURL, method: .post)
+        async let response = request.serializingString().response
+        try await streams.reach(1, "pending")
+        #expect(try streams.count("cancelled") == 0)
+        isPending.open()
+        try await streams.reach(2, "pending")
+        try await streams.reach(1, "cancelled")
+        #expect(try streams.count("broken") == 0)
+        request.cancel()
+        #expect(await response.error?.isExplicitlyCancelledError == true)
+        try await streams.reach(2, "cancelled")
+        try await streams.reach(1, "broken")
+        #expect(streams.recorder.misbehaviours.values.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a cancelled request does not wait for a pending piece`() async throws {
         let streams = try Streams(["send": "20", "how": "hold"])
         let server = try LoopbackServer.start()

@@ -4,7 +4,7 @@ import Outlet
 /// `outlet plugins call ID.FUNCTION --plugins DIR [--] [ARGUMENT…]`.
 struct PluginsCallCommand {
     /// The function to call, as `ID.FUNCTION`.
-    let function: String
+    private let function: String
     private let values: [String]
     private let loading: PluginLoading
     private let isReport: Bool
@@ -26,47 +26,53 @@ struct PluginsCallCommand {
 
     private static let advice = "outlet plugins call ID.FUNCTION --plugins DIR [--] [ARGUMENT…]"
 
-    /// Calls the function, and prints its result.
+    /// Calls the function, and prints its result; a report is printed after the plugins have ended.
     ///
     /// - Throws: ``CommandError`` if a plugin cannot be used or the call fails; a report is printed
     ///   before. ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
+        let watcher = PluginWatcher(console: console, isVerbose: false)
         do {
-            return try call()
+            let host = try loading.loadForWork(observer: watcher, console: console)
+            let outcome = Result {
+                let value = try call(host)
+                if !isReport { try print(value) }
+                return value
+            }
+            // Also after an error, so that no plugin runs while the process ends.
+            let end = PluginsEnd(of: host, console: console)
+            let isGood = end.report(host.shutDownAndWait())
+            let value = try outcome.get()
+            if isReport {
+                try console.print(
+                    report: PluginReport.call(
+                        function, value, without: host.unusable, watcher.violations))
+            }
+            return isGood ? .ok : .plugin
         } catch let error as CommandError {
             if isReport {
-                try console.print(report: PluginReport.call(function, failure: error))
+                try console.print(
+                    report: PluginReport.call(function, failure: error, watcher.violations))
             }
             throw error
         }
     }
 
-    private func call() throws -> ExitCode {
-        let host = try loading.loadForWork(
-            observer: PluginWatcher(console: console, isVerbose: false), console: console)
-        let outcome = Result { try printResult(of: host) }
-        // Also after an error, so that no plugin runs while the process ends.
-        let end = PluginsEnd(of: host, console: console)
-        let isGood = end.report(host.shutDownAndWait())
-        try outcome.get()
-        return isGood ? .ok : .plugin
-    }
-
-    private func printResult(of host: PluginHost) throws {
+    private func call(_ host: PluginHost) throws(CommandError) -> PluginValue {
         do {
-            let value = try host.call(function, parsing: values)
-            if isReport {
-                try console.print(
-                    report: PluginReport.call(function, value, without: host.unusable))
-            } else if case .bytes(let bytes) = value, !console.outputIsTerminal {
-                try console.output.write(Data(bytes))
-            } else if value != .nothing {
-                try console.print("\(value)\n")
-            }
-        } catch let error as PluginCallError {
+            return try host.call(function, parsing: values)
+        } catch {
             throw CommandError(
                 Self.exitCode(of: error), "\(error)", pluginCode: Self.pluginCode(of: error),
                 unusablePlugins: host.unusable)
+        }
+    }
+
+    private func print(_ value: PluginValue) throws(OutputError) {
+        if case .bytes(let bytes) = value, !console.outputIsTerminal {
+            try console.output.write(Data(bytes))
+        } else if value != .nothing {
+            try console.print("\(value)\n")
         }
     }
 

@@ -36,6 +36,17 @@ extension Exchange.Failure {
             self.init(pluginError: error.underlyingError ?? error, request: request)
             return
         }
+        // Of the usual checks, which plugins with a trust hook replace in the transport.
+        if error.isServerTrustEvaluationError {
+            self.init(
+                error: CommandError(
+                    .failure,
+                    "\(place): the server's certificate is not trusted here: \(Self.text(error))",
+                    advice: "if you trust its authority, --cacert FILE names it"),
+                code: TransferError.Code.serverCertificateUntrusted.rawValue,
+                stage: TransferError.Stage.securing.rawValue)
+            return
+        }
         guard let transfer = error.transferError else {
             self.init(
                 error: CommandError(.failure, "\(place): \(Self.text(error))"), code: "failed",

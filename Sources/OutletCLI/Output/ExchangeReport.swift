@@ -38,7 +38,7 @@ struct ExchangeReport {
             "plugins": .array(exchange.actions.map(ExchangeReport.action)),
             "plugin_failures": PluginReport.list(of: exchange.unusablePlugins),
             "plugin_status": .array(exchange.pluginStatus.map(PluginReport.status)),
-            "violations": .array(exchange.violations.map(ExchangeReport.violation)),
+            "violations": PluginReport.list(of: exchange.violations),
             "error": exchange.failure.map(ExchangeReport.failure) ?? nil,
             "exit_code": .int(Int64(exitCode.rawValue)),
         ]
@@ -153,15 +153,6 @@ struct ExchangeReport {
             "effects": .array(action.effects.map { .string(singleLine($0)) }),
             "failure": action.failure.map { .string(singleLine($0)) } ?? nil,
             "duration_us": .int(action.microseconds),
-        ]
-    }
-
-    private static func violation(_ violation: PluginMisbehaviour) -> JSONValue {
-        [
-            "plugin": .string(violation.plugin), "rule": .string(violation.kind.rule.rawValue),
-            "hook": violation.hook.map { .string($0.rawValue) } ?? nil,
-            "request": violation.request.map { .string(singleLine($0)) } ?? nil,
-            "fact": .string(singleLine(violation.fact)),
         ]
     }
 

@@ -115,8 +115,10 @@ enum PluginReport {
     ///   - function: The name of the function.
     ///   - value: The result.
     ///   - unusable: The errors of plugins that cannot be used.
+    ///   - violations: The violations by plugins, from their loading to their end.
     static func call(
-        _ function: String, _ value: PluginValue, without unusable: [PluginLoadError]
+        _ function: String, _ value: PluginValue, without unusable: [PluginLoadError],
+        _ violations: [PluginMisbehaviour]
     ) -> JSONValue {
         let result: JSONValue =
             switch value {
@@ -133,16 +135,34 @@ enum PluginReport {
             }
         return [
             "schema": "outlet.call/1", "function": .string(function), "result": result,
-            "plugin_failures": list(of: unusable), "error": nil,
+            "plugin_failures": list(of: unusable), "violations": list(of: violations),
+            "error": nil,
         ]
     }
 
     /// Returns why an exported function has no result.
-    static func call(_ function: String, failure: CommandError) -> JSONValue {
+    static func call(
+        _ function: String, failure: CommandError, _ violations: [PluginMisbehaviour]
+    ) -> JSONValue {
         [
             "schema": "outlet.call/1", "function": .string(function), "result": nil,
-            "plugin_failures": list(of: failure.unusablePlugins), "error": report(of: failure),
+            "plugin_failures": list(of: failure.unusablePlugins),
+            "violations": list(of: violations), "error": report(of: failure),
         ]
+    }
+
+    /// Returns the violations of plugins.
+    static func list(of violations: [PluginMisbehaviour]) -> JSONValue {
+        .array(
+            violations.map { violation in
+                [
+                    "plugin": .string(violation.plugin),
+                    "rule": .string(violation.kind.rule.rawValue),
+                    "hook": violation.hook.map { .string($0.rawValue) } ?? nil,
+                    "request": violation.request.map { .string(singleLine($0)) } ?? nil,
+                    "fact": .string(singleLine(violation.fact)),
+                ]
+            })
     }
 
     /// Returns the data from a plugin's file; members that are unknown without a manifest are null.

@@ -60,17 +60,24 @@ final class HookedCalls: OutcomeMiddleware {
         _ result: CallResult, of request: HTTPRequest, isCancelled: Bool
     ) -> OutcomeDecision {
         let scope = request.scope
-        if isCancelled || result.isCancellation { scope?.cancel() }
-        var hooks = OutcomeHooks(
-            plugins.called(for: request), result, of: request, in: scope, limit: limit)
+        let called = plugins.called(for: request)
+        // The program does not wait for the hooks of a cancelled call, and may shut plugins down.
+        let held =
+            isCancelled || result.isCancellation ? HeldInstances(called.watchers) : HeldInstances()
+        if isCancelled || result.isCancellation { scope?.beginReportingCancel() }
+        var hooks = OutcomeHooks(called, result, of: request, in: scope, limit: limit)
         guard let scope else {
             guard let answer = hooks.call(isCancelled: { isCancelled }) else {
+                held.end()
                 return hooks.decision
             }
             return .later(
                 PendingOutcome { [hooks] completion in
                     let call = HookedCall(hooks, isCancelled: isCancelled)
-                    call.wait(for: answer, isProcess: hooks.isProcessing, completion: completion)
+                    call.wait(for: answer, isProcess: hooks.isProcessing) { result in
+                        held.end()
+                        completion(result)
+                    }
                     return { call.cancel() }
                 })
         }
@@ -78,6 +85,8 @@ final class HookedCalls: OutcomeMiddleware {
         let over = PendingAnswer<Void>()
         scope.order.run { done in
             @Sendable func finish() {
+                scope.endReportingCancel()
+                held.end()
                 // Before the decision, because the request may end when it is known, and its end
                 // must not wait for this step.
                 done()
@@ -91,6 +100,22 @@ final class HookedCalls: OutcomeMiddleware {
                 over.whenGiven { completion(call.result) }
                 return { call.cancel() }
             })
+    }
+}
+
+/// Instances whose `quiesce` and `destroy` are delayed.
+private struct HeldInstances: Sendable {
+    private var instances: [PluginInstance] = []
+
+    /// Holds no instance.
+    init() {}
+
+    /// Holds instances, except for those whose `quiesce` has been called.
+    init(_ instances: [PluginInstance]) { self.instances = instances.filter { $0.hold() } }
+
+    /// Ends the delay; called once.
+    func end() {
+        for instance in instances { instance.endHold() }
     }
 }
 
@@ -340,11 +365,12 @@ private final class HookedCall: Sendable {
         for answer: HookAnswer<OutcomeHooks.Change>, isProcess: Bool,
         completion: @escaping @Sendable (CallResult) -> Void
     ) {
+        let operation = waiting.begin()
         let cancel = answer.deliver { change in
             self.hooks.withLock { $0.apply(change) }
             if self.run(completion: completion) { completion(self.result) }
         }
-        if let cancel, isProcess { waiting.keep(cancel) }
+        if let cancel, isProcess { waiting.keep(cancel, of: operation) }
     }
 }
 

@@ -202,6 +202,7 @@ private final class Finalizing: Sendable {
         switch progress {
         case .finished(let changed): answer.give(.success(changed ?? request))
         case .stopped(let asked, let changed, let remaining):
+            let operation = waiting.begin()
             let cancel = asked.deliver { result in
                 switch result {
                 case .success(let next):
@@ -211,7 +212,7 @@ private final class Finalizing: Sendable {
                     self.answer.give(.failure(TransferError(refusedBecauseOf: error)))
                 }
             }
-            if let cancel { waiting.keep(cancel) }
+            if let cancel { waiting.keep(cancel, of: operation) }
         }
     }
 }

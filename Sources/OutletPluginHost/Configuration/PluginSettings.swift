@@ -17,7 +17,7 @@ public struct PluginSettings: Sendable, Equatable {
     ///
     /// Refusals (`OUTLET_E_DENIED`) and untrusted servers fail the request in any case.
     public var failsOpen: Bool?
-    /// Time limits for hooks, by name (`adapt`); they apply where shorter than
+    /// Time limits for hooks, by name (`adapt`), above 0; they apply where shorter than
     /// ``PluginHost/Options/answerDeadline``.
     public var deadlines: [String: Duration] = [:]
     /// The permissions that may be granted, such as `net:*.example.com` (``Permission``); `nil`

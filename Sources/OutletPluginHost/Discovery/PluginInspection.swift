@@ -16,8 +16,8 @@ public struct PluginInspection: Sendable {
     /// Inspects the files of directories, then individual files.
     ///
     /// Of two plugins with the same id, the second is a failure, as when they are loaded. Settings
-    /// of directories for plugins that no manifest names are failures, too, unless some files have
-    /// no manifest.
+    /// for plugins and instances that no manifest and no settings name are failures, too, unless
+    /// some files have no manifest.
     ///
     /// Blocks while files are read.
     ///
@@ -42,43 +42,33 @@ public struct PluginInspection: Sendable {
     ) throws(PluginDirectoryError) {
         let settings = HostSettings(
             settings: settings, texts: configuration, sources: configurationSources)
-        var places: [(path: String, isListed: Bool, source: SettingsSource?)] = []
-        var sources: [SettingsSource] = []
-        var warnings: [String] = []
-        var failures: [PluginLoadError] = []
-        for path in directories {
-            let directory = try PluginDirectory(path: path, checksOwnership: checksOwnership)
-            let file =
-                readsSettingsFiles
-                ? try SettingsFile.read(
-                    inDirectory: directory.path, checksOwnership: checksOwnership) : nil
-            places += directory.candidates.map { ($0, true, file?.source) }
-            failures += directory.failures
-            if let file { sources.append(file.source) }
-            if let warning = file?.warning { warnings.append(warning) }
-        }
-        places += files.map { ($0.containsByte("/") ? $0 : "./\($0)", false, nil) }
+        let places = try PluginPlaces(
+            directories: directories, files: files, checksOwnership: checksOwnership,
+            readsSettingsFiles: readsSettingsFiles)
+        var failures = places.failures
         var inspected: [InspectedFile] = []
         var firsts: [String: String] = [:]
-        for (path, isListed, source) in places {
+        for place in places.files {
             do throws(PluginLoadError) {
                 let file = try PluginLoader.file(
-                    path, isListed: isListed, checksOwnership: checksOwnership)
+                    place.path, isListed: place.isListed, checksOwnership: checksOwnership)
                 try PluginModule.checkEntry(of: file)
                 var manifests: [PluginManifest] = []
                 for manifest in file.manifests {
                     if let first = firsts[manifest.id] {
-                        failures.append(.duplicate(path: path, id: manifest.id, first: first))
+                        failures.append(
+                            .duplicate(path: place.path, id: manifest.id, first: first))
                     } else {
-                        firsts[manifest.id] = path
+                        firsts[manifest.id] = place.path
                         manifests.append(manifest)
                     }
                 }
                 guard file.manifests.isEmpty || !manifests.isEmpty else { continue }
                 inspected.append(
                     InspectedFile(
-                        file, manifests, isListed: isListed, checksOwnership: checksOwnership,
-                        settings: settings, source: source))
+                        file, manifests, isListed: place.isListed,
+                        checksOwnership: checksOwnership, settings: settings,
+                        source: place.settings))
             } catch {
                 failures.append(error)
             }
@@ -86,7 +76,7 @@ public struct PluginInspection: Sendable {
         // Settings that are invalid by themselves are reported even for plugins that were not
         // found.
         let named = Set(inspected.flatMap { $0.manifests.map(\.id) })
-        for source in sources {
+        for source in places.sources {
             for id in source.settings.keys.sorted() where !named.contains(id) {
                 do throws(InvalidSettings) {
                     _ = try settings.resolve(id, file: source)
@@ -98,16 +88,21 @@ public struct PluginInspection: Sendable {
             }
         }
         if inspected.allSatisfy({ !$0.manifests.isEmpty }) {
-            for source in sources {
+            for source in places.sources {
                 let known = inspected.filter { $0.source?.name == source.name }
                     .flatMap { $0.manifests.map(\.id) }
                 failures += source.settings.keys.sorted().filter { !known.contains($0) }
                     .map { .unknownPlugin(path: source.name, id: $0, known: known) }
             }
+            let instances = inspected.flatMap(\.instances)
+            let labels = inspected.flatMap { $0.manifests.map(\.id) } + instances
+            failures += settings.labels
+                .filter { label in !labels.contains { $0.hasSameBytes(as: label) } }
+                .map { .unknownPlugin(path: places.name, id: $0, known: instances) }
         }
         self.files = inspected
         self.failures = failures
-        self.warnings = warnings
+        warnings = places.warnings
     }
 }
 
@@ -141,6 +136,13 @@ public struct InspectedFile: Sendable {
         self.checksOwnership = checksOwnership
         self.settings = settings
         self.source = source
+    }
+
+    /// The ids of the instances that the settings define; without plugins whose settings are wrong.
+    fileprivate var instances: [String] {
+        manifests.flatMap { manifest in
+            (try? settings.resolve(manifest.id, file: source))?.instances.map(\.label) ?? []
+        }
     }
 
     /// Loads the library, which stays mapped, and reads its plugin descriptors; creates no plugin.

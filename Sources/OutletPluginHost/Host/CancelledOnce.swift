@@ -6,6 +6,8 @@ import OutletTransport
 final class CancelledOnce: Sendable {
     private struct State {
         var isCancelled = false
+        /// The number of operations begun.
+        var operations = 0
         var cancel: (@Sendable () -> Void)?
     }
 
@@ -23,9 +25,23 @@ final class CancelledOnce: Sendable {
         cancel?()
     }
 
-    /// Sets the closure that cancels the current operation; calls it now if cancelled already.
-    func keep(_ cancel: @escaping @Sendable () -> Void) {
+    /// Begins an operation.
+    ///
+    /// - Returns: Its number, for ``keep(_:of:)``.
+    func begin() -> Int {
+        state.withLock { state in
+            state.operations += 1
+            state.cancel = nil
+            return state.operations
+        }
+    }
+
+    /// Sets the closure that cancels an operation; calls it now if cancelled already.
+    ///
+    /// Does nothing if a later operation has begun, because the operation has then ended.
+    func keep(_ cancel: @escaping @Sendable () -> Void, of operation: Int) {
         let isCancelled = state.withLock { state in
+            guard operation == state.operations else { return false }
             if !state.isCancelled { state.cancel = cancel }
             return state.isCancelled
         }

@@ -27,6 +27,8 @@ final class PluginBody: BodyStream {
         }
 
         var phase = Phase.idle
+        /// Whether the plugin has not answered yet, which may be for a piece of an earlier round.
+        var isAnswerPending = false
         var piece: ArraySlice<UInt8> = []
         /// The piece that completes the declared length, until the plugin has ended the body.
         var last: [UInt8] = []
@@ -42,6 +44,16 @@ final class PluginBody: BodyStream {
             case .idle, .asked: !piece.isEmpty
             case .ended, .failed: true
             }
+        }
+
+        /// Begins the next piece.
+        ///
+        /// - Returns: What to ask for; `nil` while the plugin has not answered.
+        mutating func beginAsking() -> (round: Int, offset: UInt64)? {
+            guard case .idle = phase, !isAnswerPending else { return nil }
+            phase = .asked
+            isAnswerPending = true
+            return (round, offset)
         }
     }
 
@@ -70,9 +82,7 @@ final class PluginBody: BodyStream {
                 return (true, nil)
             }
             state.ready = ready
-            guard case .idle = state.phase else { return (false, nil) }
-            state.phase = .asked
-            return (false, (state.round, state.offset))
+            return (false, state.beginAsking())
         }
         if isReadable { return false }
         if let next { ask(for: next.round, behind: next.offset) }
@@ -103,8 +113,9 @@ final class PluginBody: BodyStream {
     func rewind() throws {
         try state.withLock { state in
             if case .failed(let error) = state.phase { throw error }
-            state = State(round: state.round + 1)
+            state = State(isAnswerPending: state.isAnswerPending, round: state.round + 1)
         }
+        stream.abandonPiece()
     }
 
     private func ask(for round: Int, behind offset: UInt64) {
@@ -129,9 +140,13 @@ final class PluginBody: BodyStream {
 
     private func take(_ piece: Result<[UInt8], any Error>, _ round: Int) {
         var fault: String?
-        var isEndWanted = false
-        let (ready, offset) = state.withLock { state -> ((@Sendable () -> Void)?, UInt64) in
-            guard state.round == round, case .asked = state.phase else { return (nil, 0) }
+        let (ready, next) = state.withLock {
+            state -> ((@Sendable () -> Void)?, (round: Int, offset: UInt64)?) in
+            state.isAnswerPending = false
+            guard state.round == round, case .asked = state.phase else {
+                // The body has been rewound, and its reader waits for the first piece again.
+                return (nil, state.ready == nil ? nil : state.beginAsking())
+            }
             switch piece {
             case .success(let bytes):
                 state.offset += UInt64(bytes.count)
@@ -139,22 +154,22 @@ final class PluginBody: BodyStream {
                     fault = wrong
                     let error = stream.instance.failure(of: .streamMake, wrong)
                     state.phase = .failed(TransferError(refusedBecauseOf: error))
-                    return (state.ready.take(), state.offset)
+                    return (state.ready.take(), nil)
                 }
                 if !bytes.isEmpty, length == Int64(clamping: state.offset) {
                     state.last = bytes
-                    isEndWanted = true
-                    return (nil, state.offset)
+                    state.phase = .idle
+                    return (nil, state.beginAsking())
                 }
                 state.piece = bytes.isEmpty ? state.last[...] : bytes[...]
                 state.phase = bytes.isEmpty ? .ended : .idle
                 stream.note(isWhole: bytes.isEmpty)
             case .failure(let error): state.phase = .failed(error)
             }
-            return (state.ready.take(), state.offset)
+            return (state.ready.take(), nil)
         }
         if let fault { stream.instance.owner.note(.forbiddenValue, "stream_make: \(fault)") }
-        if isEndWanted { ask(for: round, behind: offset) }
+        if let next { ask(for: next.round, behind: next.offset) }
         ready?()
     }
 

@@ -115,6 +115,12 @@ final class PluginStream: ServiceSubject {
         if isTooLate { abandon() }
     }
 
+    /// Abandons the pending piece, if there is one.
+    func abandonPiece() {
+        let abandon = state.withLock { $0.abandon.take() }
+        abandon?()
+    }
+
     /// Records whether the body is complete.
     func note(isWhole: Bool) { completeness.isWhole.store(isWhole, ordering: .releasing) }
 

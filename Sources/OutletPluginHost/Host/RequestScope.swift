@@ -50,6 +50,8 @@ final class RequestScope: Sendable {
         var isOver = false
         /// Whether the call was cancelled; only `did_receive` and `request_done` are called then.
         var isCancelled = false
+        /// Whether the `did_receive` hooks of the cancelled call are being called.
+        var isReportingCancel = false
         /// Whether this is the scope that is passed to `request_done`.
         var isLast = false
     }
@@ -95,8 +97,30 @@ final class RequestScope: Sendable {
     /// The session of the call; `nil` if there is none or it no longer exists.
     var session: Session? { lifetime?.session }
 
-    /// Records that the call was cancelled, before its outcome is processed.
-    func cancel() { state.withLock { $0.isCancelled = true } }
+    /// Records that the call was cancelled, before its outcome is passed to `did_receive`.
+    ///
+    /// An instance that shuts down then gets `did_receive` before its `request_done`;
+    /// ``endReportingCancel()`` follows.
+    func beginReportingCancel() {
+        state.withLock { state in
+            state.isCancelled = true
+            state.isReportingCancel = true
+        }
+    }
+
+    /// Records that the `did_receive` hooks of a call have been called; calls `request_done` of
+    /// instances that shut down meanwhile.
+    func endReportingCancel() {
+        let idle = state.withLock { state -> [Entry] in
+            guard state.isReportingCancel else { return [] }
+            state.isReportingCancel = false
+            let finishing = state.entries.filter(\.isFinishing)
+            state.finished += finishing.map { ObjectIdentifier($0.instance) }
+            state.entries.removeAll { $0.isFinishing && $0.calls == 0 }
+            return finishing.filter { $0.calls == 0 }.map { $0.held() }
+        }
+        for entry in idle { finish(entry) }
+    }
 
     /// Adds a hook that is about to be called to the running hooks of its instance.
     ///
@@ -107,22 +131,26 @@ final class RequestScope: Sendable {
     ///   cancelled and the hook is not `did_receive`, or because the instance shuts down and
     ///   `request_done` has been called.
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
-        state.withLock { state in
-            guard !state.isLast else { return true }
+        let id = ObjectIdentifier(instance)
+        let (mayBegin, isFirst) = state.withLock { state -> (Bool, Bool) in
+            guard !state.isLast else { return (true, false) }
             guard !state.isOver, !state.isCancelled || hook == .didReceive,
-                !state.finished.contains(ObjectIdentifier(instance))
-            else { return false }
+                !state.finished.contains(id)
+            else { return (false, false) }
             let index = Self.index(of: instance, in: state.entries) ?? state.entries.count
-            if index == state.entries.count {
+            let isFirst = index == state.entries.count
+            if isFirst {
                 state.entries.append(Entry(instance: instance))
                 // Without a reference to the instance: a weak one would make every retain of the
                 // instance slower.
-                let id = ObjectIdentifier(instance)
                 instance.opened(ObjectIdentifier(self)) { [weak self] in self?.finish(for: id) }
             }
             state.entries[index].calls += 1
-            return true
+            return (true, isFirst)
         }
+        // A shutdown may have gone through the open calls already.
+        if isFirst, !instance.isServing { finish(for: id) }
+        return mayBegin
     }
 
     /// Calls `request_done` of an instance that shuts down: now, or after its last running hook.
@@ -133,8 +161,9 @@ final class RequestScope: Sendable {
                     ObjectIdentifier($0.instance) == instance
                 })
             else { return nil }
-            state.finished.append(instance)
             state.entries[index].isFinishing = true
+            guard !state.isReportingCancel else { return nil }
+            state.finished.append(instance)
             return state.entries[index].calls == 0
                 ? state.entries.remove(at: index).held() : nil
         }
@@ -149,7 +178,8 @@ final class RequestScope: Sendable {
             guard let index = Self.index(of: instance, in: state.entries) else { return nil }
             guard !state.isLast else { return nil }
             state.entries[index].calls -= 1
-            let isLast = state.isOver || state.entries[index].isFinishing
+            let isLast =
+                state.isOver || state.entries[index].isFinishing && !state.isReportingCancel
             guard isLast, state.entries[index].calls == 0 else { return nil }
             return state.entries.remove(at: index).held()
         }

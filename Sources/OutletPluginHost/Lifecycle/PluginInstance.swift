@@ -52,6 +52,8 @@ final class PluginInstance: @unchecked Sendable {
         var completions: [@Sendable (Outcome) -> Void] = []
         /// The deadlines; they keep the instance until they are cancelled.
         var timers: [DeadlineTimer] = []
+        /// When the instance is abandoned.
+        var deadline = DispatchTime.distantFuture
     }
 
     private struct Completions {
@@ -162,6 +164,9 @@ final class PluginInstance: @unchecked Sendable {
             return owner.calling(&call, about: subject()) { body(pointer, $0) }
         }
     }
+
+    /// Whether calls may begin: whether the shutdown has not begun.
+    var isServing: Bool { owner.withLifecycle { $0.isServing } }
 
     /// Whether the current thread is running a hook of this instance.
     private var isOnQueue: Bool {
@@ -337,7 +342,7 @@ final class PluginInstance: @unchecked Sendable {
     func add(_ completion: Completion) {
         completions.withLock { $0.pending[completion.id] = completion }
         // A shutdown may have gone through the completions already.
-        if !owner.withLifecycle({ $0.isServing }) { cancel(completion) }
+        if !isServing { cancel(completion) }
     }
 
     /// The calls whose answers are pending.
@@ -447,6 +452,7 @@ final class PluginInstance: @unchecked Sendable {
             switch end {
             case .running(var shutdown):
                 shutdown.completions.append(completion)
+                shutdown.deadline = min(shutdown.deadline, deadline)
                 end = .running(shutdown)
                 return nil
             case .over(let outcome): return outcome
@@ -513,7 +519,7 @@ final class PluginInstance: @unchecked Sendable {
     private func quiesce() {
         var status = OUTLET_OK
         if let quiesce = descriptor.functions.quiesce {
-            let call = CallContext(deadline: 0)
+            let call = CallContext(deadline: shutDownDeadline)
             let handle = HandleTable.shared.insert(call, owner: owner.number)
             status = owner.calling(.quiesce) { quiesce(pointer, outlet_call(id: handle)) }
             HandleTable.shared.remove(handle)
@@ -524,6 +530,17 @@ final class PluginInstance: @unchecked Sendable {
         }
         let isPending = status == OUTLET_PENDING
         act(owner.withLifecycle { $0.quiesceReturned(isPending: isPending) })
+    }
+
+    /// When the instance is abandoned, in nanoseconds of `CLOCK_MONOTONIC`; 0 for never.
+    private var shutDownDeadline: UInt64 {
+        // Dispatch counts with the same clock on Linux.
+        end.withLock { end in
+            guard case .running(let shutdown) = end, shutdown.deadline < .distantFuture else {
+                return 0
+            }
+            return shutdown.deadline.uptimeNanoseconds
+        }
     }
 
     private func destroy() {
@@ -579,10 +596,10 @@ extension PluginHook {
     }
 
     /// Whether the hook reports an end, and so is called also while shutting down: the plugin frees
-    /// memory in it.
+    /// memory in it, or counts.
     var runsDuringShutdown: Bool {
         switch self {
-        case .requestDone, .httpDone, .timerDone, .streamEnd, .events, .cancel: true
+        case .didReceive, .requestDone, .httpDone, .timerDone, .streamEnd, .events, .cancel: true
         default: false
         }
     }

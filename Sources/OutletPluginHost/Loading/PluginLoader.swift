@@ -15,6 +15,8 @@ struct PluginLoader {
     let breaker: CircuitBreaker.Rules
     /// The directory in which data directories of plugins are created; `nil` for none.
     let dataDirectory: String?
+    /// How long instances that are refused after their creation have to end.
+    let shutDownDeadline: Duration
     private(set) var plugins: [LoadedPlugin] = []
     /// The errors of plugins that are not optional.
     private(set) var failures: [PluginLoadError] = []
@@ -74,13 +76,15 @@ struct PluginLoader {
     /// - Parameters:
     ///   - dataDirectory: The directory in which data directories of plugins are created; `nil` for
     ///     none.
+    ///   - shutDownDeadline: How long instances that are refused after their creation have to end.
     ///   - failures: Errors from listing directories.
     ///   - warnings: Warnings from reading settings files.
     init(
         settings: HostSettings, checksOwnership: Bool, requiresManifest: Bool,
         observer: (any PluginObserver)?, breaker: CircuitBreaker.Rules, dataDirectory: String?,
-        failures: [PluginLoadError], warnings: [String]
+        shutDownDeadline: Duration, failures: [PluginLoadError], warnings: [String]
     ) {
+        self.shutDownDeadline = shutDownDeadline
         self.breaker = breaker
         self.dataDirectory = dataDirectory
         self.settings = settings
@@ -92,16 +96,13 @@ struct PluginLoader {
     }
 
     /// Loads the plugins of one file; errors are added to ``failures`` or ``skipped``.
-    ///
-    /// - Parameters:
-    ///   - isListed: Whether the file's directory has been checked already.
-    ///   - source: The settings of its directory; `nil` for none.
-    mutating func load(_ path: String, isListed: Bool, settings source: SettingsSource? = nil) {
+    mutating func load(_ place: PluginPlaces.File) {
+        let (path, source) = (place.path, place.settings)
         let start = Stopwatch.now
         var ids: [String] = []
         do throws(PluginLoadError) {
             let file = try PluginLoader.file(
-                path, isListed: isListed, checksOwnership: checksOwnership)
+                path, isListed: place.isListed, checksOwnership: checksOwnership)
             if requiresManifest, file.manifests.isEmpty {
                 throw PluginLoadError.invalidManifest(
                     path: path, reason: "there is none, and this host asks for one")
@@ -220,13 +221,10 @@ struct PluginLoader {
 
     /// Adds an error for settings of plugins that were not found.
     ///
-    /// - Parameters:
-    ///   - files: The settings files of directories.
-    ///   - place: The directories and files that were loaded, for the text of errors in the
-    ///     program's settings.
-    mutating func checkSettings(of files: [SettingsSource], in place: String) {
+    /// - Parameter places: What was loaded.
+    mutating func checkSettings(of places: PluginPlaces) {
         let known = plugins.map(\.id)
-        for file in files {
+        for file in places.sources {
             for id in file.settings.keys.sorted()
             where !found.contains(Subject(label: id, file: file.name)) {
                 fail(
@@ -236,7 +234,7 @@ struct PluginLoader {
         }
         for label in settings.labels where !found.contains(Subject(label: label, file: nil)) {
             fail(
-                .unknownPlugin(path: place, id: label, known: known),
+                .unknownPlugin(path: places.name, id: label, known: known),
                 isOptional: settings.settings[label]?.isOptional == true)
         }
     }
@@ -347,7 +345,9 @@ struct PluginLoader {
         owner.instance = instance
         if let refusal = PluginLoader.refusal(of: instance, hooks, path: path) {
             // The owner keeps the instance until it is destroyed: it may still call `quiesced`.
-            instance.shutDown(deadline: .now() + .seconds(5)) { _ in }
+            let limit = DispatchTimeInterval.nanoseconds(
+                Int(clamping: shutDownDeadline.nanoseconds))
+            instance.shutDown(deadline: .now() + limit) { _ in }
             throw refusal
         }
         return instance
@@ -377,12 +377,18 @@ struct PluginLoader {
     ) throws(InvalidDescriptor) -> String? {
         guard let dataDirectory else { return nil }
         let path = "\(dataDirectory)/\(id)"
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-            throw InvalidDescriptor(
-                reason: "its data directory \(path) cannot be made: "
-                    + String(cString: strerror(errno)))
+        if mkdir(path, 0o700) == 0 { return path }
+        var status = stat()
+        var fault: String?
+        if errno != EEXIST || lstat(path, &status) != 0 {
+            fault = "cannot be made: \(systemText(errno))"
+        } else if status.st_mode & S_IFMT != S_IFDIR {
+            fault = "exists, and is no directory"
+        } else if checksOwnership {
+            fault = FileTrust.objection(to: status)
         }
-        return path
+        guard let fault else { return path }
+        throw InvalidDescriptor(reason: "its data directory \(path) \(fault)")
     }
 
     private static func create(

@@ -107,7 +107,8 @@ struct outlet_host {
                           outlet_view message);
 
     /* Returns the time at which the host stops waiting for this call, in nanoseconds of
-     * CLOCK_MONOTONIC; 0 means that it waits without a limit.
+     * CLOCK_MONOTONIC; 0 means that it waits without a limit. In quiesce, the time at which the host
+     * abandons the instance.
      *
      * Thread: [in-call]. */
     outlet_status (*deadline_ns)(const outlet_host *host, outlet_call call, uint64_t *out);
