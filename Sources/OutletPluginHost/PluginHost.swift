@@ -145,7 +145,7 @@ public final class PluginHost: SessionPlugins {
                 dataDirectory: options.dataDirectory, shutDownDeadline: options.shutDownDeadline,
                 failures: places.failures, warnings: places.warnings)
             for file in places.files { loader.load(file) }
-            loader.checkSettings(of: places)
+            loader.checkSettings(of: places.sources, in: places.name)
             return loader
         }
         let host = PluginHost(loader, options: options)

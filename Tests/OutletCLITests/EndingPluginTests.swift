@@ -718,7 +718,8 @@ import Testing
         #expect(result.exitCode == 1)
         #expect(
             result.output.contains(
-                #""error":{"code":"serverCertificateUntrusted","stage":"securing","message":"GET "#))
+                #""error":{"code":"serverCertificateUntrusted","stage":"securing","message":"GET "#)
+        )
         #expect(result.errorOutput.contains("the server's certificate is not trusted here: "))
         #expect(result.errorOutput.contains("(if you trust its authority, --cacert FILE names it)"))
     }

@@ -112,7 +112,8 @@ import Testing
         let host = try PluginFolder(faulty: "Keeps").load(observer: recorder)
         #expect(await host.shutDown(deadline: .seconds(50)) == [])
         let lines = recorder.lines.values.filter { $0.plugin == "faulty.keeps" }
-        let rest = try #require(lines.first?.message.split(separator: " ").first.flatMap { Int($0) })
+        let words = try #require(lines.first?.message.split(separator: " "))
+        let rest = try #require(Int(words[0]))
         #expect(rest > 10_000 && rest <= 50_000)
     }
 

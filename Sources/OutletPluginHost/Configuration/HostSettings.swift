@@ -15,8 +15,8 @@ struct HostSettings: Sendable {
     /// Merges the settings of a plugin.
     ///
     /// - Parameter file: The settings of the plugin's directory; `nil` for none.
-    /// - Throws: ``InvalidSettings`` when a configuration text, a permission, a deadline or an
-    ///   instance name is invalid.
+    /// - Throws: ``InvalidSettings`` when a configuration text, a permission or an instance name is
+    ///   invalid.
     func resolve(
         _ id: String, file: SettingsSource?
     ) throws(InvalidSettings) -> ResolvedSettings {
@@ -24,11 +24,7 @@ struct HostSettings: Sendable {
         if let file, let own = file.settings[id] { layers.append((own, file.name)) }
         if let own = settings[id] { layers.append((own, "the program")) }
         var base = LayeredConfiguration()
-        for layer in layers {
-            base.lay(layer.settings.configuration, from: layer.source)
-            let violations = HostSettings.objections(to: layer.settings.deadlines)
-            if !violations.isEmpty { throw InvalidSettings(violations).from(layer.source) }
-        }
+        for layer in layers { base.lay(layer.settings.configuration, from: layer.source) }
         try lay(id, on: &base)
         let policy = layers.last { $0.settings.permissions != nil }
         let named = layers.last { !$0.settings.instances.isEmpty }
@@ -100,17 +96,6 @@ struct HostSettings: Sendable {
             }
         }
         return ResolvedSettings.Policy(permissions: permissions, source: source)
-    }
-
-    /// Names that are no hooks with an answer, and times that are not positive.
-    private static func objections(to deadlines: [String: Duration]) -> [ConfigurationViolation] {
-        deadlines.sorted { $0.key < $1.key }.compactMap { name, deadline in
-            let fact: String? =
-                !PluginHook.answered.contains { $0.rawValue.hasSameBytes(as: name) }
-                ? "no hook with a deadline"
-                : deadline <= .zero ? "the deadline is not above 0" : nil
-            return fact.map { ConfigurationViolation(path: "/deadlines/\(name)", fact: $0) }
-        }
     }
 
     /// An invalid or repeated instance name; `nil` when all are valid.

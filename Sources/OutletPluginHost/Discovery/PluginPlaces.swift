@@ -3,16 +3,7 @@ import OutletHTTP
 /// The files of plugin directories and further files, in loading order, with the settings that
 /// directories have for them.
 struct PluginPlaces {
-    /// One file.
-    struct File {
-        let path: String
-        /// Whether its directory has been checked.
-        let isListed: Bool
-        /// The settings of its directory; `nil` for none.
-        let settings: SettingsSource?
-    }
-
-    let files: [File]
+    let files: [ListedFile]
     /// The settings of all directories.
     let sources: [SettingsSource]
     /// The errors of entries of directories.
@@ -36,7 +27,7 @@ struct PluginPlaces {
     init(
         directories: [String], files: [String], checksOwnership: Bool, readsSettingsFiles: Bool
     ) throws(PluginDirectoryError) {
-        var listed: [File] = []
+        var listed: [ListedFile] = []
         var sources: [SettingsSource] = []
         var failures: [PluginLoadError] = []
         var warnings: [String] = []
@@ -47,7 +38,7 @@ struct PluginPlaces {
                 ? try SettingsFile.read(
                     inDirectory: directory.path, checksOwnership: checksOwnership) : nil
             listed += directory.candidates.map {
-                File(path: $0, isListed: true, settings: file?.source)
+                ListedFile(path: $0, isListed: true, settings: file?.source)
             }
             failures += directory.failures
             if let file { sources.append(file.source) }
@@ -55,7 +46,7 @@ struct PluginPlaces {
         }
         // `dlopen` searches the library path for a name without a slash.
         listed += files.map {
-            File(path: $0.containsByte("/") ? $0 : "./\($0)", isListed: false, settings: nil)
+            ListedFile(path: $0.containsByte("/") ? $0 : "./\($0)", isListed: false, settings: nil)
         }
         self.files = listed
         self.sources = sources

@@ -5,6 +5,15 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
+/// A file that may be a plugin library.
+struct ListedFile {
+    let path: String
+    /// Whether it was found in a directory that has been checked.
+    let isListed: Bool
+    /// The settings of its directory; `nil` for none.
+    let settings: SettingsSource?
+}
+
 /// Loads files and starts their plugins, one after the other; of plugins with the same id, the
 /// first is kept.
 struct PluginLoader {
@@ -96,13 +105,13 @@ struct PluginLoader {
     }
 
     /// Loads the plugins of one file; errors are added to ``failures`` or ``skipped``.
-    mutating func load(_ place: PluginPlaces.File) {
-        let (path, source) = (place.path, place.settings)
+    mutating func load(_ listed: ListedFile) {
+        let (path, source) = (listed.path, listed.settings)
         let start = Stopwatch.now
         var ids: [String] = []
         do throws(PluginLoadError) {
             let file = try PluginLoader.file(
-                path, isListed: place.isListed, checksOwnership: checksOwnership)
+                path, isListed: listed.isListed, checksOwnership: checksOwnership)
             if requiresManifest, file.manifests.isEmpty {
                 throw PluginLoadError.invalidManifest(
                     path: path, reason: "there is none, and this host asks for one")
@@ -221,10 +230,13 @@ struct PluginLoader {
 
     /// Adds an error for settings of plugins that were not found.
     ///
-    /// - Parameter places: What was loaded.
-    mutating func checkSettings(of places: PluginPlaces) {
+    /// - Parameters:
+    ///   - files: The settings files of directories.
+    ///   - place: The directories and files that were loaded, for the text of errors in the
+    ///     program's settings.
+    mutating func checkSettings(of files: [SettingsSource], in place: String) {
         let known = plugins.map(\.id)
-        for file in places.sources {
+        for file in files {
             for id in file.settings.keys.sorted()
             where !found.contains(Subject(label: id, file: file.name)) {
                 fail(
@@ -234,7 +246,7 @@ struct PluginLoader {
         }
         for label in settings.labels where !found.contains(Subject(label: label, file: nil)) {
             fail(
-                .unknownPlugin(path: places.name, id: label, known: known),
+                .unknownPlugin(path: place, id: label, known: known),
                 isOptional: settings.settings[label]?.isOptional == true)
         }
     }
@@ -250,8 +262,11 @@ struct PluginLoader {
             return
         }
         let resolved: ResolvedSettings
-        do {
+        do throws(InvalidSettings) {
             resolved = try settings.resolve(id, file: source)
+            let violations = PluginLoader.objections(to: resolved.deadlines)
+            // Those of a file fit its schema.
+            if !violations.isEmpty { throw InvalidSettings(violations).from("the program") }
         } catch {
             failures.append(
                 .invalidConfiguration(path: file.path, id: id, violations: error.violations))
@@ -279,6 +294,17 @@ struct PluginLoader {
             }
         } catch {
             fail(error, isOptional: resolved.isOptional)
+        }
+    }
+
+    /// Names that are no hooks with an answer, and times that are not positive.
+    private static func objections(to deadlines: [String: Duration]) -> [ConfigurationViolation] {
+        deadlines.sorted { $0.key < $1.key }.compactMap { name, deadline in
+            let fact: String? =
+                !PluginHook.answered.contains { $0.rawValue.hasSameBytes(as: name) }
+                ? "no hook with a deadline"
+                : deadline <= .zero ? "the deadline is not above 0" : nil
+            return fact.map { ConfigurationViolation(path: "/deadlines/\(name)", fact: $0) }
         }
     }
 
