@@ -24,8 +24,8 @@ public struct RequestContext: Sendable {
     /// Whether the caller accepts a response body in memory: `false` for a download, a stream whose
     /// body is not collected, and a WebSocket.
     package var takesBody = true
-    /// Whether the request must not share a coalesced transfer with equal requests, because plugins
-    /// treat it differently.
+    /// Whether the request's transfers must not be shared with equal requests, or outlive its call,
+    /// because plugins take part in them.
     package var needsOwnTransfer = false
     /// The target that a provider made the request from, in an object, because contexts are copied;
     /// `nil` for other requests.

@@ -36,7 +36,7 @@ public final class PluginHost: SessionPlugins {
         /// The longest time a hook may take to answer, including one that returned
         /// `OUTLET_PENDING`.
         ///
-        /// `trust` and `serialize` have no deadline: the host waits until they return.
+        /// `trust` has no deadline: the host waits until it returns.
         public var answerDeadline: Duration = .seconds(30)
         /// The number of contract violations within 60 seconds, such as missed deadlines, after
         /// which the host stops calling the plugin's request hooks for ``restDuration``; 0 disables
@@ -105,6 +105,8 @@ public final class PluginHost: SessionPlugins {
     /// The instances with a `trust` hook.
     private let trusting: [PluginInstance]
     private let running: RunningPlugins
+    /// ``Options/answerDeadline``, in nanoseconds.
+    private let limit: UInt64
     /// Process-wide state as it was after loading, for ``processChanges``.
     private let process = ProcessState()
 
@@ -188,6 +190,7 @@ public final class PluginHost: SessionPlugins {
             loader.plugins.map(\.instance), deadline: options.shutDownDeadline.nanoseconds)
         self.running = running
         let limit = options.answerDeadline.nanoseconds
+        self.limit = limit
         let plugins = plugins
         func instances(with hooks: PluginHook...) -> [PluginInstance] {
             plugins.filter { plugin in hooks.contains { plugin.hooks.contains($0) } }.map(
@@ -209,10 +212,14 @@ public final class PluginHost: SessionPlugins {
             retriers: interceptors(with: .retry))
         let takesPart = !interceptor.adapters.isEmpty || !interceptor.retriers.isEmpty
         self.interceptors = takesPart ? [interceptor] : []
+        redirectDeciders = instances(with: .redirect).map {
+            HookedRedirects($0, limit: limit, keeping: running)
+        }
         let watchers = instances(with: .willSend)
         let finalizers = instances(with: .finalize)
         layers =
             watchers.isEmpty && finalizers.isEmpty && interceptor.adapters.isEmpty
+                && redirectDeciders.isEmpty
             ? []
             : [
                 {
@@ -230,9 +237,6 @@ public final class PluginHost: SessionPlugins {
                     watching, capacity: options.maximumWaitingEvents, keeping: running)
             ]
         trusting = instances(with: .trust)
-        redirectDeciders = instances(with: .redirect).map {
-            HookedRedirects($0, limit: limit, keeping: running)
-        }
         let judges = instances(with: .didReceive, .process)
         // Blocking hooks that run during the transfer end before those at the end of a call.
         // Requests that a plugin sends for a call use the call's session; its streams end with the
@@ -249,7 +253,7 @@ public final class PluginHost: SessionPlugins {
             : [
                 HookedCalls(
                     judges, of: plugins.map(\.instance), limit: limit, needsScope: needsScope,
-                    keeping: running)
+                    needsOwnTransfer: !finalizers.isEmpty, keeping: running)
             ]
     }
 
@@ -274,7 +278,7 @@ public final class PluginHost: SessionPlugins {
     /// - Returns: The serializer; `nil` if no such plugin is loaded, or it has no `serialize` hook.
     public func serializer(_ id: String) -> PluginSerializer? {
         plugins.first { $0.id.hasSameBytes(as: id) && $0.hooks.contains(.serialize) }.map {
-            PluginSerializer($0.instance, keeping: running)
+            PluginSerializer($0.instance, limit: limit, keeping: running)
         }
     }
 

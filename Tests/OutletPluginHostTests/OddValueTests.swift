@@ -143,6 +143,7 @@ import Testing
         var failure = PluginError(
             plugin: "faulty.odd-values", hook: .call, kind: .failed, message: reason)
         failure.function = name
+        failure.reasonFault = .missing
         #expect(throws: PluginCallError.failed(failure)) {
             try host.call("faulty.odd-values.\(name)")
         }

@@ -198,7 +198,7 @@ extension CommandError {
 extension PluginLoadError {
     /// The plugin's stable error code; empty if it gave none.
     var pluginCode: String {
-        if case .creationFailed(_, _, let code, _) = self { code } else { "" }
+        if case .creationFailed(_, _, let code, _, _) = self { code } else { "" }
     }
 }
 

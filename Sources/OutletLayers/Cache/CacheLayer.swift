@@ -159,7 +159,12 @@ public final class CacheLayer: TransportLayer {
         if case .file(_, let offset) = job.delivery, offset != 0 {
             return cache.rules.decide(request, nil, now: now)
         }
-        return cache.rules.decide(request, entry, now: now)
+        let decision = cache.rules.decide(request, entry, now: now)
+        guard case .respondAndValidate(let entry) = decision, job.request.hasContext,
+            job.request.context.needsOwnTransfer
+        else { return decision }
+        // A validation in the background would outlive the call.
+        return cache.rules.ask(entry)
     }
 
     /// The result of a request that is answered with a stored response.

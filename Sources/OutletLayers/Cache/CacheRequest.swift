@@ -9,7 +9,8 @@ final class CacheRequest: Sendable {
     /// The cache key: the URL without its fragment, in canonical form (RFC 9111 §2), and the
     /// request's `Host` field if it differs.
     ///
-    /// `nil` if the request cannot be cached.
+    /// `nil` if the request cannot be cached: without a valid URL, or a `GET` or `HEAD` with a body,
+    /// whose response may depend on it.
     let key: String?
     let method: HTTPMethod
     /// Whether the method is `GET` or `HEAD`, so that a stored response may answer the request.
@@ -63,9 +64,11 @@ final class CacheRequest: Sendable {
     ) {
         let fields = fields ?? CacheFields(request.headers)
         self.fields = fields
-        key = fields.hasHost ? Self.key(of: request) : RecentKeys.shared.key(of: request)
         method = request.method
         isRead = method == .get || method == .head
+        key =
+            isRead && request.hasBody
+            ? nil : fields.hasHost ? Self.key(of: request) : RecentKeys.shared.key(of: request)
         person = Self.person(fields, request.url?.userInfo, credential, session)
         self.verifier = verifier
         self.route = route

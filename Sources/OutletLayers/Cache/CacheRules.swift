@@ -72,7 +72,8 @@ struct CacheRules: Sendable {
         return ask(entry)
     }
 
-    private func ask(_ entry: CacheEntry) -> Decision {
+    /// Revalidates a stored response, or loads it anew if it has nothing to validate it by.
+    func ask(_ entry: CacheEntry) -> Decision {
         validators(of: entry).isEmpty ? .load(fallback: entry) : .validate(entry)
     }
 

@@ -43,23 +43,10 @@ final class CheckObserver: PluginObserver {
                     + (effects.isEmpty ? "" : "; it made another change: \(effects)"),
                 isWarning: !effects.isEmpty)
         }
-        if let failure = activity.failure {
-            if failure.endsWithBytes(of: "without a reason") {
-                report.find(
-                    .callReason,
-                    "\(activity.plugin): \(activity.hook.rawValue) failed: \(failure)")
-            } else if failure.hasSameBytes(as: "its text is not UTF-8")
-                || failure.hasSameBytes(as: "the type that it names cannot be read")
-            {
-                let what = activity.effects.joined(separator: ", ")
-                report.find(
-                    .valueKnown,
-                    "\(activity.plugin): \(activity.hook.rawValue) (\(what)): \(failure)")
-            } else if failure.containsBytes(of: "without a reason that can be read: ") {
-                report.find(
-                    .valueKnown,
-                    "\(activity.plugin): \(activity.hook.rawValue) failed: \(failure)")
-            }
+        if let failure = activity.failure, let fault = activity.reasonFault {
+            report.find(
+                fault == .missing ? .callReason : .valueKnown,
+                "\(activity.plugin): \(activity.hook.rawValue) failed: \(failure)")
         }
         guard activity.hook == .retry, let id = activity.requestID,
             let seconds = activity.retryDelay, seconds > Self.longestDelay
@@ -71,13 +58,12 @@ final class CheckObserver: PluginObserver {
     ///
     /// The host writes a line in the plugin's name about them. Only warns of a line that is too long.
     func pluginDidLog(_ line: PluginLogLine) {
-        guard line.message.containsBytes(of: " was refused: its "),
-            line.message.startsWithBytes(of: "log was refused: ")
-                || line.message.containsBytes(of: " is not UTF-8")
-        else { return }
-        report.find(
-            .valueKnown, "\(line.plugin): \(line.message)",
-            isWarning: line.message.containsBytes(of: " bytes, at most "))
+        guard let refused = line.refused else { return }
+        var (isText, isLong) = (false, false)
+        if case .notUTF8 = refused { isText = true }
+        if case .tooLong = refused { isLong = true }
+        guard isText || line.message.startsWithBytes(of: "log was refused: ") else { return }
+        report.find(.valueKnown, "\(line.plugin): \(line.message)", isWarning: isLong)
     }
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {

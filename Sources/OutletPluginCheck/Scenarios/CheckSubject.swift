@@ -193,16 +193,8 @@ extension PluginLoadError {
         case .notLoadable: .loadLinks
         case .invalidModule(_, let reason):
             reason.containsBytes(of: ": signature ") ? .exportSignature : .entryModule
-        case .creationFailed(_, _, _, let reason):
-            if reason.endsWithBytes(of: "without an instance") {
-                .createInstance
-            } else if reason.endsWithBytes(of: "without a reason")
-                || reason.containsBytes(of: "without a reason that can be read: ")
-            {
-                .createReason
-            } else {
-                .createStarts
-            }
+        case .creationFailed(_, _, _, _, let fault): fault == nil ? .createStarts : .createReason
+        case .noInstance: .createInstance
         case .duplicate: .entryModule
         case .invalidSchema: .configSchema
         default: .createStarts

@@ -100,7 +100,7 @@ extension CheckSubject {
             try plugin.reconfigure(configuration)
             return nil
         } catch let error as PluginError {
-            guard error.message.endsWithBytes(of: "without a reason") else { return error.message }
+            guard error.reasonFault == .missing else { return error.message }
             report.find(
                 .callReason, "\(plugin.id): reconfigure fails for \(shown): \(error.message)")
             return nil

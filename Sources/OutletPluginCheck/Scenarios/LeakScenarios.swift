@@ -83,7 +83,7 @@ extension CheckSubject {
             configuration[id] = made
             let host = try load(configuration: configuration, without: others)
             _ = await host.shutDown(deadline: deadline)
-            for case .creationFailed(_, _, let code, let reason) in host.failures
+            for case .creationFailed(_, _, let code, let reason, _) in host.failures
             where reasons.insert("\(code) \(reason)").inserted {
                 refused.append((configuration, shown))
             }

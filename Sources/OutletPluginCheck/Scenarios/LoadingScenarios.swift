@@ -116,10 +116,3 @@ extension CheckSubject {
         return probe.ask(hostMinor: minor)
     }
 }
-
-extension String {
-    /// Whether it has a control character, such as ESC or a line break.
-    var hasControlCharacters: Bool {
-        unicodeScalars.contains { $0.properties.generalCategory == .control }
-    }
-}

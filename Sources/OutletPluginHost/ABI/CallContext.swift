@@ -98,15 +98,17 @@ class CallContext: @unchecked Sendable {
             case OUTLET_E_UNSUPPORTED: ("not supported", true)
             default: ("status \(status)", false)
             }
-        let text =
+        let given = failure ?? PluginReason(message: "")
+        var reason =
             if let refused {
-                "\(what), without a reason that can be read: \(refused.fact)"
-            } else if let refusal {
-                refusal
+                given.or(
+                    "\(what), without a reason that can be read: \(refused.fact)",
+                    fault: .unreadable)
+            } else if refusal != nil || isClear {
+                given.or(refusal ?? what, fault: nil)
             } else {
-                isClear ? what : "\(what), without a reason"
+                given.orMissing(what)
             }
-        var reason = failure?.or(text) ?? PluginReason(message: text)
         reason.isRefusal = status == OUTLET_E_DENIED
         return reason
     }

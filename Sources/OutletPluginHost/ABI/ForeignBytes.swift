@@ -66,6 +66,14 @@ extension outlet_view {
     }
 }
 
+/// What is wrong with the reason that a plugin gave for a failure.
+public enum ReasonFault: Sendable, Equatable {
+    /// It gave none.
+    case missing
+    /// The host cannot read it: it is not UTF-8, too long, or at an invalid address.
+    case unreadable
+}
+
 /// The reason for a failure, as given by a plugin.
 struct PluginReason: Sendable, Equatable {
     /// A stable machine-readable code: ASCII letters, digits and `-`; may be empty.
@@ -74,8 +82,13 @@ struct PluginReason: Sendable, Equatable {
     var message: String
     /// Whether the failure is deliberate (`OUTLET_E_DENIED`).
     var isRefusal = false
+    /// Why ``message`` is not the plugin's although the contract requires one; `nil` if it is.
+    var fault: ReasonFault?
 
-    init(message: String) { self.message = message }
+    init(message: String, fault: ReasonFault? = nil) {
+        self.message = message
+        self.fault = fault
+    }
 
     /// Copies a reason from C views.
     ///
@@ -94,10 +107,21 @@ struct PluginReason: Sendable, Equatable {
     }
 
     /// Returns the same reason with another text if the plugin gave none.
-    func or(_ text: String) -> PluginReason {
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - fault: What is wrong with a failure whose text is missing.
+    func or(_ text: String, fault: ReasonFault?) -> PluginReason {
+        guard message.isEmpty else { return self }
         var reason = self
-        if message.isEmpty { reason.message = text }
+        reason.message = text
+        reason.fault = fault
         return reason
+    }
+
+    /// Returns the same reason, or, if the plugin gave none, one that says so.
+    func orMissing(_ what: String) -> PluginReason {
+        or("\(what), without a reason", fault: .missing)
     }
 }
 
@@ -137,4 +161,11 @@ func store(
         place.update(from: first, count: min(fields.count, Int(clamping: capacity)))
     }
     return store(UInt64(fields.count), at: count)
+}
+
+extension String {
+    /// Whether it has a control character, such as ESC or a line break.
+    package var hasControlCharacters: Bool {
+        unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
 }

@@ -120,8 +120,6 @@ struct PluginDescriptor: @unchecked Sendable {
 /// A violation of the plugin interface by a descriptor.
 struct InvalidDescriptor: Error {
     let reason: String
-    /// The code that `create` gave; empty for none.
-    var code = ""
 }
 
 /// Copies a C structure that the plugin may have compiled with fewer or more fields than the host.

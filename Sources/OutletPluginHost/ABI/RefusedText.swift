@@ -1,5 +1,5 @@
 /// Why the host refuses a text, or another argument, of a plugin.
-enum RefusedText: Error, Equatable {
+package enum RefusedText: Error, Equatable {
     /// The text `name` has more bytes than `limit`.
     case tooLong(name: String, count: UInt64, limit: Int)
     /// The list `name` has more elements than `limit`.

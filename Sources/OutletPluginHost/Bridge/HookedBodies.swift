@@ -12,7 +12,11 @@ final class HookedBodies: BodyObserver {
     /// The plugin that was called last.
     private let current = Lock("")
 
-    init(_ bodies: [WatchedBody]) { self.bodies = bodies }
+    /// Begins a response, which may follow those of earlier transfers.
+    init(_ bodies: [WatchedBody]) {
+        self.bodies = bodies
+        for body in bodies { body.begin() }
+    }
 
     var name: String { "plugin \(current.withLock { $0 }), which has not accepted a piece of it" }
 

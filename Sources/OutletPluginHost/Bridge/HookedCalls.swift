@@ -13,6 +13,8 @@ final class HookedCalls: OutcomeMiddleware {
     /// The time limit of a hook, in nanoseconds.
     private let limit: UInt64
     private let needsScope: Bool
+    /// Whether plugins take part in the transfers of a call.
+    private let needsOwnTransfer: Bool
     private let running: RunningPlugins
     let needsStreamedBodies: Bool
 
@@ -24,11 +26,14 @@ final class HookedCalls: OutcomeMiddleware {
     ///   - limit: The time limit of a hook, in nanoseconds.
     ///   - needsScope: Whether each call needs a ``RequestScope``, even if none of the plugins uses
     ///     a service.
+    ///   - needsOwnTransfer: Whether plugins take part in the transfers of a call, so that these
+    ///     must not be shared with other calls, or outlive it.
     ///   - running: Keeps the plugins running.
     init(
         _ plugins: [PluginInstance], of all: [PluginInstance], limit: UInt64, needsScope: Bool,
-        keeping running: RunningPlugins
+        needsOwnTransfer: Bool, keeping running: RunningPlugins
     ) {
+        self.needsOwnTransfer = needsOwnTransfer
         self.all = all
         self.plugins = OutcomeHooks.Plugins(plugins)
         self.limit = limit
@@ -44,6 +49,7 @@ final class HookedCalls: OutcomeMiddleware {
     }
 
     func begin(_ request: inout HTTPRequest, of lifetime: RequestLifetime) {
+        if needsOwnTransfer { request.context.needsOwnTransfer = true }
         let id = request.context.id
         let asked = request
         request.context[RequestScope.Key.self] = lifetime.object(
@@ -266,7 +272,7 @@ private struct OutcomeHooks: Sendable {
         let change = change(answer, replacement, by: plugin, of: request)
         stopwatch.report(
             plugin.owner, .process, requestID: request.context.id,
-            effects: Effects.of(replacement), failure: change.failure?.message,
+            effects: Effects.of(replacement), failure: change.failure,
             refusals: token?.refusals ?? [])
         // If the failure is skipped, the outcome stays unchanged.
         if let failure = change.failure, plugin.skips(failure, of: "\(request)") { return .nothing }
@@ -281,7 +287,7 @@ private struct OutcomeHooks: Sendable {
         switch replacement {
         case nil: return .nothing
         case .failure(var reason):
-            reason = reason.or("response_replace_error, without a reason")
+            reason = reason.orMissing("response_replace_error")
             // The failure is deliberate, so it fails the request even if the failures of this
             // plugin are skipped.
             reason.isRefusal = true

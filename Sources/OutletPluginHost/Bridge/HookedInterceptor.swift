@@ -43,9 +43,8 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             completion(.success(request))
             return nil
         }
-        return instance.change(request, by: .adapt, hook, limit: limit).deliver {
-            completion($0.map { $0 ?? request })
-        }
+        return instance.adapt(
+            request, by: .adapt, hook, using: state, limit: limit, completion: completion)
     }
 
     // MARK: Retry
@@ -96,17 +95,17 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
     private struct Verdict {
         var result: RetryResult
         var effects: [String] = []
-        var failure: String?
+        var failure: PluginError?
 
         /// Returns the verdict for a retry beyond the limit.
         static func refused(after count: Int, of instance: PluginInstance) -> Verdict {
             let error = instance.failure(
                 of: .retry,
                 "it asks for another attempt, but plugins may ask for at most \(count)")
-            return Verdict(result: .doNotRetryWithError(error), failure: error.message)
+            return Verdict(result: .doNotRetryWithError(error), failure: error)
         }
 
-        private init(result: RetryResult, failure: String?) {
+        private init(result: RetryResult, failure: PluginError?) {
             self.result = result
             self.failure = failure
         }
@@ -122,13 +121,14 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 result = .retryWithDelay(seconds)
                 effects = ["retry in \(seconds) s"]
             case .verdict(.fail(let reason)):
-                result = .doNotRetryWithError(instance.failure(of: .retry, reason))
-                failure = reason.message
+                let error = instance.failure(of: .retry, reason)
+                result = .doNotRetryWithError(error)
+                failure = error
             case .failed(let error):
                 result =
                     instance.skips(error, of: "\(request)")
                     ? .doNotRetry : .doNotRetryWithError(error)
-                failure = error.message
+                failure = error
             }
         }
     }

@@ -32,8 +32,7 @@ final class HookedPreparer: RequestPreparer, AbandonableAdapter {
             completion(.success(request))
             return nil
         }
-        return instance.change(request, by: .prepare, hook, limit: limit).deliver {
-            completion($0.map { $0 ?? request })
-        }
+        return instance.adapt(
+            request, by: .prepare, hook, using: state, limit: limit, completion: completion)
     }
 }

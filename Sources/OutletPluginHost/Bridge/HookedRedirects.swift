@@ -52,7 +52,7 @@ final class HookedRedirects: RedirectDecider {
             }
             stopwatch.report(
                 instance.owner, .redirect, requestID: redirect.request.context.id,
-                effects: effects, failure: failure?.message, refusals: token?.refusals ?? [])
+                effects: effects, failure: failure, refusals: token?.refusals ?? [])
             return verdict
         }
         return HookAnswer(instance.ask(subject, settled: .done, function), meaning: finish)

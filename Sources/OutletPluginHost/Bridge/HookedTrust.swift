@@ -86,7 +86,7 @@ extension PluginInstance {
         noteBlocking(active, of: trust.host)
         let failure = status == OUTLET_OK ? nil : failure(of: .trust, context.reason(status))
         stopwatch.report(
-            owner, .trust, requestID: nil, effects: [], failure: failure?.message)
+            owner, .trust, requestID: nil, effects: [], failure: failure)
         if let failure { throw failure }
     }
 }

@@ -31,6 +31,33 @@ extension PluginInstance {
         }
     }
 
+    /// Calls a hook that changes a request before an attempt.
+    ///
+    /// - Parameters:
+    ///   - request: The request, without the body of an upload.
+    ///   - hook: The hook, for errors and the observer.
+    ///   - function: The plugin's hook function.
+    ///   - state: The context of the request.
+    ///   - limit: The time limit for the answer, in nanoseconds.
+    ///   - completion: Called once, on any thread, with the request to send.
+    /// - Returns: A closure that abandons the answer; `nil` if the hook has answered.
+    func adapt(
+        _ request: HTTPRequest, by hook: PluginHook, _ function: HookFunction.Change,
+        using state: RequestAdapterState, limit: UInt64,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) -> (@Sendable () -> Void)? {
+        let complete: HTTPRequest
+        do {
+            complete = try state.addingBody(to: request)
+        } catch {
+            completion(.failure(error))
+            return nil
+        }
+        return change(complete, by: hook, function, limit: limit).deliver {
+            completion($0.map { $0 ?? complete })
+        }
+    }
+
     /// The result of a hook that changes a request; `nil` if the request is unchanged.
     private func changed(
         _ request: HTTPRequest, by hook: PluginHook, _ answer: Completion.Answer,
@@ -42,7 +69,7 @@ extension PluginInstance {
         stopwatch.report(
             owner, hook, requestID: request.context.id,
             effects: changed.map { Effects.of(request, $0.request, answer: $0.answer) } ?? [],
-            failure: failure?.message, refusals: token?.refusals ?? [])
+            failure: failure, refusals: token?.refusals ?? [])
         if let failure {
             return !isFinal && skips(failure, of: "\(request)")
                 ? .success(nil) : .failure(failure)

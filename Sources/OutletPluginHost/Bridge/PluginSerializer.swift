@@ -1,4 +1,5 @@
 import COutletPlugin
+import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
 public import OutletSession
@@ -27,18 +28,24 @@ public struct PluginSerialized: Sendable, Equatable {
 ///
 /// Create one with ``PluginHost/serializer(_:)``.
 ///
-/// Thread: the hook runs on the thread that serializes the response, which blocks until it has
-/// returned.
+/// Thread: the hook runs on a worker thread, for which the thread that serializes the response waits
+/// (``mayBlock``); with `OUTLET_F_NONBLOCKING`, on that thread.
 public struct PluginSerializer: ResponseSerializer {
     private let instance: PluginInstance
+    /// The time limit of the hook, in nanoseconds.
+    private let limit: UInt64
     private let running: RunningPlugins
 
-    init(_ instance: PluginInstance, keeping running: RunningPlugins) {
+    init(_ instance: PluginInstance, limit: UInt64, keeping running: RunningPlugins) {
         self.instance = instance
+        self.limit = limit
         self.running = running
     }
 
-    /// Calls the plugin's `serialize` hook; blocks until it has returned.
+    /// Whether the plugin may block.
+    public var mayBlock: Bool { !instance.isNonblocking }
+
+    /// Calls the plugin's `serialize` hook; blocks until it has returned, or its deadline has passed.
     ///
     /// - Parameters:
     ///   - request: The request; `nil` if it was never made.
@@ -47,9 +54,9 @@ public struct PluginSerializer: ResponseSerializer {
     ///   - error: The failure of the request; it is thrown without calling the plugin.
     /// - Returns: The value and its type. If the plugin has no `serialize` hook, the body with an
     ///   empty type.
-    /// - Throws: `error` if the request has failed; ``PluginError`` if the hook fails, the plugin
-    ///   is closed or suspended, or this is called inside a hook of a plugin whose hooks must not
-    ///   overlap.
+    /// - Throws: `error` if the request has failed; ``PluginError`` if the hook fails or does not
+    ///   return in time, the plugin is closed or suspended, or this is called inside a hook of a
+    ///   plugin whose hooks must not overlap.
     public func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> PluginSerialized {
@@ -57,54 +64,167 @@ public struct PluginSerializer: ResponseSerializer {
         guard let hook = instance.hooks.serialize else {
             return PluginSerialized(type: "", data: data ?? Data())
         }
-        let request = request ?? HTTPRequest(url: nil)
-        let asked = RequestHandle(request, scope: request.scope)
-        let judged = ResponseHandle(
-            .init(response: response, body: data ?? Data()), isMutable: false)
-        let (sink, context) = (SinkHandle(), CallContext(deadline: 0))
-        let owner = instance.owner.number
-        let subjects: [any AnyObject & Sendable] = [asked, judged, sink, context]
-        let ids = subjects.map { HandleTable.shared.insert($0, owner: owner) }
-        defer { for id in ids { HandleTable.shared.remove(id) } }
-        let stopwatch = Stopwatch(instance.owner.observer)
-        var type: String?
-        let status = try instance.perform(.serialize, about: "\(request)") { pointer in
-            var view = outlet_view()
-            let status = hook(
-                pointer, outlet_call(id: ids[3]), outlet_request(id: ids[0]),
-                outlet_response(id: ids[1]), outlet_sink(id: ids[2]), &view)
-            if status == OUTLET_OK { type = view.text(.name) }
-            return status
-        }
-        var failure: PluginError?
-        if status != OUTLET_OK {
-            failure = instance.failure(
-                of: .serialize, context.reason(status, after: sink.refusal))
-        } else if let fault = Self.fault(of: type, sink) {
-            instance.owner.note(.forbiddenValue, "serialize: \(fault)")
-            failure = instance.failure(of: .serialize, fault)
-        }
-        stopwatch.report(
-            instance.owner, .serialize, requestID: request.context.id,
-            effects: ["made \(type ?? ""), \(sink.content.count) bytes"],
-            failure: failure?.message)
-        if let failure { throw failure }
-        return PluginSerialized(type: type ?? "", data: Data(sink.content))
+        let call = SerializeCall(
+            hook, of: instance, limit: instance.limit(of: .serialize, atMost: limit),
+            request: request ?? HTTPRequest(url: nil), response: response, data: data ?? Data())
+        return try call.run()
+    }
+}
+
+/// One call of a `serialize` hook.
+///
+/// Thread: any; after the deadline, the hook may still be running with the handles.
+private final class SerializeCall: Sendable {
+    typealias Hook =
+        @convention(c) (
+            OpaquePointer, outlet_call, outlet_request, outlet_response, outlet_sink,
+            UnsafeMutablePointer<outlet_view>
+        ) -> outlet_status
+
+    /// What the hook has returned and written.
+    private struct Returned: Sendable {
+        let status: outlet_status
+        /// The type that it named; `nil` if that cannot be read.
+        let type: String?
+        let sink: SinkHandle
+        /// Its reason for a failure.
+        let context: CallContext
     }
 
-    /// A description of what is wrong with a value; `nil` if nothing is.
-    ///
-    /// - Parameters:
-    ///   - type: The type; `nil` if it cannot be read.
-    ///   - sink: The value's bytes.
-    private static func fault(of type: String?, _ sink: SinkHandle) -> String? {
-        if let refusal = sink.refusal { return refusal }
-        guard let type else { return "the type that it names cannot be read" }
-        if type.isEmpty { return "it names no type" }
-        if type.utf8.contains(where: \.isControl) { return "its type has control characters" }
-        guard type == "text", String(validating: sink.content, as: UTF8.self) == nil else {
-            return nil
+    private struct State {
+        var hasBegun = false
+        /// What the hook has returned; `nil` until then.
+        var result: Result<Returned, PluginError>?
+    }
+
+    private let hook: Hook
+    private let instance: PluginInstance
+    /// The time limit, in nanoseconds.
+    private let limit: UInt64
+    private let request: HTTPRequest
+    private let response: ResponseHandle
+    private let state = Lock(State())
+
+    init(
+        _ hook: @escaping Hook, of instance: PluginInstance, limit: UInt64, request: HTTPRequest,
+        response: HTTPResponse?, data: Data
+    ) {
+        self.hook = hook
+        self.instance = instance
+        self.limit = limit
+        self.request = request
+        self.response = ResponseHandle(.init(response: response, body: data), isMutable: false)
+    }
+
+    /// Calls the hook; blocks until it has returned, or its deadline has passed.
+    func run() throws(PluginError) -> PluginSerialized {
+        let stopwatch = Stopwatch(instance.owner.observer)
+        // A call inside of another one that it must not overlap with fails at once.
+        if instance.isNonblocking || instance.isOnQueue { perform() } else { performApart() }
+        let (result, hasBegun) = state.withLock { ($0.result, $0.hasBegun) }
+        let made = Result { () throws(PluginError) in
+            guard let result else { throw late(hasBegun: hasBegun) }
+            return try value(of: result.get())
         }
-        return "its text is not UTF-8"
+        var (effects, failure): ([String], PluginError?) = ([], nil)
+        switch made {
+        case .success(let value): effects = ["made \(value.type), \(value.data.count) bytes"]
+        case .failure(let error): failure = error
+        }
+        stopwatch.report(
+            instance.owner, .serialize, requestID: request.context.id, effects: effects,
+            failure: failure)
+        return try made.get()
+    }
+
+    /// Calls the hook on a worker thread.
+    private func performApart() {
+        let done = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            self.perform()
+            done.signal()
+        }
+        _ = done.wait(timeout: .now() + .nanoseconds(Int(clamping: limit)))
+    }
+
+    private func perform() {
+        let result = Result { () throws(PluginError) in
+            try instance.perform(.serialize, about: "\(request)") { pointer in
+                state.withLock { $0.hasBegun = true }
+                return call(pointer)
+            }
+        }
+        state.withLock { $0.result = result }
+    }
+
+    /// Calls the hook on this thread, the only one that may use its handles.
+    private func call(_ pointer: OpaquePointer) -> Returned {
+        let (sink, context) = (SinkHandle(), CallContext(deadline: Stopwatch.now.adding(limit)))
+        let subjects: [any AnyObject & Sendable] = [
+            RequestHandle(request, scope: request.scope), response, sink, context,
+        ]
+        let ids = subjects.map { HandleTable.shared.insert($0, owner: instance.owner.number) }
+        defer { for id in ids { HandleTable.shared.remove(id) } }
+        var view = outlet_view()
+        let status = hook(
+            pointer, outlet_call(id: ids[3]), outlet_request(id: ids[0]),
+            outlet_response(id: ids[1]), outlet_sink(id: ids[2]), &view)
+        return Returned(
+            status: status, type: status == OUTLET_OK ? view.text(.name) : nil, sink: sink,
+            context: context)
+    }
+
+    /// The error of a hook that has not returned in time.
+    private func late(hasBegun: Bool) -> PluginError {
+        let seconds = Double(limit) / 1e9
+        let error = PluginError(
+            plugin: instance.id, hook: .serialize, kind: .timedOut,
+            message: hasBegun
+                ? "it did not return within \(seconds) s"
+                : "it could not begin within \(seconds) s, because it waits for other calls of the "
+                    + "plugin")
+        if hasBegun {
+            instance.owner.note(.neverSettled, error.message, in: .serialize, of: "\(request)")
+        }
+        return error
+    }
+
+    /// The value that was made.
+    private func value(of returned: Returned) throws(PluginError) -> PluginSerialized {
+        let sink = returned.sink
+        guard returned.status == OUTLET_OK else {
+            throw instance.failure(
+                of: .serialize, returned.context.reason(returned.status, after: sink.refusal))
+        }
+        guard let type = returned.type else {
+            throw refused("the type that it names cannot be read")
+        }
+        if let fault = Self.fault(of: type, sink) { throw refused(fault) }
+        return PluginSerialized(type: type, data: Data(sink.content))
+    }
+
+    private func refused(_ fault: String) -> PluginError {
+        instance.owner.note(.forbiddenValue, "serialize: \(fault)")
+        return instance.failure(of: .serialize, fault)
+    }
+
+    /// A description of what is wrong with the value, or with its type; `nil` if nothing is.
+    private static func fault(of type: String, _ sink: SinkHandle) -> String? {
+        if let refusal = sink.refusal { return refusal }
+        if type.isEmpty { return "it names no type" }
+        if type.hasControlCharacters { return "its type has control characters" }
+        switch type {
+        case "json":
+            do {
+                _ = try JSONValue(parsing: sink.content)
+                return nil
+            } catch {
+                return "its value of the type json is \(error)"
+            }
+        case "text":
+            return String(validating: sink.content, as: UTF8.self) == nil
+                ? "its text is not UTF-8" : nil
+        default: return nil
+        }
     }
 }

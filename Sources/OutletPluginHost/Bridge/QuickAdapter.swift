@@ -32,6 +32,7 @@ final class QuickAdapter: SynchronousRequestAdapter {
 
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) throws -> HTTPRequest {
         guard !request.excludes(instance) else { return request }
+        let request = try state.addingBody(to: request)
         let answer = instance.change(request, by: hook, function, limit: limit)
         guard case .given(let result) = answer else {
             throw AnswerFollows { adapted in

@@ -154,7 +154,9 @@ final class FunctionCaller: Sendable {
         if signature.hasSink, signature.arguments.contains(.sink) {
             text = String(validating: written, as: UTF8.self)
             if text == nil {
-                error = failure(of: function, PluginReason(message: "its text is not UTF-8"))
+                let fault = "its text is not UTF-8"
+                instance.owner.note(.forbiddenValue, "\(function.export.name): \(fault)")
+                error = failure(of: function, PluginReason(message: fault))
             }
         }
         if signature.result == .status, case .int(let status) = returned,
@@ -198,7 +200,7 @@ final class FunctionCaller: Sendable {
     ) {
         stopwatch.report(
             instance.owner, .call, requestID: nil, effects: [function.export.name],
-            failure: error?.message)
+            failure: error)
     }
 
     private func failure(

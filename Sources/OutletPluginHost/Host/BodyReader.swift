@@ -23,23 +23,25 @@ final class BodyReader: Sendable {
     private struct State {
         /// The descriptor of the open file; -1 before the first read.
         var file: Int32 = -1
-        /// The number of bytes that have been read from the stream.
-        var position: UInt64 = 0
+        /// The number of bytes that have been read from the stream; `nil` if it is not known.
+        var position: UInt64?
         var hasFailed = false
     }
 
     private let body: HTTPBody
     private let mayReadStream: Bool
-    private let state = Lock(State())
+    private let state: Lock<State>
 
     /// Creates a reader; a file is opened at the first read.
     ///
     /// - Parameters:
     ///   - body: The body.
     ///   - mayReadStream: Whether a stream may be read, because nothing else reads it.
-    init(_ body: HTTPBody, mayReadStream: Bool) {
+    ///   - wasSent: Whether a stream may have been read before, so that it has to be rewound.
+    init(_ body: HTTPBody, mayReadStream: Bool, wasSent: Bool = false) {
         self.body = body
         self.mayReadStream = mayReadStream
+        state = Lock(State(position: wasSent ? nil : 0))
     }
 
     deinit {
@@ -90,20 +92,22 @@ final class BodyReader: Sendable {
     ) -> Part {
         guard !state.hasFailed else { return .failed }
         do {
-            if offset < state.position {
+            var position = state.position ?? .max
+            defer { state.position = position }
+            if offset < position {
                 try stream.rewind()
-                state.position = 0
+                position = 0
             }
-            while state.position < offset {
+            while position < offset {
                 let skipped = try withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 1) {
-                    let wanted = Int(min(offset - state.position, UInt64($0.count)))
+                    let wanted = Int(min(offset - position, UInt64($0.count)))
                     return try stream.read(into: .init(rebasing: $0[..<wanted]))
                 }
                 guard skipped > 0 else { return .bytes(0) }
-                state.position += UInt64(skipped)
+                position += UInt64(skipped)
             }
             let count = try stream.read(into: buffer)
-            state.position += UInt64(count)
+            position += UInt64(count)
             return .bytes(count)
         } catch {
             state.hasFailed = true
@@ -117,7 +121,7 @@ final class BodyReader: Sendable {
     func rewind() throws {
         guard case .stream(let stream) = body else { return }
         try state.withLock { state in
-            guard state.position > 0 || state.hasFailed else { return }
+            guard let position = state.position, position > 0 || state.hasFailed else { return }
             try stream.rewind()
             state.position = 0
             state.hasFailed = false

@@ -383,7 +383,8 @@ extension HostTable {
             // withholds.
             refused = error
             reason = PluginReason(
-                message: "response_replace_error, without a reason that can be read: \(error.fact)")
+                message: "response_replace_error, without a reason that can be read: \(error.fact)",
+                fault: .unreadable)
             owner(host)?.reportRefusal(error, of: RequestChange.replaceError.rawValue, response.id)
         }
         return with(host, response.id, ResponseHandle.self) { handle in

@@ -306,7 +306,7 @@ enum HostTable {
             if result > 0 {
                 completion.noteForbidden("its completion was settled with \(result)")
             }
-            var reason = reason.or("status \(result), without a reason")
+            var reason = reason.orMissing("status \(result)")
             reason.isRefusal = result == OUTLET_E_DENIED
             return .failed(completion.failure(reason))
         }
@@ -329,11 +329,11 @@ enum HostTable {
                 }
                 return .verdict(.retryAfter(nanoseconds: delay))
             case OUTLET_RETRY_FAIL_WITH:
-                return .verdict(.fail(reason.or("OUTLET_RETRY_FAIL_WITH, without a reason")))
+                return .verdict(.fail(reason.orMissing("OUTLET_RETRY_FAIL_WITH")))
             default:
                 completion.noteForbidden("its completion was settled with the verdict \(verdict)")
                 return .failed(
-                    completion.failure(reason.or("verdict \(verdict), without a reason")))
+                    completion.failure(reason.orMissing("verdict \(verdict)")))
             }
         }
     }
@@ -347,13 +347,13 @@ enum HostTable {
             case OUTLET_REDIRECT_FOLLOW: return .done
             case OUTLET_REDIRECT_TAKE: return .redirectTaken
             case OUTLET_REDIRECT_FAIL:
-                var reason = reason.or("OUTLET_REDIRECT_FAIL, without a reason")
+                var reason = reason.orMissing("OUTLET_REDIRECT_FAIL")
                 reason.isRefusal = true
                 return .failed(completion.failure(reason))
             default:
                 completion.noteForbidden("its completion was settled with the verdict \(verdict)")
                 return .failed(
-                    completion.failure(reason.or("verdict \(verdict), without a reason")))
+                    completion.failure(reason.orMissing("verdict \(verdict)")))
             }
         }
     }

@@ -115,6 +115,7 @@ final class PluginBody: BodyStream {
             if case .failed(let error) = state.phase { throw error }
             state = State(isAnswerPending: state.isAnswerPending, round: state.round + 1)
         }
+        stream.note(isWhole: length == 0)
         stream.abandonPiece()
     }
 

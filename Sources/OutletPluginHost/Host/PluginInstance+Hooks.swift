@@ -134,8 +134,12 @@ extension PluginInstance {
         let known =
             isMadeLater && hooks.request_done == nil ? nil : owner.completion(of: call)
         if let known {
-            guard isMadeLater || known.begin(on: call.pointee.thread) else { return .withdrawn }
+            // Before it has begun, so that a hook that is too late is not cancelled.
             guard known.enter() else { return .tooLate }
+            guard isMadeLater || known.begin(on: call.pointee.thread) else {
+                known.leave()
+                return .withdrawn
+            }
         }
         defer { known?.leave() }
         let status = CurrentCall.running(call, of: owner) {

@@ -13,7 +13,7 @@ extension PluginOwner {
     ///   - function: What the plugin called.
     ///   - handle: The handle that was passed to it; 0 for none.
     func reportRefusal(_ refused: RefusedText, of function: String, _ handle: UInt64 = 0) {
-        report(function, refused.fact, handle)
+        report(function, refused.fact, handle, refused)
     }
 
     /// Logs that a change of a request or a response was refused.
@@ -40,7 +40,9 @@ extension PluginOwner {
         report(change.rawValue + subject, reason ?? "it failed with \(status)", handle)
     }
 
-    private func report(_ function: String, _ reason: String, _ handle: UInt64) {
+    private func report(
+        _ function: String, _ reason: String, _ handle: UInt64, _ refused: RefusedText? = nil
+    ) {
         let call = completion(of: handle & ~HandleTable.partMask)
         // A line of the log is no change.
         if function != "log" { call?.noteRefusal("\(function): \(reason)") }
@@ -49,6 +51,6 @@ extension PluginOwner {
         observer?.pluginDidLog(
             PluginLogLine(
                 plugin: id, level: .warning,
-                message: "\(function) was refused: \(reason)\(place)"))
+                message: "\(function) was refused: \(reason)\(place)", refused: refused))
     }
 }

@@ -95,7 +95,7 @@ final class PluginStream: ServiceSubject {
             state.withLock { $0.abandon = nil }
             if case .failed(let failure) = answer {
                 stopwatch.report(
-                    instance.owner, hook, requestID: nil, effects: [], failure: failure.message)
+                    instance.owner, hook, requestID: nil, effects: [], failure: failure)
                 answered(failure)
             } else {
                 answered(nil)

@@ -63,6 +63,7 @@ final class RequestHandle: SettledSubject {
             loadFields()
             fields.remove("Content-Length")
             copies.invalidate()
+            request.allowsBodyInGET = true
         }
 
         /// The request with the changes made to its fields.
@@ -261,7 +262,9 @@ final class RequestHandle: SettledSubject {
             // A read-only handle must not read a stream, because the transport may be reading it.
             let reader =
                 state.reader
-                ?? BodyReader(state.request.body, mayReadStream: !state.isReadOnly)
+                ?? BodyReader(
+                    state.request.body, mayReadStream: !state.isReadOnly,
+                    wasSent: state.request.mayHaveBeenSent)
             state.reader = reader
             return (nil, reader)
         }
@@ -525,4 +528,9 @@ extension HTTPHeaders {
         }
         guard (try? checkSyntax()) != nil else { return nil }
     }
+}
+
+extension HTTPRequest {
+    /// Whether an earlier attempt or hop may have sent the body.
+    fileprivate var mayHaveBeenSent: Bool { isRedirected || hasContext && context.attempt > 1 }
 }

@@ -27,6 +27,9 @@ final class WatchedBody: Sendable {
     /// The plugin's id.
     var plugin: String { stream.instance.id }
 
+    /// Begins the body of another response: the stream is complete when this one is.
+    func begin() { stream.note(isWhole: false) }
+
     /// Passes a piece, or the end of the body, to the plugin.
     ///
     /// - Parameters:

@@ -100,7 +100,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         }
     }
 
-    /// Handles the return of the hook.
+    /// Handles the return of the hook, or that it is too late to call it.
     ///
     /// - Parameters:
     ///   - answer: The answer if nothing was settled; `nil` when the hook returned
@@ -108,7 +108,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
     ///   - isFailure: Whether the hook failed, which overrides what it settled.
     mutating func hookReturned(_ answer: Answer?, isFailure: Bool = false) -> Action {
         switch state {
-        case .inHook:
+        case .queued, .inHook:
             guard let answer else {
                 state = .waiting
                 return .nothing
@@ -127,7 +127,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case .overruled:
             state = .settled
             return .refuse(isBreach: false)
-        case .queued, .waiting, .settled, .withdrawn:
+        case .waiting, .settled, .withdrawn:
             return .nothing
         }
     }

@@ -35,6 +35,8 @@ public struct PluginError: Error, Sendable, Equatable {
     ///
     /// A refusal fails the request even where ``PluginSettings/failsOpen`` is set.
     public var isRefusal = false
+    /// Why ``message`` is the host's although the plugin should have given one; else `nil`.
+    public var reasonFault: ReasonFault?
 
     /// Creates an error that is not a refusal.
     ///

@@ -169,7 +169,7 @@ final class PluginInstance: @unchecked Sendable {
     var isServing: Bool { owner.withLifecycle { $0.isServing } }
 
     /// Whether the current thread is running a hook of this instance.
-    private var isOnQueue: Bool {
+    var isOnQueue: Bool {
         DispatchQueue.getSpecific(key: PluginInstance.current) == ObjectIdentifier(self)
     }
 
@@ -248,6 +248,7 @@ final class PluginInstance: @unchecked Sendable {
         var error = PluginError(
             plugin: id, hook: hook, kind: .failed, code: reason.code, message: reason.message)
         error.isRefusal = reason.isRefusal
+        error.reasonFault = reason.fault
         return error
     }
 
@@ -592,7 +593,7 @@ extension PluginHook {
 
     /// The hooks for which settings can set a deadline.
     static var answered: [PluginHook] {
-        allCases.filter { $0.isOfRequests && $0 != .serialize && $0 != .trust }
+        allCases.filter { $0.isOfRequests && $0 != .trust }
     }
 
     /// Whether the hook reports an end, and so is called also while shutting down: the plugin frees

@@ -51,6 +51,8 @@ public struct PluginActivity: Sendable, Equatable {
     public var effects: [String]
     /// Why the call failed; `nil` when it succeeded.
     public var failure: String?
+    /// What is wrong with the reason of the failure; `nil` if nothing is, or nothing failed.
+    public var reasonFault: ReasonFault?
     /// The delay before the next attempt in seconds, for which the `retry` hook has asked; `nil`
     /// without one.
     public var retryDelay: Double?
@@ -84,6 +86,8 @@ public struct PluginLogLine: Sendable, Equatable {
     public var message: String
     /// Structured values that go with the text; at most 32.
     public var facts: [Fact] = []
+    /// The argument that the host has refused, if the line is the host's about that; else `nil`.
+    package var refused: RefusedText?
 
     /// A name and a value.
     public struct Fact: Sendable, Equatable {

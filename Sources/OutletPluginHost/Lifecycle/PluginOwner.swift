@@ -220,8 +220,7 @@ final class PluginOwner: Sendable {
         return calls.map { call in
             var call = call
             call.limit = instance?.limits[call.hook]
-            call.mustReturn =
-                instance?.isNonblocking != false || call.hook == .trust || call.hook == .serialize
+            call.mustReturn = instance?.isNonblocking != false || call.hook == .trust
             return call
         }
     }

@@ -32,15 +32,17 @@ struct Stopwatch {
     ///   - refusals: The changes that the host has refused.
     func report(
         _ owner: PluginOwner, _ hook: PluginHook, requestID: @autoclosure () -> UUID?,
-        effects: @autoclosure () -> [String], failure: @autoclosure () -> String?,
+        effects: @autoclosure () -> [String], failure: @autoclosure () -> PluginError?,
         retryDelay: @autoclosure () -> Double? = nil,
         refusals: @autoclosure () -> [String] = []
     ) {
         guard let observer else { return }
+        let failure = failure()
         observer.pluginDidAct(
             PluginActivity(
                 plugin: owner.id, hook: hook, requestID: requestID()?.uuidString,
-                duration: Stopwatch.now - start, effects: effects(), failure: failure(),
+                duration: Stopwatch.now - start, effects: effects(),
+                failure: failure?.message, reasonFault: failure?.reasonFault,
                 retryDelay: retryDelay(), refusals: refusals()))
     }
 }

@@ -37,8 +37,13 @@ public enum PluginLoadError: Error, Equatable, Sendable {
     /// the policy.
     case notGranted(path: String, id: String, permissions: [String], policy: String)
     /// The instance could not be created; `reason` is the plugin's or the host's, `code` the
-    /// plugin's stable error code, empty where it gave none.
-    case creationFailed(path: String, id: String, code: String = "", reason: String)
+    /// plugin's stable error code, empty where it gave none. `reasonFault` says why the reason is
+    /// the host's although the plugin should have given one.
+    case creationFailed(
+        path: String, id: String, code: String = "", reason: String,
+        reasonFault: ReasonFault? = nil)
+    /// The plugin's `create` returned `OUTLET_OK` without an instance.
+    case noInstance(path: String, id: String)
     /// Settings name a plugin that was not found; `path` is the settings file, or the directories
     /// and files that were loaded.
     case unknownPlugin(path: String, id: String, known: [String])
@@ -52,7 +57,7 @@ public enum PluginLoadError: Error, Equatable, Sendable {
             .notLoadable(let path, _), .refused(let path, _), .invalidModule(let path, _),
             .duplicate(let path, _, _), .invalidSchema(let path, _, _),
             .invalidConfiguration(let path, _, _), .notGranted(let path, _, _, _),
-            .creationFailed(let path, _, _, _),
+            .creationFailed(let path, _, _, _, _), .noInstance(let path, _),
             .unknownPlugin(let path, _, _):
             path
         }
@@ -94,8 +99,10 @@ extension PluginLoadError: CustomStringConvertible {
         case .notGranted(_, let id, let permissions, let policy):
             "'\(id)' needs permissions that are not granted: "
                 + "\(permissions.joined(separator: ", ")) (policy: \(policy))"
-        case .creationFailed(_, let id, let code, let reason):
+        case .creationFailed(_, let id, let code, let reason, _):
             "'\(id)' could not start\(code.isEmpty ? "" : " (\(code))"): \(reason)"
+        case .noInstance(_, let id):
+            "'\(id)' could not start: create returned OUTLET_OK without an instance"
         case .unknownPlugin(_, let id, let known):
             "configuration for '\(id)': no such plugin"
                 + (known.isEmpty ? "" : "; there is \(known.joined(separator: ", "))")

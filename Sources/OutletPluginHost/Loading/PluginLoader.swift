@@ -347,10 +347,9 @@ struct PluginLoader {
             id: id, in: library, grants: grants, observer: observer, breaker: breaker)
         let instance: PluginInstance
         let hooks: Result<outlet_hooks, InvalidDescriptor>
-        do throws(InvalidDescriptor) {
+        do throws(CreationFault) {
             guard let host = HostTables.make(number: owner.register()) else {
-                throw InvalidDescriptor(
-                    reason: "there is no memory for another instance, or there were 65,535")
+                throw .failed("there is no memory for another instance, or there were 65,535")
             }
             let pointer = try PluginLoader.create(
                 descriptor, owner: owner, host: host, configuration,
@@ -366,7 +365,7 @@ struct PluginLoader {
         } catch {
             owner.unregister()
             if descriptor.isSingle { SinglePlugins.release(descriptor.id) }
-            throw .creationFailed(path: path, id: id, code: error.code, reason: error.reason)
+            throw error.loadError(path: path, id: id)
         }
         owner.instance = instance
         if let refusal = PluginLoader.refusal(of: instance, hooks, path: path) {
@@ -400,7 +399,7 @@ struct PluginLoader {
     /// - Returns: Its path; `nil` where the host has no data directory.
     private func makeDataDirectory(
         for id: String
-    ) throws(InvalidDescriptor) -> String? {
+    ) throws(CreationFault) -> String? {
         guard let dataDirectory else { return nil }
         let path = "\(dataDirectory)/\(id)"
         if mkdir(path, 0o700) == 0 { return path }
@@ -414,15 +413,15 @@ struct PluginLoader {
             fault = FileTrust.objection(to: status)
         }
         guard let fault else { return path }
-        throw InvalidDescriptor(reason: "its data directory \(path) \(fault)")
+        throw .failed("its data directory \(path) \(fault)")
     }
 
     private static func create(
         _ descriptor: PluginDescriptor, owner: PluginOwner, host: UnsafePointer<outlet_host>,
         _ configuration: JSONValue, dataDirectory: String?
-    ) throws(InvalidDescriptor) -> OpaquePointer {
+    ) throws(CreationFault) -> OpaquePointer {
         guard let create = descriptor.functions.create else {
-            throw InvalidDescriptor(reason: "'create' is null")
+            throw .failed("'create' is null")
         }
         let context = CallContext(deadline: 0, configuration: configuration)
         var pointer: OpaquePointer?
@@ -435,10 +434,10 @@ struct PluginLoader {
         }
         guard status == OUTLET_OK else {
             let reason = context.reason(status)
-            throw InvalidDescriptor(reason: reason.message, code: reason.code)
+            throw .failed(reason)
         }
         guard let pointer else {
-            throw InvalidDescriptor(reason: "create returned OUTLET_OK without an instance")
+            throw .noInstance
         }
         return pointer
     }
@@ -454,6 +453,25 @@ struct PluginLoader {
             try copyTable(
                 table, "its hooks", size: table.pointee.struct_size, least: 120,
                 empty: outlet_hooks())
+        }
+    }
+}
+
+/// Why an instance could not be created.
+private enum CreationFault: Error {
+    case failed(PluginReason)
+    /// `create` returned `OUTLET_OK` without an instance.
+    case noInstance
+
+    static func failed(_ fact: String) -> CreationFault { .failed(PluginReason(message: fact)) }
+
+    func loadError(path: String, id: String) -> PluginLoadError {
+        switch self {
+        case .failed(let reason):
+            .creationFailed(
+                path: path, id: id, code: reason.code, reason: reason.message,
+                reasonFault: reason.fault)
+        case .noInstance: .noInstance(path: path, id: id)
         }
     }
 }

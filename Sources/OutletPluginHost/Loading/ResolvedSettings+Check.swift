@@ -10,7 +10,7 @@ extension ResolvedSettings {
     ///   - grants: The plugin's permissions.
     ///   - id: The plugin's id, for errors.
     ///   - path: The path of the plugin's file, for errors.
-    /// - Throws: ``PluginLoadError/creationFailed(path:id:code:reason:)``.
+    /// - Throws: ``PluginLoadError/creationFailed(path:id:code:reason:reasonFault:)``.
     func checkNeeds(
         isSingle: Bool, services: [String], _ grants: Grants, of id: String, path: String
     ) throws(PluginLoadError) {
@@ -40,7 +40,7 @@ extension ResolvedSettings.Instance {
     ///   - path: The path of the plugin's file, for errors.
     /// - Throws: ``PluginLoadError/invalidConfiguration(path:id:violations:)``;
     ///   ``PluginLoadError/invalidSchema(path:id:reason:)`` when the schema cannot be used;
-    ///   ``PluginLoadError/creationFailed(path:id:reason:)`` when there is no memory or thread for
+    ///   ``PluginLoadError/creationFailed(path:id:code:reason:reasonFault:)`` when there is no memory or thread for
     ///   it.
     func check(against schema: String, path: String) throws(PluginLoadError) {
         guard !schema.isEmpty else { return }

@@ -165,7 +165,7 @@ extension DownloadRequest {
             @escaping @Sendable (DownloadResponse<Serializer.SerializedObject, SessionError>) ->
             Void
     ) -> Self {
-        append(destination) { request, outcome in
+        append(destination, mayBlock: serializer.mayBlock) { request, outcome in
             let response = request.makeResponse(outcome) { fileURL in
                 try serializer.serializeDownload(
                     request: outcome.request, response: outcome.response, fileURL: fileURL,
@@ -180,12 +180,13 @@ extension DownloadRequest {
     }
 
     private func append(
-        _ destination: ResponseHandler.Destination,
+        _ destination: ResponseHandler.Destination, mayBlock: Bool = false,
         serialize:
             @escaping @Sendable (DownloadRequest, AttemptOutcome) -> ResponseHandler.Serialized
     ) -> Self {
         append(
-            ResponseHandler(destination: destination, isQuick: false) { request, outcome in
+            ResponseHandler(destination: destination, isQuick: false, mayBlock: mayBlock) {
+                request, outcome in
                 guard let request = request as? DownloadRequest else {
                     return ResponseHandler.Serialized(failure: nil) { _ in }
                 }

@@ -31,6 +31,17 @@ public struct RequestAdapterState: Sendable {
         self.retryCount = retryCount
         self.request = request
     }
+
+    /// Returns the request with the body of an upload, which other adapters do not see.
+    ///
+    /// What the adapter makes of the body is sent.
+    ///
+    /// - Parameter adapted: The request, as changed by the adapters before.
+    /// - Throws: `SessionError.createUploadableFailed(error:)`.
+    package func addingBody(to adapted: HTTPRequest) throws(SessionError) -> HTTPRequest {
+        guard let request, request.makesBody else { return adapted }
+        return try request.addBody(to: adapted)
+    }
 }
 
 /// Changes a request before each attempt.

@@ -132,8 +132,10 @@ public class DataRequest: Request, @unchecked Sendable {
             @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
     ) -> Self {
         append(
-            ResponseHandler(destination: destination, isQuick: Self.isQuick(serializer)) {
-                request, outcome in
+            ResponseHandler(
+                destination: destination, isQuick: Self.isQuick(serializer),
+                mayBlock: serializer.mayBlock
+            ) { request, outcome in
                 ResponseHandler.Serialized(
                     Self.response(to: request, outcome, serializer), completionHandler)
             })

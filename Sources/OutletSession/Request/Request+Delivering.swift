@@ -41,24 +41,8 @@ extension Request {
 
     private func go(on step: inout FinishingStep, at place: FinishingPlace) {
         while let handler = step.handler.take(), let outcome = step.outcome {
-            let serialized = handler.serialize(self, outcome)
-            if let failure = serialized.failure, hasInterceptors, !isCancelled,
-                let session = core.session,
-                case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
-            {
-                let attempt = mutable.withLock { mutable in
-                    mutable.machine.beginConsulting()
-                    return mutable.machine.attempt
-                }
-                return consult {
-                    self.ask(
-                        retriers[...], of: session, about: failure, attempt: attempt,
-                        in: .finishing
-                    ) { self.conclude(handler, serialized, $0, attempt: attempt) }
-                }
-            }
-            step.made = Delivery(destination: handler.destination, serialized: serialized)
-            mutable.withLock { $0.advance(&step) }
+            guard !handler.mayBlock else { return serializeApart(handler, outcome, &step) }
+            guard take(handler.serialize(self, outcome), of: handler, &step) else { return }
         }
         if step.waitsForProgress { return waitForProgress() }
         guard step.isLast else { return }
@@ -70,6 +54,47 @@ extension Request {
         while let delivery = step.deliveries.popFirst() { deliver(delivery, from: place) }
         if let last = step.made.take() { deliver(last, from: place) }
         if isLast { endDraining(from: place) }
+    }
+
+    /// Serializes on a thread that no other request waits for, then continues.
+    private func serializeApart(
+        _ handler: ResponseHandler, _ outcome: AttemptOutcome, _ step: inout FinishingStep
+    ) {
+        if let made = step.made.take() { append(made) }
+        DispatchQueue.global().async {
+            let serialized = handler.serialize(self, outcome)
+            self.onFinishingQueue { place in
+                var step = FinishingStep()
+                if self.take(serialized, of: handler, &step) { self.go(on: &step, at: place) }
+            }
+        }
+    }
+
+    /// Keeps a value that was made, and finds the next handler.
+    ///
+    /// - Returns: `false` if the retriers decide first, because there is no value.
+    private func take(
+        _ serialized: ResponseHandler.Serialized, of handler: ResponseHandler,
+        _ step: inout FinishingStep
+    ) -> Bool {
+        if let failure = serialized.failure, hasInterceptors, !isCancelled,
+            let session = core.session,
+            case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
+        {
+            let attempt = mutable.withLock { mutable in
+                mutable.machine.beginConsulting()
+                return mutable.machine.attempt
+            }
+            consult {
+                self.ask(
+                    retriers[...], of: session, about: failure, attempt: attempt, in: .finishing
+                ) { self.conclude(handler, serialized, $0, attempt: attempt) }
+            }
+            return false
+        }
+        step.made = Delivery(destination: handler.destination, serialized: serialized)
+        mutable.withLock { $0.advance(&step) }
+        return true
     }
 
     /// Continues after the retriers' decision about a serialization failure.

@@ -152,7 +152,10 @@ extension Request {
             monitors?.observe(.didAdaptInitialRequest(initial, to: adapted), of: self)
             send(adapted, attempt: attempt)
         } catch {
-            let error = SessionError.requestAdaptationFailed(error: error)
+            var failure = SessionError.requestAdaptationFailed(error: error)
+            // An adapter that sees the body of an upload makes it.
+            if let error = error as? SessionError, error.isCreateUploadableError { failure = error }
+            let error = failure
             note(error)
             monitors?.observe(.didFailToAdaptURLRequest(initial, error: error), of: self)
             notifyMade()

@@ -171,6 +171,15 @@ public class Request: @unchecked Sendable {
     /// Whether the request can be made on the thread that starts it, without the request queue.
     var isMadeOfValues: Bool { isPlain }
 
+    /// Whether ``addBody(to:)`` adds a body.
+    var makesBody: Bool { false }
+
+    /// Returns the request with the body of an upload.
+    ///
+    /// The body is made at the first call in an attempt; later calls return the request as it is,
+    /// because adapters may have replaced the body since.
+    func addBody(to request: HTTPRequest) throws(SessionError) -> HTTPRequest { request }
+
     /// Returns the request to send for an adapted request.
     func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
         core.wireRequest(from: request)

@@ -26,6 +26,8 @@ struct ResponseHandler: Sendable {
     let destination: Destination
     /// Whether serializing calls no user code, and so takes microseconds at most.
     let isQuick: Bool
+    /// Whether serializing may block its thread for long.
+    let mayBlock: Bool
     private let work: Work
 
     private enum Work: Sendable {
@@ -42,11 +44,12 @@ struct ResponseHandler: Sendable {
     ///
     /// - Parameter serialize: Makes the value.
     init(
-        destination: Destination, isQuick: Bool,
+        destination: Destination, isQuick: Bool, mayBlock: Bool = false,
         serialize: @escaping @Sendable (Request, AttemptOutcome) -> Serialized
     ) {
         self.destination = destination
         self.isQuick = isQuick
+        self.mayBlock = mayBlock
         work = .serialize(serialize)
     }
 
@@ -56,6 +59,7 @@ struct ResponseHandler: Sendable {
     init(destination: Destination, completion: @escaping @Sendable (AttemptOutcome) -> Void) {
         self.destination = destination
         isQuick = true
+        mayBlock = false
         work = .passOn(completion)
     }
 
@@ -70,6 +74,7 @@ struct ResponseHandler: Sendable {
     ) {
         self.destination = destination
         isQuick = serializer.isQuick
+        mayBlock = false
         work = .data(serializer, completion)
     }
 

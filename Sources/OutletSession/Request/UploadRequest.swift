@@ -37,7 +37,14 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     public let upload: any UploadableConvertible
     /// Removes files of ``Uploadable/file(_:shouldRemove:)``.
     public let fileManager: FileManager
-    private let made = Lock<Uploadable?>(nil)
+    private let made = Lock(Made())
+
+    private struct Made {
+        /// The body of the last attempt.
+        var uploadable: Uploadable?
+        /// The number of attempts before the last one whose request has got its body.
+        var attempt: Int?
+    }
 
     init(
         core: SessionCore, convertible: any URLRequestConvertible,
@@ -55,11 +62,19 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     ///
     /// For a form, ``Uploadable/data(_:)`` below its threshold, else ``Uploadable/stream(_:)``,
     /// which uses no temporary file.
-    public var uploadable: Uploadable? { made.withLock { $0 } }
+    public var uploadable: Uploadable? { made.withLock { $0.uploadable } }
 
     override var isMadeOfValues: Bool { super.isMadeOfValues && upload is Uploadable }
 
     override func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
+        try super.prepare(try addBody(to: request))
+    }
+
+    override var makesBody: Bool { true }
+
+    override func addBody(to request: HTTPRequest) throws(SessionError) -> HTTPRequest {
+        let attempt = retryCount
+        guard made.withLock({ $0.attempt != attempt }) else { return request }
         let uploadable: Uploadable
         do {
             uploadable = try upload.createUploadable()
@@ -70,15 +85,15 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
             throw failed
         }
         let former = made.withLock { made in
-            defer { made = uploadable }
-            return made
+            defer { made = Made(uploadable: uploadable, attempt: attempt) }
+            return made.uploadable
         }
         if let former, former.file != uploadable.file { remove(former) }
         monitors?.observe(.didCreateUploadable(uploadable), of: self)
-        var prepared = try super.prepare(request)
-        prepared.body = uploadable.body
-        prepared.allowsBodyInGET = true
-        return prepared
+        var complete = request
+        complete.body = uploadable.body
+        complete.allowsBodyInGET = true
+        return complete
     }
 
     override func didRewind(_ stream: any BodyStream) {

@@ -25,6 +25,16 @@ public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
     func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> SerializedObject
+
+    /// Whether serializing may block its thread for long.
+    ///
+    /// It then runs on a thread that no other request waits for. `false` by default.
+    var mayBlock: Bool { get }
+}
+
+extension DataResponseSerializerProtocol {
+    /// `false`.
+    public var mayBlock: Bool { false }
 }
 
 /// Changes a body before it is serialized; not called for empty bodies.
@@ -86,6 +96,9 @@ public protocol ResponseSerializer<SerializedObject>:
 }
 
 extension ResponseSerializer {
+    /// `false`.
+    public var mayBlock: Bool { false }
+
     /// Leaves the body as it is.
     public static var defaultDataPreprocessor: any DataPreprocessor { PassthroughPreprocessor() }
     /// `HEAD`.

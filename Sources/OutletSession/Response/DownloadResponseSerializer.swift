@@ -24,6 +24,16 @@ public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
     func serializeDownload(
         request: HTTPRequest?, response: HTTPResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> SerializedObject
+
+    /// Whether serializing may block its thread for long.
+    ///
+    /// It then runs on a thread that no other request waits for. `false` by default.
+    var mayBlock: Bool { get }
+}
+
+extension DownloadResponseSerializerProtocol {
+    /// `false`.
+    public var mayBlock: Bool { false }
 }
 
 extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerProtocol {

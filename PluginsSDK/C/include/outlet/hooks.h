@@ -121,7 +121,7 @@ typedef struct outlet_hooks {
      * sink: receives the value's bytes. type: receives the type of the value: "json", "text", or a
      * type that the plugin defines, such as "com.example.invoice"; the text must be static, and
      * have 1 to OUTLET_MAX_NAME bytes without control characters. A value of the type "json" is
-     * JSON, and one of the type "text" is UTF-8. May block as long as the program waits.
+     * JSON, and one of the type "text" is UTF-8. May block until its deadline.
      * Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL serialize)(outlet_instance *instance, outlet_call call,
                                                outlet_request request, outlet_response response,

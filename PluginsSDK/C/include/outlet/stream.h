@@ -54,7 +54,8 @@ typedef outlet_status (*outlet_stream_make)(outlet_instance *instance, outlet_ca
  *
  * Called exactly once, after all of its pieces, when the call has ended, at the latest before
  * quiesce.
- * status: OUTLET_OK if the body, or the last of several, is complete, otherwise OUTLET_E_CANCELLED.
+ * status: OUTLET_OK if the body is complete, otherwise OUTLET_E_CANCELLED. If the request was sent
+ * several times, as for redirects and retries, that of the last time counts.
  * Thread: [hook]. */
 typedef void (*outlet_stream_end)(outlet_instance *instance, outlet_call call,
                                   outlet_status status, void *OUTLET_OPTIONAL data);

@@ -1,0 +1,320 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletLayers
+import OutletPluginHost
+import OutletSession
+import OutletTestServer
+import OutletTestSupport
+import OutletTesting
+import OutletTransport
+import Testing
+
+/// Bodies of uploads, redirects and shared or stored responses, with plugins.
+@Suite(.timeLimit(.minutes(patience))) struct TransferBodyTests {
+    private let address = "http://test.example/"
+
+    /// A plugin whose hook `name` runs `code`; `helpers` comes before it.
+    private func plugin(
+        _ name: String, _ parameters: String, _ code: String, helpers: String = "",
+        flags: String = "0"
+    ) -> String {
+        """
+        #include <stdio.h>
+        \(helpers)
+        static outlet_status hook(outlet_instance *self, outlet_call call, \(parameters)) {
+            const outlet_host *host = self->host;
+            (void)host, (void)call, (void)request, (void)completion;
+            \(code)
+            return OUTLET_OK;
+        }
+        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .\(name) = hook};
+        static const outlet_hooks *hooks(outlet_instance *self) {
+            (void)self;
+            return &table;
+        }
+        static const outlet_descriptor descriptor = {DESCRIPTOR("test.body"), .flags = \(flags),
+                                                     .hooks = hooks};
+        OUTLET_MODULE(descriptor)
+        """
+    }
+
+    private let ofRequest = "outlet_request request, outlet_completion completion"
+    private let ofRedirect =
+        "outlet_request request, outlet_response response, outlet_request next, "
+        + "outlet_completion completion"
+
+    private func load(
+        _ code: String, change: (inout PluginHost.Options) -> Void = { _ in }
+    ) async throws -> PluginHost {
+        let folder = try PluginFolder()
+        try await folder.compile(code, as: "body.so")
+        return try folder.load(change: change)
+    }
+
+    /// The code of a hook that reads the body of `target`, and sets its length and first byte as a
+    /// field.
+    private func reads(_ target: String) -> String {
+        """
+        uint8_t bytes[16];
+        uint64_t count = 0;
+        char text[64];
+        outlet_request_snapshot head = {.struct_size = sizeof head};
+        if (host->request_snapshot(host, \(target), &head) != OUTLET_OK) return OUTLET_E_FAILED;
+        if (host->request_body_read(host, \(target), 0, bytes, sizeof bytes, &count) != OUTLET_OK) {
+            return OUTLET_E_FAILED;
+        }
+        snprintf(text, sizeof text, "%d %.*s", (int)head.body_length, (int)count, (const char *)bytes);
+        host->request_set_header(host, \(target), outlet_text("X-Body"), outlet_text(text));
+        """
+    }
+
+    /// How a body is uploaded.
+    enum Source: String, CaseIterable { case data, file, stream, form }
+
+    private func upload(
+        _ source: Source, through session: Session, _ directory: TemporaryDirectory
+    ) throws -> UploadRequest {
+        switch source {
+        case .data: return session.upload(Data("first".utf8), to: address)
+        case .file:
+            return session.upload(
+                URL(filePath: try directory.write("first", to: "file")), to: address)
+        case .stream: return session.upload(Text("first"), to: address)
+        case .form:
+            return session.upload(
+                multipartFormData: { $0.append(Data("first".utf8), withName: "a") }, to: address)
+        }
+    }
+
+    @Test(arguments: Source.allCases, [true, false])
+    func `a plugin sees the body of an upload, and what it replaces is sent`(
+        source: Source, isQuick: Bool
+    ) async throws {
+        let host = try await load(
+            plugin(
+                "prepare", ofRequest,
+                reads("request")
+                    + "host->request_set_body(host, request, outlet_text(\"replaced\"));",
+                flags: isQuick ? "OUTLET_F_NONBLOCKING" : "0"))
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let directory = try TemporaryDirectory()
+        let request = try upload(source, through: session, directory)
+        #expect(await request.serializingString().response.value == "x")
+        let sent = try #require(stub.requests.first)
+        #expect(sent.httpBody == Data("replaced".utf8))
+        let seen = try #require(sent.headers["X-Body"])
+        #expect(source == .form ? seen.contains("--") : seen == "5 first")
+        withExtendedLifetime((session, directory)) {}
+    }
+
+    @Test func `an upload that plugins leave as it is has its own body in each attempt`()
+        async throws
+    {
+        let host = try await load(plugin("prepare", ofRequest, reads("request")))
+        let stub = StubTransport(answers: [.status(503), .text("x")])
+        let session = Session(
+            transport: stub, interceptor: RetryPolicy(exponentialBackoffScale: 0), plugins: host)
+        let response = await session.upload(Text("first"), to: address, method: .put).validate()
+            .serializingString().response
+        #expect(response.value == "x")
+        #expect(stub.requests.map { $0.headers["X-Body"] } == ["5 first", "5 first"])
+        #expect(stub.bodies == [Data("first".utf8), Data("first".utf8)])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `an upload whose body cannot be made fails with that error before its plugins`()
+        async throws
+    {
+        let host = try await load(plugin("prepare", ofRequest, "return OUTLET_E_DENIED;"))
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let response = await session.upload(
+            multipartFormData: {
+                $0.append(URL(filePath: "/nonexistent/file"), withName: "a")
+            }, to: address
+        ).serializingString().response
+        #expect(response.error?.isMultipartEncodingError == true, "\(response)")
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a redirect hook reads the body that is sent again`() async throws {
+        let host = try await load(
+            plugin("redirect", ofRedirect, "(void)response;" + reads("next")))
+        let server = try LoopbackServer.start()
+        let session = Session(transport: CurlTransport(), plugins: host)
+        let response = await session.upload(
+            Text("first"), to: "\(server.baseURL)/redirect-to?url=/post&status_code=307"
+        ).serializingString().response
+        let text = response.value ?? ""
+        #expect(text.contains(#""data":"first""#), "\(text)")
+        #expect(text.contains(#""X-Body":"5 first""#), "\(text)")
+        withExtendedLifetime(session) {}
+    }
+
+    // MARK: Streams
+
+    /// The code before a hook that watches responses: pieces are refused if `refuses`, and the status
+    /// of the stream's end is logged.
+    private func watches(refuses: Bool) -> String {
+        """
+        static outlet_status piece(outlet_instance *self, outlet_call call,
+                                   outlet_response response, uint64_t offset, outlet_view bytes,
+                                   outlet_completion completion, void *data) {
+            (void)self, (void)call, (void)response, (void)offset, (void)bytes, (void)completion;
+            (void)data;
+            return \(refuses ? "OUTLET_E_DENIED" : "OUTLET_OK");
+        }
+        static void ended(outlet_instance *self, outlet_call call, outlet_status status,
+                          void *data) {
+            char text[16];
+            (void)data;
+            snprintf(text, sizeof text, "%d", (int)status);
+            self->host->log(self->host, call, OUTLET_LOG_INFO, outlet_text(text), NULL, 0);
+        }
+        static outlet_status watch(const outlet_host *host, outlet_request request) {
+            const void *table;
+            if (host->extension(host, outlet_text(OUTLET_STREAM_1), &table) != OUTLET_OK) {
+                return OUTLET_E_FAILED;
+            }
+            return ((const outlet_streams *)table)->watch_response(host, request, piece, ended,
+                                                                   NULL);
+        }
+        """
+    }
+
+    @Test func `a body that a redirect hook watches is shown to the plugin`() async throws {
+        let host = try await load(
+            plugin(
+                "redirect", ofRedirect, "(void)response; return watch(host, next);",
+                helpers: watches(refuses: true)))
+        let stub = StubTransport(answers: [.redirect(to: "/there"), .text("there")])
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).serializingString().response
+        #expect((response.error?.underlyingError as? PluginError)?.hook == .streamPiece)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `the body of a redirect is not that of a broken response after it`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try await load(
+            plugin(
+                "prepare", ofRequest, "return watch(host, request);",
+                helpers: watches(refuses: false))
+        ) { $0.observer = recorder }
+        let server = try ScriptedServer.start(
+            .request, .respond("301 Moved", headers: ["Location: /there"], body: "moved"), .request,
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"))
+        let session = Session(transport: CurlTransport(), plugins: host)
+        // Not kept: the response keeps the request, which keeps the stream.
+        let code = await session.request(server.baseURL).serializingString().response.error?
+            .transferError?.code
+        #expect(code == .networkConnectionLost)
+        #expect(try await recorder.lines.values(1).map(\.message) == ["-8"])
+        withExtendedLifetime(session) {}
+    }
+
+    // MARK: Shared and stored responses
+
+    /// Loads a plugin that finalizes requests, beside one for which calls have a scope.
+    private func finalizing() async throws -> PluginHost {
+        let folder = try PluginFolder(faulty: "Keeps")
+        try await folder.compile(plugin("finalize", ofRequest, ""), as: "body.so")
+        return try folder.load(configuration: ["faulty.keeps": #"{"at": "none"}"#])
+    }
+
+    @Test func `requests that a plugin finalizes share no transfer`() async throws {
+        let host = try await finalizing()
+        var configuration = SessionConfiguration()
+        configuration.coalescesRequests = true
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, configuration: configuration, plugins: host)
+        let tasks = (0..<2).map { _ in session.request(address).serializingString() }
+        for task in tasks { #expect(await task.response.value == "x") }
+        #expect(stub.requests.count == 2)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a stale response is validated before it is used if a plugin finalizes requests`()
+        async throws
+    {
+        let host = try await finalizing()
+        let fields: HTTPHeaders = [
+            "Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\"",
+        ]
+        let stub = StubTransport(
+            answers: ["old", "new"].map { StubAnswer(headers: fields, body: Data($0.utf8)) })
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache()
+        let session = Session(transport: stub, configuration: configuration, plugins: host)
+        #expect(await session.request(address).serializingString().response.value == "old")
+        #expect(await session.request(address).serializingString().response.value == "new")
+        withExtendedLifetime(session) {}
+    }
+
+    // MARK: Serializers
+
+    @Test func `a serialize hook that hangs fails at its deadline, and nothing waits for it`()
+        async throws
+    {
+        let folder = try PluginFolder()
+        try await folder.compile(
+            """
+            #include <unistd.h>
+            static outlet_status serialize(outlet_instance *self, outlet_call call,
+                                           outlet_request request, outlet_response response,
+                                           outlet_sink sink, outlet_view *type) {
+                (void)self, (void)call, (void)request, (void)response, (void)sink, (void)type;
+                for (;;) pause();
+            }
+            static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
+                                               .serialize = serialize};
+            static const outlet_hooks *hooks(outlet_instance *self) {
+                (void)self;
+                return &table;
+            }
+            static const outlet_descriptor descriptor = {DESCRIPTOR("test.hangs"),
+                                                         .flags = OUTLET_F_CONCURRENT,
+                                                         .hooks = hooks};
+            OUTLET_MODULE(descriptor)
+            """, as: "hangs.so")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder) {
+            $0.settings["test.hangs", default: PluginSettings()].deadlines = [
+                "serialize": .seconds(2)
+            ]
+        }
+        let serializer = try #require(host.serializer("test.hangs"))
+        let session = Session(transport: StubTransport { _ in .text("x") })
+        let hanging = session.request(address).serializingResponse(using: serializer)
+        while host.status.first?.activeCalls != 1 { await Task.yield() }
+        // Awaited requests are serialized on one queue.
+        #expect(await session.request(address).serializingString().response.value == "x")
+        #expect(host.status.first?.activeCalls == 1 && recorder.misbehaviours.values.isEmpty)
+        let error = await hanging.response.error?.underlyingError as? PluginError
+        #expect(error?.hook == .serialize && error?.kind == .timedOut)
+        #expect(recorder.misbehaviours.values.map(\.kind) == [.neverSettled])
+        withExtendedLifetime(session) {}
+    }
+}
+
+/// A body of text that is read as a stream.
+private final class Text: BodyStream {
+    private let bytes: [UInt8]
+    private let position = Lock(0)
+
+    init(_ text: String) { bytes = Array(text.utf8) }
+
+    var length: Int64? { Int64(bytes.count) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        position.withLock { position in
+            let part = bytes[position...].prefix(buffer.count)
+            buffer.copyBytes(from: part)
+            position += part.count
+            return part.count
+        }
+    }
+
+    func rewind() { position.withLock { $0 = 0 } }
+}
