@@ -27,6 +27,9 @@ public struct RequestContext: Sendable {
     /// Whether the request's transfers must not be shared with equal requests, or outlive its call,
     /// because plugins take part in them.
     package var needsOwnTransfer = false
+    /// Whether the request's transfers start at once although all connections are in use, because
+    /// other transfers may wait for its response: a plugin sends it.
+    package var exceedsLimits = false
     /// The target that a provider made the request from, in an object, because contexts are copied;
     /// `nil` for other requests.
     package var heldTarget: (any AnyObject & Sendable)?

@@ -33,8 +33,11 @@ import Testing
             (void)self;
             return &table;
         }
+        static const outlet_view permissions[] = {OUTLET_TEXT("net:127.0.0.1")};
         static const outlet_descriptor descriptor = {DESCRIPTOR("test.body"), .flags = \(flags),
-                                                     .hooks = hooks};
+                                                     .hooks = hooks,
+                                                     .permissions = permissions,
+                                                     .permission_count = 1};
         OUTLET_MODULE(descriptor)
         """
     }
@@ -211,6 +214,64 @@ import Testing
             .transferError?.code
         #expect(code == .networkConnectionLost)
         #expect(try await recorder.lines.values(1).map(\.message) == ["-8"])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a plugin's own request gets a connection while all others wait for the plugin`()
+        async throws
+    {
+        let server = try LoopbackServer.start()
+        let helpers = """
+            #include <outlet/http.h>
+            static void arrived(outlet_instance *self, outlet_call call, outlet_response response,
+                                void *data) {
+                outlet_completion completion = {(uint64_t)(uintptr_t)data};
+                const outlet_view none = {NULL, 0};
+                int32_t status = 0;
+                (void)call;
+                self->host->response_status(self->host, response, &status);
+                self->host->done(self->host, completion,
+                                 status == 200 ? OUTLET_OK : OUTLET_E_FAILED, none, none);
+            }
+            static outlet_status piece(outlet_instance *self, outlet_call call,
+                                       outlet_response response, uint64_t offset, outlet_view bytes,
+                                       outlet_completion completion, void *data) {
+                const outlet_http_request asked = {
+                    .struct_size = sizeof asked, .url = outlet_text("\(server.baseURL)/get")};
+                const void *table;
+                outlet_exchange exchange;
+                (void)response, (void)offset, (void)bytes, (void)data;
+                if (self->host->extension(self->host, outlet_text(OUTLET_HTTP_1), &table) ||
+                    ((const outlet_http *)table)
+                        ->send(self->host, call, &asked, arrived,
+                               (void *)(uintptr_t)completion.id, &exchange)) {
+                    return OUTLET_E_FAILED;
+                }
+                return OUTLET_PENDING;
+            }
+            """
+        let host = try await load(
+            plugin(
+                "prepare", ofRequest,
+                """
+                const void *table;
+                if (host->extension(host, outlet_text(OUTLET_STREAM_1), &table)) {
+                    return OUTLET_E_FAILED;
+                }
+                return ((const outlet_streams *)table)
+                    ->watch_response(host, request, piece, NULL, NULL);
+                """, helpers: helpers)
+        ) {
+            $0.answerDeadline = .seconds(20)
+            $0.settings["test.body", default: PluginSettings()].permissions = ["net:127.0.0.1"]
+        }
+        var configuration = TransportConfiguration()
+        configuration.httpMaximumConnectionsPerHost = 1
+        let session = Session(
+            transport: CurlTransport(configuration: configuration), plugins: host)
+        let response = await session.request("\(server.baseURL)/bytes/10").serializingData()
+            .response
+        #expect(response.value?.count == 10, "\(response)")
         withExtendedLifetime(session) {}
     }
 

@@ -193,9 +193,14 @@ struct AdmissionQueue<Element> {
 
     /// Counts one more running transfer, if the limits allow it and no other waits for the place.
     ///
+    /// - Parameters:
+    ///   - origin: Its origin.
+    ///   - exceedsLimits: Whether it may start in any case.
     /// - Returns: Whether it may start now.
-    mutating func enter(_ origin: OriginQueue<Element>) -> Bool {
-        guard active < limit, hasRoom(origin), !origin.isListed else { return false }
+    mutating func enter(_ origin: OriginQueue<Element>, exceedsLimits: Bool = false) -> Bool {
+        guard exceedsLimits || active < limit && hasRoom(origin) && !origin.isListed else {
+            return false
+        }
         active += 1
         origin.figures.active += 1
         return true

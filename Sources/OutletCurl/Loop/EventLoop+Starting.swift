@@ -27,7 +27,9 @@ extension EventLoop {
         assertOnLoop()
         guard let origin = transfer.address?.queue else { return }
         transfer.phase = .queued
-        if admission.enter(origin) {
+        let request = transfer.request
+        let exceedsLimits = request.hasContext && request.context.exceedsLimits
+        if admission.enter(origin, exceedsLimits: exceedsLimits) {
             if !begin(transfer) { leave(origin) }
             return
         }

@@ -47,6 +47,7 @@ enum HTTPService {
         let flags = asked.pointee.flags
         guard flags & ~noRedirects == 0 else { return OUTLET_E_UNSUPPORTED }
         request.context.exclude(instance, and: caller?.excluded)
+        request.context.exceedsLimits = true
         let limit = asked.pointee.timeout_ns
         let data = UInt(bitPattern: data)
         let exchange = Call(

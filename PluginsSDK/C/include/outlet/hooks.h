@@ -11,7 +11,8 @@
  * authentication challenges. A request that the host's cache answers is not sent. A request that
  * libcurl repeats because a kept-alive connection was closed counts once, and so do the rounds of
  * NTLM and Negotiate. did_receive and process are called once, with the final outcome of the call,
- * which may be a cached response.
+ * which may be a cached response. If a serializer of the program fails, retry is called again; after
+ * a further attempt, so are did_receive and process.
  *
  * adapt and prepare are not called for redirects. A plugin that must see every request that is sent
  * needs finalize. */

@@ -5,10 +5,11 @@
  *
  * The requests use a session of the program, with its connections, settings, server trust and the
  * other plugins. The hooks of the sending instance are not called for them, so a plugin that
- * fetches a token does not wait for itself. The plugin must request permission for the servers that
- * it sends to, such as "net:auth.example.com". A redirect to any other server is not followed, but
- * is the response. A plugin that needs this service lists it in required_services of its
- * descriptor. */
+ * fetches a token does not wait for itself. They start at once, also where all connections that the
+ * session may have are in use, because the transfers there may wait for the plugin. The plugin must
+ * request permission for the servers that it sends to, such as "net:auth.example.com". A redirect
+ * to any other server is not followed, but is the response. A plugin that needs this service lists
+ * it in required_services of its descriptor. */
 #ifndef OUTLET_HTTP_H
 #define OUTLET_HTTP_H
 
