@@ -189,6 +189,8 @@ private final class TeeStream: BodyStream {
     private let limit: Int
     private let kept = Lock(Data())
 
+    var name: String { inner.name }
+
     var length: Int64? { inner.length }
 
     init(_ inner: any BodyStream, limit: Int) {

@@ -87,6 +87,39 @@ import Testing
         }
     }
 
+    @Test func `a form waits for a stream that has no bytes yet`() throws {
+        let form = MultipartFormData(boundary: "B")
+        let supplied = SuppliedStream(name: "the clock")
+        form.append(supplied, withName: "s")
+        form.append(Data("data".utf8), withName: "d")
+        let stream = try form.bodyStream()
+        let ready = Recorder<Int>()
+        func pieces(_ number: Int) throws -> String {
+            var text = ""
+            var bytes = [UInt8](repeating: 0, count: 512)
+            while !stream.mustWait(ready: { ready.record(number) }) {
+                let count = try bytes.withUnsafeMutableBytes { try stream.read(into: $0) }
+                guard count > 0 else { break }
+                text += String(decoding: bytes[..<count], as: UTF8.self)
+            }
+            return text
+        }
+        let head = "--B\r\nContent-Disposition: form-data; name=\"s\"\r\n\r\n"
+        let tail = "\r\n--B\r\nContent-Disposition: form-data; name=\"d\"\r\n\r\ndata\r\n--B--\r\n"
+        #expect(try pieces(1) == head)
+        #expect(stream.name == "the clock")
+        #expect(ready.count == 0)
+        supplied.supply("12:00 ")
+        #expect(ready.count == 1)
+        #expect(try pieces(2) == "12:00 ")
+        supplied.supply("12:01", isLast: true)
+        #expect(ready.count == 2)
+        #expect(try pieces(3) == "12:01" + tail)
+        // Asked at its end, the stream would not have to be waited for: it is rewound before.
+        try stream.rewind()
+        #expect(try pieces(4) == head + "12:00 12:01" + tail)
+    }
+
     @Test func `at most one file of a form is open at a time`() throws {
         let form = MultipartFormData(boundary: "B")
         for index in 0..<10 {

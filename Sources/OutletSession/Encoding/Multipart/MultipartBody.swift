@@ -62,7 +62,9 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
     private var index = 0
     private var offset = 0
     /// The stream of the segment being read.
-    private var open: (stream: any BodyStream, expected: UInt64?, count: UInt64)?
+    private var open: Open?
+
+    private typealias Open = (stream: any BodyStream, expected: UInt64?, count: UInt64)
 
     init(boundary: MultipartBoundary, parts: [MultipartPart]) {
         var segments: [Segment] = []
@@ -88,6 +90,28 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
         self.length = length.map { Int64(clamping: $0) }
     }
 
+    /// The name of the stream that is read next.
+    var name: String { source?.stream.name ?? "the form of the request's body" }
+
+    /// The stream that is read next; `nil` if the next bytes come from memory or from a file.
+    private var source: MultipartSource? {
+        guard index < segments.count, case .stream(let source) = segments[index] else { return nil }
+        return source
+    }
+
+    func mustWait(ready: @escaping @Sendable () -> Void) -> Bool {
+        guard let source else { return false }
+        do {
+            // A stream that was read before is rewound first, else it would answer for its end.
+            let current = try open ?? begin(source)
+            open = current
+            return current.stream.mustWait(ready: ready)
+        } catch {
+            // `read` tries the same again, and throws.
+            return false
+        }
+    }
+
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         var filled = 0
         while filled < buffer.count, index < segments.count {
@@ -97,10 +121,9 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
             case .file(let path, let url, let length):
                 filled += try readStream(rest) { try Self.file(path, url, length) }
             case .stream(let source):
-                filled += try readStream(rest) {
-                    try reading { try source.begin() }
-                    return (source.stream, source.length, 0)
-                }
+                // The next call asks before whether the stream must be waited for.
+                guard filled == 0 else { return filled }
+                filled += try readStream(rest) { try begin(source) }
             }
         }
         return filled
@@ -123,8 +146,7 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
     }
 
     private func readStream(
-        _ buffer: UnsafeMutableRawBufferPointer,
-        begin: () throws -> (stream: any BodyStream, expected: UInt64?, count: UInt64)
+        _ buffer: UnsafeMutableRawBufferPointer, begin: () throws -> Open
     ) throws -> Int {
         var current = try open ?? begin()
         let count = try reading { try current.stream.read(into: buffer) }
@@ -156,9 +178,12 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
         index += 1
     }
 
-    private static func file(
-        _ path: String, _ url: URL, _ length: UInt64
-    ) throws -> (stream: any BodyStream, expected: UInt64?, count: UInt64) {
+    private func begin(_ source: MultipartSource) throws -> Open {
+        try reading { try source.begin() }
+        return (source.stream, source.length, 0)
+    }
+
+    private static func file(_ path: String, _ url: URL, _ length: UInt64) throws -> Open {
         do {
             return (try FileBodyStream(path: path), length, 0)
         } catch {
