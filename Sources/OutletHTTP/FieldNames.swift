@@ -23,7 +23,7 @@ package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
     func mayBegin(with first: UInt8) -> Bool { initials >> UInt32(first & 31) & 1 != 0 }
 
     /// Whether the set has a name, compared case-insensitively.
-    func contains(_ name: String) -> Bool {
+    package func contains(_ name: String) -> Bool {
         guard let first = name.utf8.first,
             marks & Self.mark(first: first, count: name.utf8.count) != 0
         else { return false }

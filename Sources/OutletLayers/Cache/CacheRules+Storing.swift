@@ -25,9 +25,37 @@ extension CacheRules {
             directives.maxAge != nil || directives.isPublic
             || hasCacheFields && !response.headers.values(for: "Expires").isEmpty
         guard Self.isCacheable(response.statusCode) || isExplicit else { return nil }
+        var stored = response
+        for name in Self.connectionNames(in: response.headers) {
+            stored.headers.remove(name: name)
+        }
         return CacheEntry(
-            response: response, data: data, requestTime: requestTime, responseTime: responseTime,
+            response: stored, data: data, requestTime: requestTime, responseTime: responseTime,
             selectors: selectors, userInfo: nil, storagePolicy: .allowed)
+    }
+
+    /// Fields of the connection, and of the proxy that forwarded the response (RFC 9111 §3.1).
+    private static let connection: FieldNames = [
+        "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info",
+        "Proxy-Authorization", "Proxy-Connection", "TE", "Transfer-Encoding", "Upgrade",
+    ]
+
+    /// Fields that a server must not name in `Connection` (RFC 9110 §7.6.1), and that stay because
+    /// the cache depends on them.
+    private static let needed: FieldNames = [
+        "Age", "Cache-Control", "Content-Encoding", "Date", "ETag", "Expires", "Last-Modified",
+        "Pragma", "Vary",
+    ]
+
+    /// Returns the names, in lower case, of the fields that are not stored because they belong to
+    /// the connection; empty for most responses.
+    private static func connectionNames(in headers: HTTPHeaders) -> Set<String> {
+        guard headers.containsAny(of: connection) else { return [] }
+        var names = Set(headers.map(\.name).filter(connection.contains).map(\.lowercasedASCII))
+        for value in headers.values(for: "Connection") {
+            names.formUnion(value.listItems().map(\.lowercasedASCII))
+        }
+        return names.filter { !needed.contains($0) }
     }
 
     /// Returns the fields that revalidate a stored response (RFC 9111 §4.3.1), without values that
@@ -60,8 +88,11 @@ extension CacheRules {
         fresh.requestTime = requestTime
         fresh.responseTime = responseTime
         var seen: Set<String> = []
-        for field in response.headers where !Self.describesTheMessage(field.name) {
-            if seen.insert(field.name.lowercasedASCII).inserted {
+        let connection = Self.connectionNames(in: response.headers)
+        for field in response.headers {
+            let name = field.name.lowercasedASCII
+            guard !Self.content.contains(name), !connection.contains(name) else { continue }
+            if seen.insert(name).inserted {
                 fresh.response.headers.remove(name: field.name)
             }
             fresh.response.headers.append(field)
@@ -115,15 +146,10 @@ extension CacheRules {
         tag.droppingBytes(tag.startsWithBytes(of: "W/") ? 2 : 0)
     }
 
-    /// Whether a field belongs to the message or the connection, and is not updated by a 304 (RFC
-    /// 9111 §3.1, §3.2).
-    private static func describesTheMessage(_ name: String) -> Bool {
-        [
-            "content-length", "content-encoding", "content-range", "content-type",
-            "transfer-encoding", "connection", "keep-alive", "proxy-authenticate",
-            "proxy-authentication-info", "proxy-connection", "trailer", "upgrade", "te",
-        ].contains(name.lowercasedASCII)
-    }
+    /// Fields of the content, which a 304 does not update (RFC 9111 §3.2).
+    private static let content: FieldNames = [
+        "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Trailer",
+    ]
 
     /// Whether a response replaces a stored one, but must not be stored itself (RFC 9111 §5.2.2.5).
     ///

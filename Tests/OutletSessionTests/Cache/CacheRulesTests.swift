@@ -69,6 +69,30 @@ import Testing
         #expect(!stores(["Cache-Control": "public, max-age=9"], status: status, request()))
     }
 
+    private let ofConnection: HTTPHeaders = [
+        "Connection": "close, X-Hop, Cache-Control", "X-Hop": "1",
+        "Proxy-Authenticate": "Basic realm=\"p\"", "Proxy-Authentication-Info": "nextnonce=\"n\"",
+        "Proxy-Authorization": "Basic cDpw", "Transfer-Encoding": "chunked",
+    ]
+
+    @Test func `fields of the connection and of the proxy are not stored`() throws {
+        var fields = ofConnection
+        fields["Cache-Control"] = "max-age=60"
+        fields["X-End"] = "2"
+        let stored = try entry(fields)
+        #expect(stored.response.headers.map(\.name).sorted() == ["Cache-Control", "X-End"])
+        #expect(rules.isFresh(stored, now: now))
+    }
+
+    @Test func `fields of the connection and of the proxy do not update a stored response`() throws
+    {
+        let old = try entry(["ETag": "\"1\"", "X-Hop": "stored"])
+        let fresh = try #require(
+            rules.freshened(
+                old, by: response(ofConnection, status: 304), requestTime: now, responseTime: now))
+        #expect(fresh.response.headers == old.response.headers)
+    }
+
     // MARK: Freshness
 
     @Test(
