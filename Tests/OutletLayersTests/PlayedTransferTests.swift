@@ -39,6 +39,26 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: path)) == Data("content".utf8))
     }
 
+    @Test func `a suspended download does not end before it is resumed`() async throws {
+        let path = URL.temporaryDirectory.appending(path: "Outlet_\(UUID()).part").path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let recorder = Recorder()
+        // Suspended while the file is written.
+        let isSuspended = DispatchSemaphore(value: 0)
+        DiskQueue.shared.async(flags: .barrier) { isSuspended.wait() }
+        let task = PlayedTransfer.start(
+            KnownResult(TransferResult(response: response, body: Data("content".utf8))),
+            for: job(.file(path: path, offset: 0)), onCaller: true, on: queue, handler: recorder)
+        task.suspend()
+        isSuspended.signal()
+        DiskQueue.shared.sync(flags: .barrier) {}
+        queue.sync {}
+        #expect(task.state == .suspended)
+        task.resume()
+        #expect(await recorder.result.error == nil)
+        #expect(try Data(contentsOf: URL(filePath: path)) == Data("content".utf8))
+    }
+
     @Test func `a file that cannot be written is an error`() async {
         let recorder = Recorder()
         _ = PlayedTransfer.start(

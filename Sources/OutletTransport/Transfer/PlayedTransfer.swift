@@ -370,8 +370,10 @@ private final class KnownTransfer: PlayedTransfer, @unchecked Sendable {
     private var isHeadDelivered = false
     /// The number of bytes delivered.
     private var offset = 0
-    /// Whether everything but the end was delivered.
+    /// Whether everything but the end was delivered, or is being written to a file.
     private var isEnding = false
+    /// Whether the body was written to a file.
+    private var isPlaced = false
     /// Measures a transfer that does not end in a first step on the thread that starts it, which
     /// takes less than a microsecond.
     private var stopwatch: Stopwatch?
@@ -403,6 +405,7 @@ private final class KnownTransfer: PlayedTransfer, @unchecked Sendable {
             notify(piece)
             notifyProgress()
         }
+        if mayGoOn, isPlaced { finishAll() }
         if isRunning, stopwatch == nil { stopwatch = Stopwatch() }
     }
 
@@ -434,7 +437,8 @@ private final class KnownTransfer: PlayedTransfer, @unchecked Sendable {
             result.place(known.value.body ?? Data(), as: delivery)
             perform { [result] _ in
                 self.known = KnownResult(result)
-                self.finishAll()
+                self.isPlaced = true
+                self.play()
             }
         }
     }
