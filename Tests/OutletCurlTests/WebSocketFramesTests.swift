@@ -265,6 +265,22 @@ import OutletTransport
         #expect(try field(Credential(user: "u", password: "p", scheme: .ntlm)) == nil)
     }
 
+    @Test(arguments: [
+        ("Upgrade", "h2c\u{1B}[2J", "Upgrade is not websocket: 'h2c^[[2J'"),
+        ("Connection", "\(String(repeating: "x", count: 200))", "xxx…'"),
+    ])
+    func `an error shows a field of the server without control characters`(
+        name: String, value: String, text: String
+    ) throws {
+        var headers: HTTPHeaders = ["Upgrade": "websocket", "Connection": "Upgrade"]
+        headers.update(name: name, value: value)
+        let handshake = try handshake()
+        let error = #expect(throws: TransferError.self) {
+            try handshake.check(HTTPResponse(url: nil, statusCode: 101, headers: headers))
+        }
+        #expect(error?.reason.hasSuffix(text) == true, "\(error?.reason ?? "")")
+    }
+
     @Test func `an invalid field or method is an error`() {
         #expect(throws: TransferError.self) { try handshake(["X": "a\r\nY: b"]) }
         #expect(throws: TransferError.self) { try handshake(method: .post) }

@@ -113,7 +113,11 @@ struct WebSocketHandshake {
     }
 
     private func wrong(_ name: String, _ what: String, _ headers: HTTPHeaders) -> TransferError {
-        let fact = headers.value(for: name).map { ": \($0.prefix(80))" } ?? ": it is missing"
+        let shown = headers.value(for: name).map { value in
+            var value = value
+            return value.withUTF8 { HeadFault.shown(UnsafeRawBufferPointer($0)) }
+        }
+        let fact = shown.map { ": '\($0)'" } ?? ": it is missing"
         return TransferError(
             code: .badServerResponse, stage: .receiving, host: host,
             reason: "the answer to the WebSocket handshake: \(name) \(what)\(fact)")
