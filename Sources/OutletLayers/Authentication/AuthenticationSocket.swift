@@ -61,11 +61,11 @@ final class AuthenticationSocket: WebSocketConnection {
         _ message: WebSocketMessage,
         completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
     ) {
-        orders.send(message, to: connection, completion: completion)
+        orders.send(message, completion: completion)
     }
 
     func sendPing(completion: @escaping @Sendable (Result<Void, TransferError>) -> Void) {
-        orders.sendPing(to: connection, completion: completion)
+        orders.sendPing(completion: completion)
     }
 
     /// Closes the WebSocket; cancels it if it is not open yet.

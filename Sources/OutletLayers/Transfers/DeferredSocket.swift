@@ -33,11 +33,11 @@ package final class DeferredSocket: DeferredTransfer, WebSocketConnection, @unch
         _ message: WebSocketMessage,
         completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
     ) {
-        orders.send(message, to: connection, completion: completion)
+        orders.send(message, completion: completion)
     }
 
     package func sendPing(completion: @escaping @Sendable (Result<Void, TransferError>) -> Void) {
-        orders.sendPing(to: connection, completion: completion)
+        orders.sendPing(completion: completion)
     }
 
     /// Closes the WebSocket; cancels it if there is no connection yet.

@@ -12,7 +12,7 @@ final class PendingMessages: Sendable {
 
     private enum State {
         case waiting([Order])
-        case open
+        case open(any WebSocketConnection)
         case over
     }
 
@@ -29,54 +29,49 @@ final class PendingMessages: Sendable {
     ///
     /// - Parameters:
     ///   - message: The message.
-    ///   - connection: The connection; used only if it is open.
     ///   - completion: Receives the result once.
     func send(
-        _ message: WebSocketMessage, to connection: (any WebSocketConnection)?,
+        _ message: WebSocketMessage,
         completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
     ) {
         carryOut(
             Order(
                 begin: { $0.send(message, completion: completion) },
-                fail: { completion(.failure($0)) }), on: connection)
+                fail: { completion(.failure($0)) }))
     }
 
     /// Sends a ping, now or once the connection is open.
     ///
-    /// - Parameters:
-    ///   - connection: The connection; used only if it is open.
-    ///   - completion: Receives the result once.
-    func sendPing(
-        to connection: (any WebSocketConnection)?,
-        completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
-    ) {
+    /// - Parameter completion: Receives the result once.
+    func sendPing(completion: @escaping @Sendable (Result<Void, TransferError>) -> Void) {
         carryOut(
             Order(
                 begin: { $0.sendPing(completion: completion) },
-                fail: { completion(.failure($0)) }), on: connection)
+                fail: { completion(.failure($0)) }))
     }
 
-    private func carryOut(_ order: Order, on connection: (any WebSocketConnection)?) {
-        let (isWaiting, isOver) = state.withLock { state in
+    private func carryOut(_ order: Order) {
+        let (isWaiting, connection) = state.withLock {
+            state -> (Bool, (any WebSocketConnection)?) in
             switch state {
             case .waiting(let orders):
                 state = .waiting(orders + [order])
-                return (true, false)
-            case .open: return (false, false)
-            case .over: return (false, true)
+                return (true, nil)
+            case .open(let connection): return (false, connection)
+            case .over: return (false, nil)
             }
         }
         guard !isWaiting else { return }
-        guard !isOver, let connection else { return order.fail(.webSocketIsOver) }
+        guard let connection else { return order.fail(.webSocketIsOver) }
         order.begin(connection)
     }
 
-    /// Passes the waiting messages to an open connection.
+    /// Passes the waiting messages to an open connection, and later ones at once.
     func open(_ connection: any WebSocketConnection) {
         while true {
             let orders = state.withLock { state -> [Order] in
                 guard case .waiting(let orders) = state else { return [] }
-                state = orders.isEmpty ? .open : .waiting([])
+                state = orders.isEmpty ? .open(connection) : .waiting([])
                 return orders
             }
             guard !orders.isEmpty else { return }
