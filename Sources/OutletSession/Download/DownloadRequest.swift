@@ -8,7 +8,9 @@ import OutletTransport
 /// The body is written to a temporary file as it arrives, and moved once it is complete. An
 /// interrupted download can be resumed: see ``resumeData`` and
 /// ``Session/download(resumingWith:interceptor:shouldAutomaticallyResume:to:)``; retries resume
-/// too. Sends `Accept-Encoding: identity` unless the request has an `Accept-Encoding` of its own.
+/// too. If a server sends only a part of what was requested, the rest is requested from it, after at
+/// most 100 parts of fewer than 64 KiB. Sends `Accept-Encoding: identity` unless the request has an
+/// `Accept-Encoding` of its own.
 public final class DownloadRequest: Request, @unchecked Sendable {
     // because what it adds to `Request` is either constant or behind a lock.
 
@@ -198,8 +200,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     override func nextHop(after result: TransferResult) -> HTTPRequest? {
         guard var next = mutable.withLock({ $0.attempt.prepared }) else { return nil }
         let (rest, validator) = download.withLock { state -> (DownloadState.Rest, String?) in
-            let rest: DownloadState.Rest =
+            var rest: DownloadState.Rest =
                 state.plan == .restart ? .whole : partialRest(state, result)
+            if case .from = rest, !state.mayRequestRest() { rest = .refused }
             switch rest {
             case .whole:
                 state.plan = .undecided
@@ -209,7 +212,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
                 state.keepPart(offset)
                 state.plan = .undecided
                 state.offset = offset
-            case .missing, .none: break
+            case .missing, .refused, .none: break
             }
             return (rest, state.resumable?.validator)
         }
@@ -229,6 +232,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
                     "the part of the content that was sent (206) is \(count) bytes shorter than "
                     + "its Content-Range says")
             note(.sessionTaskFailed(error: error.naming(next)))
+            return nil
+        case .refused:
+            note(.sessionTaskFailed(error: DownloadState.tooManyParts(next).naming(next)))
             return nil
         }
         return next

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// The mutable state of a download besides that of every request.
 struct DownloadState: Sendable {
@@ -37,6 +38,29 @@ struct DownloadState: Sendable {
     /// The length of the content in bytes; `nil` if it is not known.
     var total: Int64? { (plan == .continued ? range?.total : nil) ?? resumable?.totalBytes }
 
+    /// How many short parts of the content were received before its end.
+    private var shortParts = 0
+    private static let shortPartLimit = 100
+    private static let shortPartSize: Int64 = 64 << 10
+
+    /// Counts the received part, after which more of the content is missing.
+    ///
+    /// - Returns: Whether the rest may be requested; false after too many short parts, because a
+    ///   server could send parts of one byte for ever.
+    mutating func mayRequestRest() -> Bool {
+        guard let length = range?.length, length < Self.shortPartSize else { return true }
+        shortParts += 1
+        return shortParts <= Self.shortPartLimit
+    }
+
+    /// The error after too many short parts.
+    static func tooManyParts(_ request: HTTPRequest) -> TransferError {
+        TransferError(
+            code: .badServerResponse, stage: .receiving, host: request.url?.host(),
+            reason: "the server has sent more than \(shortPartLimit) parts of the content (206) "
+                + "with fewer than \(shortPartSize) bytes each, and has not sent all of it")
+    }
+
     /// What is missing after a part was received.
     enum Rest: Equatable {
         /// Nothing.
@@ -47,6 +71,8 @@ struct DownloadState: Sendable {
         case whole
         /// The part is incomplete by this number of bytes.
         case missing(Int64)
+        /// More, which is not requested, because the server has sent too many short parts.
+        case refused
     }
 
     /// What is missing after a part was received, given the size of the file in bytes.
@@ -74,5 +100,6 @@ struct DownloadState: Sendable {
         isMisplaced = false
         plan = .undecided
         range = nil
+        shortParts = 0
     }
 }

@@ -141,6 +141,30 @@ import Testing
         #expect(ranges == ["bytes=8-", "bytes=12-", "bytes=13-"])
     }
 
+    @Test func `a server cannot send short parts for ever`() async throws {
+        let failed = await broken(Content(text, breaks: [8]))
+        let data = String(decoding: try #require(failed.resumeData), as: UTF8.self)
+            .replacing("\"totalBytes\":20,", with: "")
+        let transport = StubTransport { job in
+            let range = job.request.headers["Range"] ?? ""
+            let start = Int(range.dropFirst("bytes=".count).dropLast()) ?? 0
+            // Ends after 200 parts, so that the test ends.
+            return StubAnswer(
+                statusCode: 206,
+                headers: [
+                    "ETag": "\"v1\"",
+                    "Content-Range": "bytes \(start)-\(start)/\(start < 200 ? "*" : "201")",
+                ], body: Data("x".utf8))
+        }
+        let session = Session(transport: transport)
+        let response = await session.download(resumingWith: Data(data.utf8), to: place)
+            .serializingDownloadedFileURL().response
+        #expect(transport.requests.count == 101)
+        #expect(response.error?.transferError?.code == .badServerResponse)
+        #expect(response.error?.transferError?.reason.contains("more than 100 parts") == true)
+        #expect(directory.names.isEmpty && response.resumeData != nil)
+    }
+
     @Test func `with an unknown total length a range request after the end is sent`() async throws {
         let content = Content(text)
         let failed = await broken(Content(text, breaks: [8]))
