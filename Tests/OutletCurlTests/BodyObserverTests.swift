@@ -32,6 +32,44 @@ import Testing
         }
     }
 
+    /// Never decides about the last bytes, or about the end.
+    private final class SilentObserver: BodyObserver {
+        private let isAtEnd: Bool
+        let asked = Once<Bool>()
+
+        init(isAtEnd: Bool) { self.isAtEnd = isAtEnd }
+
+        func transfer(
+            _ task: any TransferTask, isAboutToDeliver bytes: UnsafeRawBufferPointer,
+            of head: HTTPResponse, goOn: @escaping @Sendable (TransferError?) -> Void
+        ) -> BodyDecision {
+            guard bytes.isEmpty == isAtEnd else { return .proceed }
+            asked.set(true)
+            return .wait
+        }
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func `a transfer whose observer never decides reaches its time limit`(
+        isAtEnd: Bool, isSuspended: Bool
+    ) async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"), .stall)
+        let transport = CurlTransport.test { $0.timeoutIntervalForResource = 2 }
+        let observer = SilentObserver(isAtEnd: isAtEnd)
+        var job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
+        job.bodyObserver = observer
+        let probe = Probe()
+        let task = transport.start(job, handler: probe)
+        if isSuspended {
+            _ = try await observer.asked.value()
+            task.suspend()
+            task.resume()
+        }
+        let error = try await probe.end.value().error
+        #expect(error?.code == .timedOut && error?.stage == .receiving)
+        #expect(error?.reason.hasSuffix("it waited for the observer of its body") == true)
+    }
+
     @Test(arguments: [false, true])
     func `libcurl does not collect a body while its observer takes its time`(isPosted: Bool)
         async throws

@@ -16,7 +16,7 @@ extension EventLoop {
         }
         if code == CURLE_OK {
             settle(transfer, easy)
-            if transfer.extras != nil, !transfer.mayEnd(self) { return }
+            if transfer.extras != nil, !transfer.mayEnd(self) { return limitDecision(of: transfer) }
         } else if let judge = transfer.extras?.trust?.refusing, let refusal = judge.refusal {
             transfer.handler?.transfer(transfer, didRefuseServer: refusal)
             transfer.failure = judge.error

@@ -16,6 +16,8 @@ extension EventLoop {
         assertOnLoop()
         guard let easy = transfer.easy else { return }
         transfer.pauses.formUnion(reasons)
+        // libcurl has finished the transfer, which has a deadline only for its body observer.
+        guard transfer.observedEnd == .ahead else { return }
         if let origin = transfer.address?.queue, origin.waitsForFirst {
             admission.stopWaitingForFirst(origin)
             hasNewRoom = true
@@ -109,6 +111,14 @@ extension EventLoop {
         guard transfer.observedEnd != .ahead else { return resume(transfer, after: .observer) }
         transfer.pauses.remove(.observer)
         complete(transfer, easy, CURLE_OK)
+    }
+
+    /// Sets the deadline of a transfer that libcurl has finished, but whose body observer has not
+    /// decided: the limit of the whole transfer, which libcurl enforces before.
+    func limitDecision(of transfer: CurlTransfer) {
+        assertOnLoop()
+        guard let limit = settings.resourceLimit else { return deadlines.remove(transfer) }
+        deadlines.set(transfer, to: transfer.arrived + limit)
     }
 
     /// Continues sending, because the stream of the request's body has more data.
@@ -208,6 +218,10 @@ extension EventLoop {
             admitWaiting()
         }
         if let link = transfer.link, link.isConnected { return expire(transfer, link) }
+        if let easy = transfer.easy, transfer.observedEnd != .ahead {
+            // The error of libcurl's own limit.
+            return end(transfer, TransferError(CURLE_OPERATION_TIMEDOUT, transfer, easy))
+        }
         guard let easy = transfer.easy, let patience = transfer.patience else {
             return deadlines.remove(transfer)
         }
