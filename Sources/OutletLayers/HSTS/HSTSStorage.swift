@@ -36,13 +36,18 @@ public final class HSTSStorage: Sendable {
         }
     }
 
-    /// The maximum number of hosts; beyond it, those that expire first are removed.
+    /// The maximum number of hosts.
     private static let limit = 10_000
+    /// How many hosts are removed at once, those that expire first: finding one of them takes as
+    /// long.
+    private static let evictedAtOnce = 100
 
     private struct State: Sendable {
         /// The policies by host.
         var policies: [String: Policy]
         var recent = RecentUpgrades()
+        /// Whether the file will be written, with all changes until then.
+        var isWritePending = false
     }
 
     private let known: Lock<State>
@@ -51,14 +56,14 @@ public final class HSTSStorage: Sendable {
     private let hasAny: Atomic<Bool>
     private let file: URL?
     private let failure = Lock<CacheStorageError?>(nil)
-    private let writing = DispatchQueue(label: "outlet.hsts.writing", qos: .utility)
+    let writing = DispatchQueue(label: "outlet.hsts.writing", qos: .utility)
 
     /// Makes a storage in memory.
     public static var memory: HSTSStorage { HSTSStorage() }
 
     /// Makes a storage that keeps its hosts in a file in curl's format.
     ///
-    /// Reads the file at once; a missing file and invalid lines are ignored. After each change, the
+    /// Reads the file at once; a missing file and invalid lines are ignored. After changes, the
     /// whole file is written in the background.
     ///
     /// - Parameter url: A file URL.
@@ -99,11 +104,9 @@ public final class HSTSStorage: Sendable {
             state.policies[policy.host] = policy.expiresDate > now ? policy : nil
             guard state.policies.count > Self.limit else { return }
             state.policies = state.policies.filter { $0.value.expiresDate > now }
-            while state.policies.count > Self.limit,
-                let first = state.policies.min(by: { $0.value.expiresDate < $1.value.expiresDate })
-            {
-                state.policies[first.key] = nil
-            }
+            guard state.policies.count > Self.limit else { return }
+            let inOrder = state.policies.values.sorted { $0.expiresDate < $1.expiresDate }
+            for policy in inOrder.prefix(Self.evictedAtOnce) { state.policies[policy.host] = nil }
         }
         save()
     }
@@ -111,7 +114,8 @@ public final class HSTSStorage: Sendable {
     /// Removes all policies.
     public func removeAllPolicies() {
         known.withLock { state in
-            state = State(policies: [:])
+            state.policies = [:]
+            state.recent = RecentUpgrades()
             hasAny.store(false, ordering: .releasing)
         }
         save()
@@ -211,7 +215,13 @@ public final class HSTSStorage: Sendable {
 
     private func save() {
         guard let file else { return }
+        let isPending = known.withLock { state in
+            defer { state.isWritePending = true }
+            return state.isWritePending
+        }
+        guard !isPending else { return }
         writing.async { [self] in
+            known.withLock { $0.isWritePending = false }
             do throws(PrivateFile.Failure) {
                 try PrivateFile.write(
                     Data(HSTSFile.encode(policies).utf8), to: file.path)
