@@ -64,6 +64,32 @@ import Testing
         #expect(shown.hasSuffix("'http://u:p@example.test/?token=abc'"))
     }
 
+    @Test(arguments: [
+        (AuthenticationScheme.basic, "-u me:pw", "-u 'me:•••'"),
+        (.digest, "--digest -u me:pw", "--digest -u 'me:•••'"),
+        (.ntlm, "--ntlm -u me:pw", "--ntlm -u 'me:•••'"),
+        (.negotiate, "--negotiate -u me:pw", "--negotiate -u 'me:•••'"),
+        (.bearer, "-H 'Authorization: Bearer pw'", "-H 'Authorization: Bearer •••'"),
+    ])
+    func `a credential has the option of its scheme`(
+        scheme: AuthenticationScheme, shown: String, hidden: String
+    ) async {
+        let request = session.request("http://example.test/")
+            .authenticate(with: Credential(user: "me", password: "pw", scheme: scheme))
+        #expect(await command(request).contains("-X GET \\\n\t\(hidden) \\\n"))
+        #expect(request.cURLDescription(redactingSecrets: false).contains("\n\t\(shown) \\\n"))
+    }
+
+    @Test(arguments: ["Authorization", "X-Own"])
+    func `a bearer token is not added to the request's own Authorization`(name: String) async {
+        let request = session.request(
+            "http://example.test/", headers: [HTTPHeader(name: name, value: "mine")]
+        )
+        .authenticate(with: Credential(bearerToken: "token"))
+        let text = await command(request, redacting: false)
+        #expect(text.contains("Bearer token") == (name == "X-Own"))
+    }
+
     /// The arguments with which a shell calls curl; runs the text with a function named `curl`.
     private func arguments(of text: String, in shell: String = "sh") async throws -> [[UInt8]] {
         let script = "curl() { printf '%s\\0' \"$@\"; }\n" + text.dropFirst("$ ".count) + "\n"

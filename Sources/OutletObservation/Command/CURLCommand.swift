@@ -7,7 +7,7 @@ import OutletTransport
 /// Every argument with special characters is quoted (``ShellWord``).
 struct CURLCommand {
     let request: HTTPRequest
-    /// The credentials, one `-u` option each.
+    /// The credentials, one option each.
     let credentials: [Credential]
     /// Selects the secrets, which are replaced by a mark.
     let redaction: Redaction
@@ -24,10 +24,7 @@ struct CURLCommand {
         var lines = ["$ curl -v", "-X \(ShellWord.quoted(request.method.rawValue))"]
         // With `-X HEAD` alone, curl waits for a body.
         if request.method == .head { lines.append("--head") }
-        for credential in credentials {
-            let password = redaction.showsEverything ? credential.password : redaction.mark
-            lines.append("-u " + ShellWord.quoted("\(credential.user):\(password)"))
-        }
+        lines += credentials.compactMap(option)
         lines += cookies
         for header in request.headers where !isCookie(header) {
             lines.append("-H " + ShellWord.quoted(field(header)))
@@ -38,6 +35,26 @@ struct CURLCommand {
         if address.utf8.contains(where: { "[]{}".utf8.contains($0) }) { lines.append("--globoff") }
         lines.append(ShellWord.quoted(address, always: true))
         return lines.joined(separator: " \\\n\t")
+    }
+
+    /// The option that makes curl send a credential as the session does; `nil` if the session does not
+    /// send it.
+    private func option(_ credential: Credential) -> String? {
+        let password = redaction.showsEverything ? credential.password : redaction.mark
+        let user = "-u " + ShellWord.quoted("\(credential.user):\(password)")
+        switch credential.scheme {
+        case nil, .basic: return user
+        case .digest: return "--digest " + user
+        case .ntlm: return "--ntlm " + user
+        case .negotiate: return "--negotiate " + user
+        case .bearer:
+            let header = HTTPHeader.authorization(bearerToken: credential.password)
+            // curl would send both fields.
+            guard request.headers["Authorization"] == nil,
+                (try? HTTPHeaders([header]).checkSyntax()) != nil
+            else { return nil }
+            return "-H " + ShellWord.quoted(field(header))
+        }
     }
 
     private var cookies: [String] {
