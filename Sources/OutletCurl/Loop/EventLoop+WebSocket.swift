@@ -32,7 +32,7 @@ extension EventLoop {
             return order.answer(.failure(.webSocketClosed))
         }
         switch order.kind {
-        case .goOn: break
+        case .goOn: link.isContinuing = false
         case .close(let code, let reason):
             guard link.frames != nil else { return end(transfer, .cancelled) }
             guard link.ownClose == nil, link.peerClose == nil, link.stage == .open else { return }
@@ -158,7 +158,10 @@ extension EventLoop {
         while transfer.phase == .active, mayRead(transfer, link) {
             guard reads < Self.readsInARow else {
                 // OpenSSL may have buffered data, which epoll does not report.
-                post(.order(WebSocketOrder(.goOn, of: transfer)))
+                if !link.isContinuing {
+                    link.isContinuing = true
+                    post(.order(WebSocketOrder(.goOn, of: transfer)))
+                }
                 return
             }
             reads += 1

@@ -51,6 +51,8 @@ final class WebSocketLink {
     private var output: [UInt8] = []
     private var outputStart = 0
     private var orders = Fifo<WebSocketOrder>()
+    /// Whether the loop has an order to continue reading.
+    var isContinuing = false
     /// Whether it is in the loop's list of WebSockets with new orders.
     var isListed = false
     /// The message that is being encoded.
