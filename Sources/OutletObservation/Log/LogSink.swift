@@ -47,10 +47,14 @@ private final class DescriptorWriter: Sendable {
     }
 
     func write(_ line: String) {
-        let missing = dropped.withLock { $0 }
+        // Taken, because another logger may write at the same time.
+        let missing = dropped.withLock { dropped in
+            defer { dropped = 0 }
+            return dropped
+        }
         let note = missing > 0 ? "outlet: log: lines dropped: \(missing)\n" : ""
-        let isWritten = writeAll(Array((note + line).utf8))
-        dropped.withLock { $0 = isWritten ? 0 : $0 + 1 }
+        guard !writeAll(Array((note + line).utf8)) else { return }
+        dropped.withLock { $0 += missing + 1 }
     }
 
     private func writeAll(_ bytes: [UInt8]) -> Bool {
