@@ -277,6 +277,12 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         }
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: [Double.nan, -1, .infinity, -.infinity])
+    func `a delay that is no finite positive number counts as 0`(seconds: Double) async throws {
+        let (provider, _) = provider(stub: { _ in .delayed(seconds: seconds) })
+        _ = try await provider.request(.animal(name: "cat"))
+    }
+
     @Test func `a cancelled delayed stub completes at once and only once`() async {
         let (provider, _) = provider(stub: { _ in .delayed(seconds: 3600) })
         let error = await withUnsafeContinuation { continuation in

@@ -64,7 +64,9 @@ final class ProviderCall: Sendable {
             return
         }
         let queue = queue ?? session.callbackQueue
-        queue.asyncAfter(deadline: .now() + delay, execute: answer)
+        // Dispatch would wait for ever for what is not a number.
+        let time = delay.isFinite ? max(0, delay) : 0
+        queue.asyncAfter(deadline: .now() + time, execute: answer)
         token.onCancel { queue.async(execute: answer) }
     }
 

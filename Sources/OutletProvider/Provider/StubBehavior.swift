@@ -4,6 +4,7 @@ public enum StubBehavior: Sendable, Equatable {
     case never
     /// The sample response is delivered at once.
     case immediate
-    /// The sample response is delivered after a delay, in seconds.
+    /// The sample response is delivered after a delay, in seconds; anything but a finite positive
+    /// number counts as 0.
     case delayed(seconds: Double)
 }
