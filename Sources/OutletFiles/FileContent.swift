@@ -22,7 +22,9 @@ extension Data {
         }
         defer { close(descriptor) }
         var facts = stat()
-        guard fstat(descriptor, &facts) == 0 else { throw CocoaError(.fileReadUnknown) }
+        guard fstat(descriptor, &facts) == 0 else {
+            throw CocoaError(.fileReadUnknown, number: errno)
+        }
         if let fault = NotPlainFile(path, facts) { throw fault }
         // Reads on to the end: files in `/proc` and `/sys` report a wrong size.
         self.init(count: Int(facts.st_size))
@@ -33,7 +35,7 @@ extension Data {
                 read(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done)
             }
             if piece < 0, errno == EINTR { continue }
-            guard piece >= 0 else { throw CocoaError(.fileReadUnknown) }
+            guard piece >= 0 else { throw CocoaError(.fileReadUnknown, number: errno) }
             guard piece > 0 else { break }
             done += piece
         }

@@ -154,7 +154,7 @@ package enum ClientIdentity {
             do {
                 return Array(try Data(contentOf: URL(filePath: path)))
             } catch {
-                throw Fault(text: "\(path): cannot be read: \(error)")
+                throw Fault(text: "\(path): cannot be read: \(error.fileReason)")
             }
         }
     }

@@ -23,7 +23,8 @@ import Testing
 
     @Test func `a missing file is an error`() throws {
         let directory = try TemporaryDirectory()
-        #expect(throws: CocoaError.self) { try content(of: directory.path("nowhere")) }
+        let error = #expect(throws: CocoaError.self) { try content(of: directory.path("nowhere")) }
+        #expect(error?.fileReason == "No such file or directory")
     }
 
     @Test func `a file that is not a plain file is refused without waiting`() throws {

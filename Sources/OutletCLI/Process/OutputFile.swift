@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import OutletFiles
 
 /// The error of a failed write.
 enum OutputError: Error, Equatable {
@@ -164,8 +165,5 @@ struct FileIdentity: Equatable {
 /// Returns the system's message for an error number, in the C locale.
 func systemReason(_ number: Int32) -> String { String(cString: strerror(number)) }
 
-/// The text of the `errno` value that made a file operation fail; the error's own text without one.
-func systemReason(_ error: any Error) -> String {
-    guard let cause = (error as? CocoaError)?.underlying as? POSIXError else { return "\(error)" }
-    return systemReason(cause.code.rawValue)
-}
+/// Returns the system's message for the error of a file operation.
+func systemReason(_ error: any Error) -> String { error.fileReason }

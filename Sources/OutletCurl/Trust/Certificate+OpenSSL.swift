@@ -47,7 +47,7 @@ extension OutletTransport.Certificate {
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
         } catch {
-            throw LoadingError(path: path, reason: "\(error)")
+            throw LoadingError(path: path, reason: error.fileReason)
         }
         var found: [OutletTransport.Certificate] = []
         for name in names.sorted() where Self.isCertificateName(name) {
@@ -68,7 +68,7 @@ extension OutletTransport.Certificate {
         do {
             bytes = try Data(contentOf: URL(filePath: path))
         } catch {
-            throw LoadingError(path: path, reason: "cannot be read: \(error)")
+            throw LoadingError(path: path, reason: "cannot be read: \(error.fileReason)")
         }
         let found = parse(bytes)
         guard !found.isEmpty else {

@@ -134,7 +134,7 @@ extension HAR {
         do {
             data = try Data(contentOf: url)
         } catch {
-            throw .unreadable(path: path, reason: "\(error)")
+            throw .unreadable(path: path, reason: error.fileReason)
         }
         do {
             self = try JSONDecoder().decode(HAR.self, from: data)

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import OutletFiles
 import OutletTransport
 
 /// Moves a downloaded file to its destination.
@@ -50,6 +51,6 @@ enum FileMove {
             case EROFS: .fileWriteVolumeReadOnly
             default: .fileWriteUnknown
             }
-        return CocoaError(code)
+        return CocoaError(code, number: number)
     }
 }

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import OutletFiles
 import OutletHTTP
 import OutletTransport
 
@@ -11,7 +12,7 @@ extension SessionError: CustomStringConvertible, LocalizedError {
         case .createURLRequestFailed(let error):
             "The request could not be made: \(error)"
         case .downloadedFileMoveFailed(let error, let source, let destination):
-            "The downloaded file could not be moved from \(source.path) to \(destination.path): \(error)"
+            "The downloaded file could not be moved from \(source.path) to \(destination.path): \(error.fileReason)"
         case .explicitlyCancelled:
             "Request explicitly cancelled."
         case .invalidURL(let url):
@@ -57,10 +58,12 @@ extension SessionError.MultipartEncodingFailureReason: CustomStringConvertible {
         case .bodyPartURLInvalid(let url): "\(url): not a file URL"
         case .bodyPartFilenameInvalid(let url): "\(url): has no file name with an extension"
         case .bodyPartFileNotReachable(let url): "\(url.path): no such file"
-        case .bodyPartFileNotReachableWithError(let url, let error): "\(url.path): \(error)"
+        case .bodyPartFileNotReachableWithError(let url, let error):
+            "\(url.path): \(error.fileReason)"
         case .bodyPartFileIsDirectory(let url): "\(url.path): is a directory"
         case .bodyPartFileSizeNotAvailable(let url): "\(url.path): its size is not known"
-        case .bodyPartFileSizeQueryFailedWithError(let url, let error): "\(url.path): \(error)"
+        case .bodyPartFileSizeQueryFailedWithError(let url, let error):
+            "\(url.path): its size cannot be read: \(error.fileReason)"
         case .bodyPartInputStreamCreationFailed(let url): "\(url.path): cannot be opened"
         case .outputStreamCreationFailed(let url): "\(url.path): cannot be created"
         case .outputStreamFileAlreadyExists(let url): "\(url.path): exists already"

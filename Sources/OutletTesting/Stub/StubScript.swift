@@ -53,7 +53,8 @@ final class StubScript: TransferScript, @unchecked Sendable {
             transfer.finish(
                 error as? TransferError
                     ?? TransferError(
-                        code: .cannotOpenFile, stage: .sending, reason: "request body: \(error)"))
+                        code: .cannotOpenFile, stage: .sending,
+                        reason: "request body: \(error.fileReason)"))
             return nil
         }
     }

@@ -28,7 +28,8 @@ extension TransferResult {
                 error =
                     error
                     ?? TransferError(
-                        code: .cannotWriteToFile, stage: .receiving, reason: "\(path): \(failure)")
+                        code: .cannotWriteToFile, stage: .receiving,
+                        reason: "\(path): cannot be written: \(failure.fileReason)")
             }
         }
     }

@@ -127,6 +127,7 @@ private struct DownloadMonitor: EventMonitor {
             .serializingDownloadedFileURL().response
         #expect(response.error?.isDownloadedFileMoveError == true)
         #expect((response.error?.underlyingError as? CocoaError)?.code == .fileNoSuchFile)
+        #expect(response.error?.description.hasSuffix("/none/a: No such file or directory") == true)
         #expect(response.error?.destinationURL == directory.url.appending(path: "none/a"))
         #expect(content(of: response.error?.sourceURL) == "kept")
         if let source = response.error?.sourceURL { try FileManager.default.removeItem(at: source) }
@@ -146,6 +147,7 @@ private struct DownloadMonitor: EventMonitor {
         let refused = await session.download(address, to: place("a"))
             .serializingDownloadedFileURL().response
         #expect((refused.error?.underlyingError as? CocoaError)?.code == .fileWriteFileExists)
+        #expect(refused.error?.description.hasSuffix("/a: File exists") == true)
         #expect(directory.text("a") == "old")
         if let source = refused.error?.sourceURL { try FileManager.default.removeItem(at: source) }
         _ = try await session.download(address, to: place("a", .removePreviousFile))
@@ -161,6 +163,7 @@ private struct DownloadMonitor: EventMonitor {
         let response = await session.download(address, to: place("a", .removePreviousFile))
             .serializingDownloadedFileURL().response
         #expect(response.error?.isDownloadedFileMoveError == true)
+        #expect(response.error?.description.hasSuffix("/a: Is a directory") == true)
         #expect(directory.names == ["a"])
         if let source = response.error?.sourceURL { try FileManager.default.removeItem(at: source) }
     }

@@ -105,4 +105,18 @@ private final class Object: Error {}
         #expect(SessionError.invalidURL(url: "a").url == nil)
         #expect(SessionError.explicitlyCancelled.url == nil)
     }
+
+    @Test func `the text of a file's error is the system's, without dictionaries`() {
+        let full = SessionError.downloadedFileMoveFailed(
+            error: CocoaError(.fileWriteOutOfSpace), source: url, destination: other)
+        #expect(
+            "\(full)"
+                == "The downloaded file could not be moved from /a to /b: No space left on device")
+        let part = SessionError.multipartEncodingFailed(
+            reason: .bodyPartFileSizeQueryFailedWithError(
+                forURL: url, error: CocoaError(.fileReadNoPermission)))
+        #expect(
+            "\(part)" == "Multipart encoding failed: /a: its size cannot be read: Permission denied"
+        )
+    }
 }
