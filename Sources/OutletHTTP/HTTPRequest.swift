@@ -206,9 +206,9 @@ extension HTTPRequestError: CustomStringConvertible {
             "header \(name): \(Self.reason(toReserve: name)): leave it out"
         case .repeatedHeader(let name): "header \(name): is there more than once"
         case .invalidHost(let value):
-            "header Host: \(String(reflecting: String(value.prefix(80)))): not a host, or a host and a port"
+            "header Host: \(String(reflecting: value.shortened(toBytes: 80))): not a host, or a host and a port"
         case .invalidContentLength(let value):
-            "header Content-Length: not a length: \(value.prefix(40))"
+            "header Content-Length: not a length: \(value.shortened(toBytes: 40))"
         case .contentLengthMismatch(let declared, let body):
             "header Content-Length: says \(declared), but the body has \(body) bytes"
         }

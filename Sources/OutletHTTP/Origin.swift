@@ -135,16 +135,20 @@ extension OriginError: CustomStringConvertible {
         switch self {
         case .noScheme: "it has no scheme"
         case .unsupportedScheme(let scheme):
-            "only http and https are spoken, not \(scheme)"
+            "only http and https are spoken, not \(scheme.shortened(toBytes: 80))"
         case .noHost: "it has no host"
-        case .invalidHost(let host, let reason): "host \(String(reflecting: host)): \(reason)"
+        case .invalidHost(let host, let reason): "host \(Self.shown(host)): \(reason)"
         case .invalidPort(let port, let host):
-            "host \(String(reflecting: host)): port \(String(reflecting: port)) is not a number "
-                + "from 1 to 65535"
+            "host \(Self.shown(host)): port \(Self.shown(port)) is not a number from 1 to 65535"
         case .ambiguousUserInfo(let host):
-            "host \(String(reflecting: host)): there is more than one @ before it; in a user name "
+            "host \(Self.shown(host)): there is more than one @ before it; in a user name "
                 + "or a password it is written %40"
         }
+    }
+
+    /// A part of the URL, which may come from a server, in quotes.
+    private static func shown(_ part: String) -> String {
+        String(reflecting: part.shortened(toBytes: 80))
     }
 }
 

@@ -48,18 +48,10 @@ private func trimmed(_ name: Substring) -> Substring {
 /// that is half of the limit or longer.
 private func shortened(_ name: Substring, to limit: Int) -> Substring {
     guard name.utf8.count > limit else { return name }
-    func start(_ text: Substring, _ room: Int) -> Substring {
-        var end = text.utf8.index(text.startIndex, offsetBy: min(room, text.utf8.count))
-        // Goes back over UTF-8 continuation bytes.
-        while end < text.endIndex, text.utf8[end] & 0xC0 == 0x80 {
-            end = text.utf8.index(before: end)
-        }
-        return text[..<end]
-    }
     guard let (stem, suffix) = name.cutAtLast("."), suffix.utf8.count < limit / 2 else {
-        return start(name, limit)
+        return name.prefix(bytes: limit)
     }
-    return "\(start(stem, limit - suffix.utf8.count - 1)).\(suffix)"
+    return "\(stem.prefix(bytes: limit - suffix.utf8.count - 1)).\(suffix)"
 }
 
 /// Whether a text is a single path component of at most 255 bytes without a leading dot.

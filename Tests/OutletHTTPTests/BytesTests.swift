@@ -138,4 +138,14 @@ import Testing
         // Sizes that are no multiple of a word are not compared.
         #expect(!haveSameBits(true, true))
     }
+
+    @Test(arguments: [
+        ("abc", 3, "abc"), ("abcd", 3, "abc…"), ("aé", 3, "aé"), ("aéb", 2, "a…"), ("é", 1, "…"),
+        ("e\u{301}\u{301}", 3, "e\u{301}…"), ("", 0, ""),
+    ])
+    func `a shortened text has at most the given bytes and no part of a character`(
+        text: String, limit: Int, expected: String
+    ) {
+        #expect(text.shortened(toBytes: limit).hasSameBytes(as: expected))
+    }
 }

@@ -128,7 +128,7 @@ extension Exchange.Failure {
     /// Returns the method and the URL of a request without secrets, for messages.
     static func place(of request: HTTPRequest) -> String {
         guard let url = request.url else { return "\(request.method.rawValue) request" }
-        return "\(request.method.rawValue) \(Redaction.standard.address(url.absoluteString))"
+        return "\(request.method.rawValue) \(Redaction.standard.shortAddress(url.absoluteString))"
     }
 
     private static func text(_ error: SessionError) -> String {

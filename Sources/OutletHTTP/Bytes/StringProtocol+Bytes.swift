@@ -124,6 +124,21 @@ extension StringProtocol {
         return Substring(bytes)
     }
 
+    /// Returns the first bytes of the text, at most `limit`, without a part of a character.
+    package func prefix(bytes limit: Int) -> Substring {
+        let text = Substring(self)
+        guard text.utf8.count > limit else { return text }
+        var end = text.utf8.index(text.startIndex, offsetBy: limit)
+        // Goes back over UTF-8 continuation bytes.
+        while text.utf8[end] & 0xC0 == 0x80 { end = text.utf8.index(before: end) }
+        return text[..<end]
+    }
+
+    /// Returns the text to show: the first bytes of a longer one, at most `limit`, and "…".
+    package func shortened(toBytes limit: Int) -> String {
+        utf8.count > limit ? prefix(bytes: limit) + "…" : String(self)
+    }
+
     // MARK: Comparing
 
     /// Whether the bytes are the same; `==` is also true for canonically equivalent texts.

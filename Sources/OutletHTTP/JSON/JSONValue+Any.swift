@@ -106,7 +106,7 @@ extension JSONValue {
         guard levels < 0 else { return }
         // The beginning of the path, which has as many parts.
         throw JSONConversionError(
-            path: String(decoding: path.utf8.prefix(64), as: UTF8.self) + "…",
+            path: path.shortened(toBytes: 64),
             found: "more than \(mostLevels) levels of arrays and dictionaries")
     }
 

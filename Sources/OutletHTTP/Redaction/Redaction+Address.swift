@@ -21,6 +21,10 @@ extension Redaction {
         return String(decoding: address(Array(text.utf8)[...], 0), as: UTF8.self)
     }
 
+    /// Returns a URL for the text of an error, as ``address(_:)``, and at most 500 bytes of it: it may
+    /// come from a server.
+    package func shortAddress(_ text: String) -> String { address(text).shortened(toBytes: 500) }
+
     /// Returns the parameters of a query or form with the values of secret ones replaced.
     ///
     /// - Parameter text: `name=value` pairs, separated by `&` or `;`.

@@ -69,7 +69,7 @@ extension ProviderError: CustomStringConvertible, LocalizedError {
         case .underlying(let error, _): "\(error)"
         case .requestMapping(let url):
             "Failed to map Endpoint to a request: "
-                + "\(String(reflecting: Redaction.standard.address(url))) is not an absolute URL."
+                + "\(String(reflecting: Redaction.standard.shortAddress(url))) is not an absolute URL."
         case .parameterEncoding(let error): "Failed to encode parameters for the request. \(error)"
         }
     }

@@ -16,7 +16,7 @@ extension SessionError: CustomStringConvertible, LocalizedError {
         case .explicitlyCancelled:
             "Request explicitly cancelled."
         case .invalidURL(let url):
-            "URL is not valid: \(Redaction.standard.address("\(url)"))"
+            "URL is not valid: \(Redaction.standard.shortAddress("\(url)"))"
         case .multipartEncodingFailed(let reason):
             "Multipart encoding failed: \(reason)"
         case .parameterEncodingFailed(let reason):

@@ -205,6 +205,6 @@ extension TransferError: CustomStringConvertible {
     public var description: String {
         guard let url else { return host.map { "\($0): \(finding)" } ?? finding }
         let name = method.map { "\($0) " } ?? ""
-        return "\(name)\(Redaction.standard.url(url)): \(finding)"
+        return "\(name)\(Redaction.standard.shortAddress(url.absoluteString)): \(finding)"
     }
 }

@@ -106,6 +106,21 @@ private final class Object: Error {}
         #expect(SessionError.explicitlyCancelled.url == nil)
     }
 
+    @Test func `the text of an error has at most 500 bytes of a URL`() throws {
+        let long = "http://a.test/" + String(repeating: "x", count: 100_000)
+        let request = HTTPRequest(url: URL(string: long))
+        let failed = TransferError(code: .timedOut, reason: "late").naming(request)
+        let text = "http://a.test/\(String(repeating: "x", count: 486))…"
+        #expect(failed.description == "GET \(text): late")
+        #expect("\(SessionError.invalidURL(url: long))" == "URL is not valid: \(text)")
+        let scheme = TransferError(
+            try #require(throws: OriginError.self) {
+                _ = try Origin(
+                    try #require(URL(string: String(repeating: "s", count: 1000) + "://a")))
+            })
+        #expect(scheme.description.utf8.count < 200)
+    }
+
     @Test func `the text of a file's error is the system's, without dictionaries`() {
         let full = SessionError.downloadedFileMoveFailed(
             error: CocoaError(.fileWriteOutOfSpace), source: url, destination: other)
