@@ -11,6 +11,7 @@ import OutletTransport
             if number % 3 == 2, let first = fifo.popFirst() { taken.append(first) }
             #expect(fifo.count == number + 1 - taken.count)
         }
+        #expect(fifo.all == Array(taken.count..<1000))
         while let first = fifo.popFirst() { taken.append(first) }
         #expect(taken == Array(0..<1000))
         #expect(fifo.isEmpty)

@@ -42,7 +42,7 @@ public final class HARRecorder: EventMonitor {
     }
 
     private struct State {
-        var entries: [(entry: HAR.Entry, size: Int)] = []
+        var entries = Fifo<(entry: HAR.Entry, size: Int)>()
         var size = 0
         var dropped = 0
         /// The bodies of unfinished streams, by the identifiers of their transfers.
@@ -71,7 +71,7 @@ public final class HARRecorder: EventMonitor {
     /// would deadlock.
     public var archive: HAR {
         queue.sync {}
-        let (entries, dropped) = state.withLock { ($0.entries.map(\.entry), $0.dropped) }
+        let (entries, dropped) = state.withLock { ($0.entries.all.map(\.entry), $0.dropped) }
         var log = HAR.Log(entries: entries)
         if dropped > 0 {
             log.droppedEntries = dropped
@@ -100,7 +100,7 @@ public final class HARRecorder: EventMonitor {
     public func removeAll() {
         queue.sync {}
         state.withLock { state in
-            state.entries = []
+            state.entries = Fifo()
             state.size = 0
             state.dropped = 0
         }
@@ -121,9 +121,10 @@ public final class HARRecorder: EventMonitor {
     ) {
         guard limits.body > 0 else { return }
         state.withLock { state in
-            let kept = state.streams[dataTask.identifier, default: Data()]
-            let room = limits.body + 1 - kept.count
-            if room > 0 { state.streams[dataTask.identifier] = kept + data.prefix(room) }
+            // Appended in place: a copy for each piece would take time that grows with the square of
+            // their number.
+            let room = limits.body + 1 - (state.streams[dataTask.identifier]?.count ?? 0)
+            if room > 0 { state.streams[dataTask.identifier, default: Data()] += data.prefix(room) }
         }
     }
 
@@ -159,7 +160,7 @@ public final class HARRecorder: EventMonitor {
             while state.entries.count > max(1, limits.entries)
                 || (state.size > limits.total && state.entries.count > 1)
             {
-                state.size -= state.entries.removeFirst().size
+                state.size -= state.entries.popFirst()?.size ?? 0
                 state.dropped += 1
             }
         }

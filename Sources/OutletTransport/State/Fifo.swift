@@ -17,6 +17,9 @@
 
     @inlinable package var count: Int { elements.count - head }
 
+    /// The elements in their order.
+    @inlinable package var all: [Element] { elements[head...].compactMap { $0 } }
+
     @inlinable package mutating func append(_ element: Element) {
         elements.append(element)
     }
