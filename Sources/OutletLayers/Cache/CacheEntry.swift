@@ -100,13 +100,13 @@ struct CacheEntry: Sendable, Equatable {
     init(
         response: HTTPResponse, data: Data, requestTime: Date, responseTime: Date,
         selectors: [Selector], userInfo: [String: String]?,
-        storagePolicy: CachedResponse.StoragePolicy
+        storagePolicy: CachedResponse.StoragePolicy, facts: Facts? = nil
     ) {
         parts = Boxed(
             Parts(
                 response: response, data: data, requestTime: requestTime,
                 responseTime: responseTime, selectors: selectors, userInfo: userInfo,
-                storagePolicy: storagePolicy, facts: Facts(response)))
+                storagePolicy: storagePolicy, facts: facts ?? Facts(response)))
     }
 
     static func hasCacheFields(_ response: HTTPResponse) -> Bool {

@@ -9,8 +9,8 @@ extension CacheRules {
         for response: HTTPResponse, data: Data, to request: CacheRequest, requestTime: Date,
         responseTime: Date
     ) -> CacheEntry? {
-        let hasCacheFields = CacheEntry.hasCacheFields(response)
-        let directives = hasCacheFields ? CacheControl(response.headers) : CacheControl()
+        let facts = CacheEntry.Facts(response)
+        let directives = facts.directives
         guard request.method == .get, request.key != nil, !request.directives.noStore,
             !directives.noStore, response.statusCode >= 200,
             // Partial responses are not stored, nor are responses to the user's own conditional
@@ -23,7 +23,7 @@ extension CacheRules {
         else { return nil }
         let isExplicit =
             directives.maxAge != nil || directives.isPublic
-            || hasCacheFields && !response.headers.values(for: "Expires").isEmpty
+            || facts.hasCacheFields && !response.headers.values(for: "Expires").isEmpty
         guard Self.isCacheable(response.statusCode) || isExplicit else { return nil }
         var stored = response
         for name in Self.connectionNames(in: response.headers) {
@@ -31,7 +31,7 @@ extension CacheRules {
         }
         return CacheEntry(
             response: stored, data: data, requestTime: requestTime, responseTime: responseTime,
-            selectors: selectors, userInfo: nil, storagePolicy: .allowed)
+            selectors: selectors, userInfo: nil, storagePolicy: .allowed, facts: facts)
     }
 
     /// Fields of the connection, and of the proxy that forwarded the response (RFC 9111 §3.1).

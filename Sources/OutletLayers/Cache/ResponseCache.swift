@@ -122,16 +122,16 @@ public final class ResponseCache: Sendable {
     public func storeCachedResponse(_ cachedResponse: CachedResponse, for request: HTTPRequest) {
         let request = CacheRequest(request)
         let now = Date()
-        let directives = CacheControl(cachedResponse.response.headers)
+        let facts = CacheEntry.Facts(cachedResponse.response)
         guard let key = request.key,
             let selectors = request.selectors(
-                for: cachedResponse.response, isPublic: directives.isPublic)
+                for: cachedResponse.response, isPublic: facts.directives.isPublic)
         else { return }
         store(
             CacheEntry(
                 response: cachedResponse.response, data: cachedResponse.data, requestTime: now,
                 responseTime: now, selectors: selectors, userInfo: cachedResponse.userInfo,
-                storagePolicy: cachedResponse.storagePolicy), for: key)
+                storagePolicy: cachedResponse.storagePolicy, facts: facts), for: key)
     }
 
     /// Removes the stored responses for a request's URL, of all variants.
