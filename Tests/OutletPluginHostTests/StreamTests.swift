@@ -434,9 +434,13 @@ import Testing
     {
         let streams = try Streams(["send": "20", "how": "hold"])
         let isPending = try Gate()
-        let server = try ScriptedServer.start(
-            .requestHead, .wait(isPending),
-            .respond("307 Temporary Redirect", headers: ["Location: /next"]))
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [
+                    .requestHead, .wait(isPending),
+                    .respond("307 Temporary Redirect", headers: ["Location: /next"]),
+                ] : [.requestHead, .stall]
+        }
         let session = streams.session()
         let request = session.request(server.baseURL, method: .post)
         async let response = request.serializingString().response
