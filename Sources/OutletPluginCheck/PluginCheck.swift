@@ -205,7 +205,7 @@ extension [UInt8] {
     fileprivate var lines: [String] {
         String(decoding: self, as: UTF8.self).lines.map { line in
             let line = line.startsWithBytes(of: "outlet: ") ? line.droppingBytes(8) : line
-            return String(decoding: line.utf8.prefix(300), as: UTF8.self)
+            return String(line.prefix(bytes: 300))
         }
     }
 }

@@ -117,6 +117,13 @@ import Testing
         #expect(delivered(machine.hookReturned(2)) == 1)
     }
 
+    @Test func `a hook that is too late answers, and is not cancelled after that`() {
+        var machine = Machine()
+        #expect(delivered(machine.hookReturned(2)) == 2)
+        #expect(givenUp(machine.cancel(3)) == nil)
+        #expect(machine.begin() == false)
+    }
+
     @Test func `without OUTLET_PENDING the status of the hook is the result`() {
         var machine = begun()
         #expect(delivered(machine.hookReturned(2)) == 2)

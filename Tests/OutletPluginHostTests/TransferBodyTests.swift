@@ -315,9 +315,10 @@ import Testing
 
     // MARK: Serializers
 
-    @Test func `a serialize hook that hangs fails at its deadline, and nothing waits for it`()
-        async throws
-    {
+    /// Loads a plugin whose `serialize` returns when the file `go` exists.
+    private func serializing(
+        go: String, deadline: Duration, observer: any PluginObserver
+    ) async throws -> PluginHost {
         let folder = try PluginFolder()
         try await folder.compile(
             """
@@ -325,8 +326,10 @@ import Testing
             static outlet_status serialize(outlet_instance *self, outlet_call call,
                                            outlet_request request, outlet_response response,
                                            outlet_sink sink, outlet_view *type) {
-                (void)self, (void)call, (void)request, (void)response, (void)sink, (void)type;
-                for (;;) pause();
+                (void)self, (void)call, (void)request, (void)response, (void)sink;
+                while (access(GO, F_OK) != 0) usleep(1000);
+                *type = outlet_text("text");
+                return OUTLET_OK;
             }
             static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
                                                .serialize = serialize};
@@ -338,23 +341,41 @@ import Testing
                                                          .flags = OUTLET_F_CONCURRENT,
                                                          .hooks = hooks};
             OUTLET_MODULE(descriptor)
-            """, as: "hangs.so")
-        let recorder = ActivityRecorder()
-        let host = try folder.load(observer: recorder) {
-            $0.settings["test.hangs", default: PluginSettings()].deadlines = [
-                "serialize": .seconds(2)
-            ]
+            """, as: "hangs.so", "-DGO=\"\(go)\"")
+        return try folder.load(observer: observer) {
+            $0.settings["test.hangs", default: PluginSettings()].deadlines = ["serialize": deadline]
         }
+    }
+
+    @Test func `other requests do not wait for a serialize hook`() async throws {
+        let signals = try TemporaryDirectory()
+        let host = try await serializing(
+            go: signals.path("go"), deadline: .seconds(60), observer: ActivityRecorder())
         let serializer = try #require(host.serializer("test.hangs"))
         let session = Session(transport: StubTransport { _ in .text("x") })
-        let hanging = session.request(address).serializingResponse(using: serializer)
+        let slow = session.request(address).serializingResponse(using: serializer)
         while host.status.first?.activeCalls != 1 { await Task.yield() }
         // Awaited requests are serialized on one queue.
         #expect(await session.request(address).serializingString().response.value == "x")
-        #expect(host.status.first?.activeCalls == 1 && recorder.misbehaviours.values.isEmpty)
-        let error = await hanging.response.error?.underlyingError as? PluginError
+        try signals.write("", to: "go")
+        #expect(await slow.response.value == PluginSerialized(type: "text", data: Data()))
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a serialize hook that hangs fails at its deadline`() async throws {
+        let signals = try TemporaryDirectory()
+        let recorder = ActivityRecorder()
+        let host = try await serializing(
+            go: signals.path("go"), deadline: .seconds(5), observer: recorder)
+        let serializer = try #require(host.serializer("test.hangs"))
+        let session = Session(transport: StubTransport { _ in .text("x") })
+        let response = await session.request(address).serializingResponse(using: serializer)
+            .response
+        let error = response.error?.underlyingError as? PluginError
         #expect(error?.hook == .serialize && error?.kind == .timedOut)
         #expect(recorder.misbehaviours.values.map(\.kind) == [.neverSettled])
+        try signals.write("", to: "go")
+        #expect(await host.shutDown() == [])
         withExtendedLifetime(session) {}
     }
 }

@@ -20,6 +20,31 @@ import Testing
         return await session.request(request).serializingUnserialized().response
     }
 
+    @Test(arguments: [Double.nan, -Double.infinity, -1])
+    func `an answer whose delay is no positive number comes at once`(delay: Double) async {
+        let clock = TestClock()
+        let stub = StubTransport(clock: clock) { _ in StubAnswer(delay: delay) }
+        let session = Session(transport: stub)
+        let response = await session.request("http://test.example/").serializingUnserialized()
+            .response
+        #expect(response.error == nil && clock.waiting == 0)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: [Double.infinity, 1e300])
+    func `an answer whose delay is longer than clocks can wait is still to come`(
+        delay: Double
+    ) async {
+        let clock = TestClock()
+        let stub = StubTransport(clock: clock) { _ in StubAnswer(delay: delay) }
+        let session = Session(transport: stub)
+        let request = session.request("http://test.example/")
+        async let response = request.serializingUnserialized().response
+        await clock.waiters()
+        request.cancel()
+        #expect(await response.error?.isExplicitlyCancelledError == true)
+    }
+
     // MARK: Matching
 
     @Test func `the error of a request without a stub lists near misses, nearest first`()

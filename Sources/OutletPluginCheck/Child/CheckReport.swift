@@ -142,8 +142,7 @@ final class CheckReport: Sendable {
     var hasFailed: Bool { reported.withLock { $0.values.contains(false) } }
 
     private static func cut(_ text: String) -> String {
-        text.utf8.count <= longestText
-            ? text : String(decoding: text.utf8.prefix(longestText), as: UTF8.self)
+        String(text.prefix(bytes: longestText))
     }
 
     private func write(_ line: CheckLine) {

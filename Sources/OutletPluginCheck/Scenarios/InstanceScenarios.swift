@@ -58,7 +58,7 @@ extension CheckSubject {
 
     /// The beginning of a configuration.
     static func shown(_ configuration: String) -> String {
-        String(decoding: configuration.utf8.prefix(120), as: UTF8.self)
+        configuration.shortened(toBytes: 120)
     }
 
     /// Reconfigures running instances, first between requests and then during requests.

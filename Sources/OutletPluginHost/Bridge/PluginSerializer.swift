@@ -92,6 +92,7 @@ private final class SerializeCall: Sendable {
     }
 
     private struct State {
+        /// Whether the hook has been called.
         var hasBegun = false
         /// What the hook has returned; `nil` until then.
         var result: Result<Returned, PluginError>?
@@ -104,6 +105,8 @@ private final class SerializeCall: Sendable {
     private let request: HTTPRequest
     private let response: ResponseHandle
     private let state = Lock(State())
+    private let begun = DispatchSemaphore(value: 0)
+    private let ended = DispatchSemaphore(value: 0)
 
     init(
         _ hook: @escaping Hook, of instance: PluginInstance, limit: UInt64, request: HTTPRequest,
@@ -138,19 +141,24 @@ private final class SerializeCall: Sendable {
     }
 
     /// Calls the hook on a worker thread.
+    ///
+    /// Its time begins when it is called; until then, it waits as long at most.
     private func performApart() {
-        let done = DispatchSemaphore(value: 0)
         DispatchQueue.global().async {
             self.perform()
-            done.signal()
+            self.begun.signal()
+            self.ended.signal()
         }
-        _ = done.wait(timeout: .now() + .nanoseconds(Int(clamping: limit)))
+        let limit = DispatchTimeInterval.nanoseconds(Int(clamping: limit))
+        guard begun.wait(timeout: .now() + limit) == .success else { return }
+        _ = ended.wait(timeout: .now() + limit)
     }
 
     private func perform() {
         let result = Result { () throws(PluginError) in
             try instance.perform(.serialize, about: "\(request)") { pointer in
                 state.withLock { $0.hasBegun = true }
+                begun.signal()
                 return call(pointer)
             }
         }

@@ -44,9 +44,7 @@ extension ConfigurationViolation {
 
     /// The first 256 bytes of a text, with an ellipsis if it is longer.
     static func shortened(_ text: String) -> String {
-        let limit = 256
-        guard text.utf8.count > limit else { return text }
-        return String(decoding: text.utf8.prefix(limit), as: UTF8.self) + "…"
+        text.shortened(toBytes: 256)
     }
 
     /// Repeated keys in objects, and numbers beyond the range of a `Double`; at most 100.

@@ -1,4 +1,5 @@
 import COutletPlugin
+import OutletHTTP
 import OutletProvider
 import OutletSession
 import OutletTransport
@@ -13,12 +14,12 @@ enum FailureText {
             return of(original)
         }
         // Plugins pass messages on, and must not pass longer ones.
-        let limit = outlet_view.Limit.message.rawValue - longestMark
-        return (code: code(error), message: "\(error)".cut(to: limit))
+        let limit = outlet_view.Limit.message.rawValue - ellipsis
+        return (code: code(error), message: "\(error)".shortened(toBytes: limit))
     }
 
-    /// The bytes of what a cut text ends with: an ellipsis, and the mark of a divided character.
-    private static let longestMark = 6
+    /// The number of bytes of the ellipsis at the end of a shortened text.
+    private static let ellipsis = 3
 
     private static func code(_ error: any Error) -> String {
         switch error {

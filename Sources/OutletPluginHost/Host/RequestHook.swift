@@ -128,7 +128,7 @@ final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
     }
 
     override var subjectName: String? {
-        handles.withLock { $0.source }.map { "\($0.next ?? $0.request)".cut(to: 200) }
+        handles.withLock { $0.source }.map { "\($0.next ?? $0.request)".shortened(toBytes: 200) }
     }
 
     override func closeArguments() { handles.withLock { $0.close() } }

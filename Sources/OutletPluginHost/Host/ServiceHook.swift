@@ -1,3 +1,5 @@
+import OutletHTTP
+
 /// What a hook of a stream or service is called for.
 protocol ServiceSubject: Sendable {
     /// A short description without secrets.
@@ -52,7 +54,7 @@ final class ServiceHook: Completion, @unchecked Sendable {
     /// A description of what the hook is called for, without secrets.
     var name: String { subject.name }
 
-    override var subjectName: String? { name.cut(to: 200) }
+    override var subjectName: String? { name.shortened(toBytes: 200) }
 
     override func argument(_ part: Part) -> (any AnyObject & Sendable)? {
         switch part {

@@ -479,10 +479,3 @@ extension outlet_completion {
 
     private func handle(of part: Completion.Part) -> UInt64 { id | UInt64(part.rawValue) }
 }
-
-extension String {
-    /// The text, or its beginning and an ellipsis if it has more bytes than the limit.
-    func cut(to limit: Int) -> String {
-        utf8.count <= limit ? self : String(decoding: utf8.prefix(limit), as: UTF8.self) + "…"
-    }
-}

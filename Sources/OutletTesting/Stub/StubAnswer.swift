@@ -41,8 +41,10 @@ public struct StubAnswer: Sendable {
     /// The time between request and answer, in seconds on the transport's clock; `nil` never
     /// answers, until a cancel.
     ///
-    /// WebSocket handshakes use real time.
+    /// WebSocket handshakes use real time. 0 if it is not a positive number, at most 10⁹ s.
     public var delay: TimeInterval?
+    /// ``delay`` within its limits, because clocks take no other numbers.
+    var limitedDelay: TimeInterval? { delay.map { $0 > 0 ? min($0, 1e9) : 0 } }
     /// Pauses in the body.
     public var pauses: [Pause] = []
     /// The steps of a WebSocket after its handshake was accepted (status 101).

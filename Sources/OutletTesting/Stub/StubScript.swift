@@ -99,7 +99,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
     func answer(_ answer: StubAnswer, to transfer: PlayedTransfer) {
         guard isTrusted(answer, by: transfer) else { return }
         steps = answer.steps(for: job.request)
-        guard let delay = answer.delay else { return }
+        guard let delay = answer.limitedDelay else { return }
         wait(for: .seconds(delay), transfer)
     }
 

@@ -145,7 +145,7 @@ final class StubSocket: WebSocketConnection {
     /// Thread: the queue.
     func play(_ answer: StubAnswer, onFinish: @escaping @Sendable () -> Void) {
         locked.withLock { $0.onFinish = onFinish }
-        guard let delay = answer.delay else { return }
+        guard let delay = answer.limitedDelay else { return }
         guard delay > 0 else { return open(answer) }
         queue.asyncAfter(deadline: .now() + delay) { self.open(answer) }
     }

@@ -30,6 +30,26 @@ import Testing
             .serializingUnserialized().response
     }
 
+    // MARK: Bodies
+
+    @Test func `a GET request with a body is neither answered from the cache nor stored`() async {
+        let (session, transport) = session { job in
+            StubAnswer(
+                headers: ["Cache-Control": "max-age=60"], body: job.request.httpBody ?? Data())
+        }
+        for text in ["one", "two", ""] {
+            var request = HTTPRequest(url: url)
+            request.httpBody = text.isEmpty ? nil : Data(text.utf8)
+            request.allowsBodyInGET = true
+            let response = await session.request(request).serializingUnserialized().response
+            #expect((response.data ?? Data()) == Data(text.utf8))
+        }
+        #expect(transport.requests.count == 3)
+        // That without a body is stored.
+        _ = await get(session)
+        #expect(transport.requests.count == 3)
+    }
+
     // MARK: HEAD
 
     private static let stored: HTTPHeaders = [
