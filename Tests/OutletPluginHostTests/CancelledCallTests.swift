@@ -99,6 +99,16 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test func `a hook that was given up before it is called belongs to no call`() throws {
+        let host = try PluginFolder(faulty: "StreamsAndDone").load()
+        let instance = try #require(host.plugins.first).instance
+        let token = adapt(instance)
+        #expect(token.begin(on: UInt(pthread_self())))
+        _ = token.seal()
+        #expect(!token.enter())
+        withExtendedLifetime(host) {}
+    }
+
     @Test func `a queued hook is not called after its completion was abandoned`() throws {
         let (host, instance) = try instance()
         let token = Completion(
@@ -118,6 +128,7 @@ import Testing
         let id = token.id
         token.keep()
         #expect(token.begin(on: UInt(pthread_self())))
+        #expect(token.call())
         // Suspended: stops between the end of the call and the entry in the instance's list.
         let queue = DispatchQueue(label: "outlet.test.abandon")
         queue.suspend()
@@ -153,6 +164,7 @@ import Testing
         var call = ActiveCall(.adapt, passing: token)
         try instance.perform(&call, about: nil) { _, _ in
             #expect(token.begin(on: UInt(pthread_self())))
+            #expect(token.call())
             #expect(isFound())
             #expect(HandleTable.shared.completion(of: token.id + 4) == nil)
         }
@@ -175,6 +187,7 @@ import Testing
         var call = ActiveCall(.adapt, passing: token)
         try instance.perform(&call, about: nil) { _, call in
             #expect(token.begin(on: UInt(pthread_self())))
+            #expect(token.call())
             CurrentCall.running(call, of: instance.owner) {
                 #expect(read(own, token.id | 1) == OUTLET_OK)
                 #expect(read(own, token.id | 1) == OUTLET_OK)

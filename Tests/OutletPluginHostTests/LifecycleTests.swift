@@ -90,6 +90,7 @@ import Testing
     private func begun() -> Machine {
         var machine = Machine()
         #expect(machine.begin() == true)
+        #expect(machine.call() == true)
         return machine
     }
 
@@ -117,11 +118,20 @@ import Testing
         #expect(delivered(machine.hookReturned(2)) == 1)
     }
 
-    @Test func `a hook that is too late answers, and is not cancelled after that`() {
+    @Test func `a hook that is too late answers, and no cancel follows`() {
         var machine = Machine()
+        #expect(machine.begin() == true)
         #expect(delivered(machine.hookReturned(2)) == 2)
         #expect(givenUp(machine.cancel(3)) == nil)
-        #expect(machine.begin() == false)
+        #expect(machine.call() == false)
+    }
+
+    @Test func `a hook that is given up before it is called is not cancelled`() {
+        var machine = Machine()
+        #expect(machine.begin() == true)
+        #expect(givenUp(machine.cancel(3), notifiesPlugin: false) == 3)
+        #expect(machine.call() == false)
+        #expect(delivered(machine.hookReturned(nil)) == nil)
     }
 
     @Test func `without OUTLET_PENDING the status of the hook is the result`() {

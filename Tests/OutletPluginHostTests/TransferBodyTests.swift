@@ -315,9 +315,10 @@ import Testing
 
     // MARK: Serializers
 
-    /// Loads a plugin whose `serialize` returns when the file `go` exists.
+    /// Loads a plugin whose `serialize` logs its call, and returns when the file `go` exists.
     private func serializing(
-        go: String, deadline: Duration, observer: any PluginObserver
+        go: String, deadline: Duration, flags: String = "OUTLET_F_CONCURRENT",
+        observer: any PluginObserver
     ) async throws -> PluginHost {
         let folder = try PluginFolder()
         try await folder.compile(
@@ -326,7 +327,8 @@ import Testing
             static outlet_status serialize(outlet_instance *self, outlet_call call,
                                            outlet_request request, outlet_response response,
                                            outlet_sink sink, outlet_view *type) {
-                (void)self, (void)call, (void)request, (void)response, (void)sink;
+                (void)request, (void)response, (void)sink;
+                self->host->log(self->host, call, OUTLET_LOG_INFO, outlet_text("called"), NULL, 0);
                 while (access(GO, F_OK) != 0) usleep(1000);
                 *type = outlet_text("text");
                 return OUTLET_OK;
@@ -338,8 +340,7 @@ import Testing
                 return &table;
             }
             static const outlet_descriptor descriptor = {DESCRIPTOR("test.hangs"),
-                                                         .flags = OUTLET_F_CONCURRENT,
-                                                         .hooks = hooks};
+                                                         .flags = \(flags), .hooks = hooks};
             OUTLET_MODULE(descriptor)
             """, as: "hangs.so", "-DGO=\"\(go)\"")
         return try folder.load(observer: observer) {
@@ -376,6 +377,25 @@ import Testing
         #expect(recorder.misbehaviours.values.map(\.kind) == [.neverSettled])
         try signals.write("", to: "go")
         #expect(await host.shutDown() == [])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a serialize hook that could not begin in time is not called later`() async throws {
+        let signals = try TemporaryDirectory()
+        let recorder = ActivityRecorder()
+        let host = try await serializing(
+            go: signals.path("go"), deadline: .seconds(1), flags: "0", observer: recorder)
+        let serializer = try #require(host.serializer("test.hangs"))
+        let session = Session(transport: StubTransport { _ in .text("x") })
+        let first = session.request(address).serializingResponse(using: serializer)
+        while host.status.first?.activeCalls != 1 { await Task.yield() }
+        let second = session.request(address).serializingResponse(using: serializer)
+        let error = await second.response.error?.underlyingError as? PluginError
+        #expect(error?.message.contains("could not begin within 1.0 s") == true)
+        try signals.write("", to: "go")
+        #expect(await host.shutDown() == [])
+        #expect(recorder.lines.values.map(\.message) == ["called"])
+        _ = await first.response
         withExtendedLifetime(session) {}
     }
 }

@@ -73,6 +73,34 @@ struct LeakCheck {
             orAtMost: subject.job.limit / 2)
         let total = count * Self.rounds
         let bound = warmUp + total < Self.fullCaches ? .coarse : bound
+        for _ in 0..<Self.mostComparisons {
+            switch try await compare(what, count, bound, operation) {
+            case .nothing: return nil
+            case .shrunk: continue
+            case .leak(let leak): return "\(total) \(what) left \(leak)"
+            }
+        }
+        return nil
+    }
+
+    /// The result of comparing rounds.
+    private enum Comparison {
+        case nothing
+        /// Mappings were freed in several rounds, which may hide the growth of others.
+        case shrunk
+        /// What has grown in every round.
+        case leak(String)
+    }
+
+    /// How often rounds are compared if mappings are freed meanwhile: on a busy machine, threads end
+    /// at any time.
+    private static let mostComparisons = 3
+
+    /// Repeats an operation in ``rounds`` of `count`, and finds what grows in each.
+    private func compare(
+        _ what: String, _ count: Int, _ bound: MemoryBound,
+        _ operation: (_ count: Int) async throws -> Int
+    ) async rethrows -> Comparison {
         let first = await holdings()
         var last = first
         var allCalls = 0
@@ -80,22 +108,27 @@ struct LeakCheck {
         // A stack of 8 MiB that is freed hides the growth of one round.
         var freedMappings: Int?
         for _ in 0..<Self.rounds {
-            guard mayGoOn else { return nil }
+            guard mayGoOn else { return .nothing }
             let calls = try await operation(count)
             allCalls += calls
             let next = await holdings()
+            var hasShrunk = false
             growing = growing.filter { resource in
                 let growth = next[resource] - last[resource]
                 if growth >= resource.leak(in: calls, bound: bound) { return true }
-                guard resource == .mappings, growth < 0, freedMappings == nil else { return false }
+                guard resource == .mappings, growth < 0 else { return false }
+                guard freedMappings == nil else {
+                    hasShrunk = true
+                    return false
+                }
                 freedMappings = -growth
                 allCalls -= calls
                 return true
             }
-            guard !growing.isEmpty else { return nil }
+            guard !growing.isEmpty else { return hasShrunk ? .shrunk : .nothing }
             last = next
         }
-        guard !subject.report.hasFailed else { return nil }
+        guard !subject.report.hasFailed else { return .nothing }
         // On a busy machine, other threads may free what has ended much later.
         for unit in 0..<Self.longestFreeing where !growing.isEmpty {
             if unit % 50 == 0 { subject.report.step("wait for what \(what) have left") }
@@ -106,9 +139,9 @@ struct LeakCheck {
                     >= $0.leak(in: allCalls, bound: bound)
             }
         }
-        guard !growing.isEmpty else { return nil }
+        guard !growing.isEmpty else { return .nothing }
         let leaks = growing.map { $0.text(growth($0, from: first, to: last, freedMappings)) }
-        return "\(total) \(what) left \(leaks.joined(separator: ", "))"
+        return .leak(leaks.joined(separator: ", "))
     }
 
     /// The growth of a resource, with the mappings that were freed meanwhile.

@@ -94,8 +94,10 @@ private final class SerializeCall: Sendable {
     private struct State {
         /// Whether the hook has been called.
         var hasBegun = false
+        /// Whether the host no longer waits, so that the hook is not called any more.
+        var isOver = false
         /// What the hook has returned; `nil` until then.
-        var result: Result<Returned, PluginError>?
+        var result: Result<Returned?, PluginError>?
     }
 
     private let hook: Hook
@@ -124,10 +126,13 @@ private final class SerializeCall: Sendable {
         let stopwatch = Stopwatch(instance.owner.observer)
         // A call inside of another one that it must not overlap with fails at once.
         if instance.isNonblocking || instance.isOnQueue { perform() } else { performApart() }
-        let (result, hasBegun) = state.withLock { ($0.result, $0.hasBegun) }
+        let (result, hasBegun) = state.withLock { state in
+            state.isOver = true
+            return (state.result, state.hasBegun)
+        }
         let made = Result { () throws(PluginError) in
-            guard let result else { throw late(hasBegun: hasBegun) }
-            return try value(of: result.get())
+            guard let returned = try result?.get() else { throw late(hasBegun: hasBegun) }
+            return try value(of: returned)
         }
         var (effects, failure): ([String], PluginError?) = ([], nil)
         switch made {
@@ -156,13 +161,21 @@ private final class SerializeCall: Sendable {
 
     private func perform() {
         let result = Result { () throws(PluginError) in
-            try instance.perform(.serialize, about: "\(request)") { pointer in
-                state.withLock { $0.hasBegun = true }
-                begun.signal()
-                return call(pointer)
-            }
+            try instance.perform(.serialize, about: "\(request)") { begin() ? call($0) : nil }
         }
         state.withLock { $0.result = result }
+    }
+
+    /// Begins the time of the hook.
+    ///
+    /// - Returns: `false` if the host no longer waits for it.
+    private func begin() -> Bool {
+        let isWanted = state.withLock { state in
+            if !state.isOver { state.hasBegun = true }
+            return !state.isOver
+        }
+        begun.signal()
+        return isWanted
     }
 
     /// Calls the hook on this thread, the only one that may use its handles.

@@ -134,9 +134,9 @@ extension PluginInstance {
         let known =
             isMadeLater && hooks.request_done == nil ? nil : owner.completion(of: call)
         if let known {
-            // Before it has begun, so that a hook that is too late is not cancelled.
+            guard isMadeLater || known.begin(on: call.pointee.thread) else { return .withdrawn }
             guard known.enter() else { return .tooLate }
-            guard isMadeLater || known.begin(on: call.pointee.thread) else {
+            guard isMadeLater || known.call() else {
                 known.leave()
                 return .withdrawn
             }

@@ -135,12 +135,19 @@ final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
 
     override func enter() -> Bool {
         guard instance.hooks.request_done != nil else { return true }
-        return requestHandle.enter(instance, for: hook)
+        // If the host has answered, the request's call is not known any more.
+        let handle = handles.withLock { handles in
+            handles.source == nil
+                ? handles.used.request
+                : handles.makeRequest(
+                    access: isOfRedirect ? .read : access, scope: scope, wire: wire)
+        }
+        return handle?.enter(instance, for: hook) ?? false
     }
 
     override func leave() {
         guard instance.hooks.request_done != nil else { return }
-        requestHandle.leave(instance)
+        handles.withLock { $0.used.request }?.leave(instance)
     }
 
     // MARK: The changes

@@ -101,6 +101,7 @@ class Completion: CallContext, @unchecked Sendable {
         id = call.id
         super.init(deadline: call.deadline)
         _ = begin(on: call.thread)
+        _ = self.call()
     }
 
     /// The host functions that settle a completion.
@@ -240,6 +241,11 @@ class Completion: CallContext, @unchecked Sendable {
             return true
         }
     }
+
+    /// Records that the hook is called now, after ``begin(on:)`` and ``enter()``.
+    ///
+    /// - Returns: `false` if the host has answered meanwhile; the hook is then not called.
+    func call() -> Bool { state.withLock { $0.machine.call() } }
 
     /// Changes the state of the machine.
     private func advance<Result: Sendable>(_ body: (inout State) -> Result) -> Result {

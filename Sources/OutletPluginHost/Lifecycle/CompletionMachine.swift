@@ -4,6 +4,8 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
     enum State {
         /// The hook has not been called; the plugin does not know the completion.
         case queued
+        /// The hook is about to be called, unless it is too late for it.
+        case starting
         /// The hook is running.
         case inHook
         /// The hook is running and has settled its completion.
@@ -52,7 +54,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
     var isOver: Bool {
         switch state {
         case .settled, .cancelled, .overruled, .withdrawn: true
-        case .queued, .inHook, .answeredInHook, .waiting: false
+        case .queued, .starting, .inHook, .answeredInHook, .waiting: false
         }
     }
 
@@ -61,7 +63,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
     var isGivenUp: Bool {
         switch state {
         case .cancelled, .overruled: true
-        case .queued, .inHook, .answeredInHook, .waiting, .settled, .withdrawn: false
+        case .queued, .starting, .inHook, .answeredInHook, .waiting, .settled, .withdrawn: false
         }
     }
 
@@ -69,15 +71,24 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
     var isOpen: Bool {
         switch state {
         case .inHook, .waiting, .cancelled: true
-        case .queued, .answeredInHook, .settled, .overruled, .withdrawn: false
+        case .queued, .starting, .answeredInHook, .settled, .overruled, .withdrawn: false
         }
     }
 
-    /// Begins the hook.
+    /// Begins the hook; ``call()`` follows, or ``hookReturned(_:isFailure:)`` if it is too late.
     ///
     /// - Returns: `false` where the hook must not be called any more.
     mutating func begin() -> Bool {
         guard case .queued = state else { return false }
+        state = .starting
+        return true
+    }
+
+    /// Records that the hook is called now.
+    ///
+    /// - Returns: `false` where the hook must not be called any more.
+    mutating func call() -> Bool {
+        guard case .starting = state else { return false }
         state = .inHook
         return true
     }
@@ -92,7 +103,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case .waiting:
             state = .settled
             return .deliver(answer)
-        case .queued, .answeredInHook, .settled, .overruled, .withdrawn:
+        case .queued, .starting, .answeredInHook, .settled, .overruled, .withdrawn:
             return .refuse(isBreach: true)
         case .cancelled:
             state = .settled
@@ -108,7 +119,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
     ///   - isFailure: Whether the hook failed, which overrides what it settled.
     mutating func hookReturned(_ answer: Answer?, isFailure: Bool = false) -> Action {
         switch state {
-        case .queued, .inHook:
+        case .starting, .inHook:
             guard let answer else {
                 state = .waiting
                 return .nothing
@@ -127,7 +138,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case .overruled:
             state = .settled
             return .refuse(isBreach: false)
-        case .waiting, .settled, .withdrawn:
+        case .queued, .waiting, .settled, .withdrawn:
             return .nothing
         }
     }
@@ -135,7 +146,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
     /// Answers in the plugin's place; the host no longer waits for the plugin.
     mutating func cancel(_ answer: Answer) -> Action {
         switch state {
-        case .queued:
+        case .queued, .starting:
             state = .withdrawn
             return .giveUp(answer, notifiesPlugin: false)
         case .inHook, .waiting:
