@@ -14,7 +14,7 @@ import Testing
 /// Which hooks the host calls for a call that is cancelled or has ended.
 ///
 /// Cancellation races with the hooks. Each test makes the calls of one outcome in a fixed order.
-@Suite struct CancelledCallTests {
+@Suite(.timeLimit(.minutes(2))) struct CancelledCallTests {
     private func instance() throws -> (host: PluginHost, instance: PluginInstance) {
         let host = try PluginFolder(faulty: "Keeps").load()
         return (host, try #require(host.plugins.first).instance)
@@ -56,7 +56,7 @@ import Testing
         // As a hook that has been let in, and not begun.
         #expect(instance.hold())
         async let end = host.shutDown()
-        while instance.isServing { await Task.yield() }
+        while instance.isServing, !Task.isCancelled { await Task.yield() }
         let scope = RequestScope(id: nil)
         #expect(scope.enter(instance, for: .prepare))
         scope.leave(instance)
@@ -78,18 +78,22 @@ import Testing
         let session = Session(transport: StubTransport { _ in .silence }, plugins: host)
         let request = session.request("http://test.example/")
         async let response = request.serializingData().response
-        while !observer.hooks.values.contains("b will_send") { await Task.yield() }
+        while !observer.hooks.values.contains("b will_send"), !Task.isCancelled {
+            await Task.yield()
+        }
         request.cancel()
         #expect(await response.error?.isExplicitlyCancelledError == true)
         // Between the did_receive of the first plugin and that of the second.
         try await observer.isPaused.opened()
         async let end = host.shutDown()
-        for plugin in host.plugins { while plugin.instance.isServing { await Task.yield() } }
+        for plugin in host.plugins {
+            while plugin.instance.isServing, !Task.isCancelled { await Task.yield() }
+        }
         observer.mayContinue.open()
         #expect(await end == [])
         // The observer may be told of a hook after the plugin has ended.
         for last in ["a request_done", "b request_done"] {
-            while !observer.hooks.values.contains(last) { await Task.yield() }
+            while !observer.hooks.values.contains(last), !Task.isCancelled { await Task.yield() }
         }
         let hooks = observer.hooks.values
         #expect(
