@@ -127,6 +127,48 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test func `an upload keeps its body if an adapter after the plugin makes another request`()
+        async throws
+    {
+        let host = try await load(plugin("adapt", ofRequest, reads("request")))
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let adapter = Adapter { request, _, completion in
+            completion(.success(HTTPRequest(url: request.url, method: request.method)))
+        }
+        let response = await session.upload(Text("first"), to: address, interceptor: adapter)
+            .serializingString().response
+        #expect(response.value == "x" && stub.bodies == [Data("first".utf8)])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a read far behind the end of a body that was sent finds nothing`() async throws {
+        let host = try await load(
+            plugin(
+                "redirect", ofRedirect,
+                """
+                uint8_t bytes[16];
+                uint64_t count = 1;
+                (void)response;
+                if (host->request_body_read(host, next, UINT64_MAX, bytes, sizeof bytes, &count) ||
+                    count != 0) {
+                    return OUTLET_E_FAILED;
+                }
+                """))
+        // The server redirects before it has read the body.
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [.requestHead, .respond("307 Temporary Redirect", headers: ["Location: /next"])]
+                : [.request, .respond(body: "x")]
+        }
+        let session = Session(transport: CurlTransport(), plugins: host)
+        let response = await session.upload(
+            Text(String(repeating: "x", count: 1 << 20)), to: server.baseURL
+        ).serializingString().response
+        #expect(response.error?.underlyingError as? PluginError == nil, "\(response)")
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `an upload whose body cannot be made fails with that error before its plugins`()
         async throws
     {

@@ -68,9 +68,9 @@ final class HookedCalls: OutcomeMiddleware {
         let scope = request.scope
         let called = plugins.called(for: request)
         // The program does not wait for the hooks of a cancelled call, and may shut plugins down.
-        let held =
-            isCancelled || result.isCancellation ? HeldInstances(called.watchers) : HeldInstances()
-        if isCancelled || result.isCancellation { scope?.beginReportingCancel() }
+        let wasCancelled = isCancelled || result.isCancellation
+        let held = wasCancelled ? HeldInstances(called.watchers) : HeldInstances()
+        if wasCancelled { scope?.beginReportingCancel() }
         var hooks = OutcomeHooks(called, result, of: request, in: scope, limit: limit)
         guard let scope else {
             guard let answer = hooks.call(isCancelled: { isCancelled }) else {

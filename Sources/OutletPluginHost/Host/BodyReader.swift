@@ -92,12 +92,12 @@ final class BodyReader: Sendable {
     ) -> Part {
         guard !state.hasFailed else { return .failed }
         do {
-            var position = state.position ?? .max
-            defer { state.position = position }
-            if offset < position {
+            var position = state.position ?? 0
+            if state.position == nil || offset < position {
                 try stream.rewind()
                 position = 0
             }
+            defer { state.position = position }
             while position < offset {
                 let skipped = try withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 1) {
                     let wanted = Int(min(offset - position, UInt64($0.count)))

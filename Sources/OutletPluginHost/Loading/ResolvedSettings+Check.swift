@@ -40,8 +40,8 @@ extension ResolvedSettings.Instance {
     ///   - path: The path of the plugin's file, for errors.
     /// - Throws: ``PluginLoadError/invalidConfiguration(path:id:violations:)``;
     ///   ``PluginLoadError/invalidSchema(path:id:reason:)`` when the schema cannot be used;
-    ///   ``PluginLoadError/creationFailed(path:id:code:reason:reasonFault:)`` when there is no memory or thread for
-    ///   it.
+    ///   ``PluginLoadError/creationFailed(path:id:code:reason:reasonFault:)`` when there is no memory
+    ///   or thread for it.
     func check(against schema: String, path: String) throws(PluginLoadError) {
         guard !schema.isEmpty else { return }
         // The program's own settings were not parsed from a text that was checked.

@@ -67,7 +67,10 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     override var isMadeOfValues: Bool { super.isMadeOfValues && upload is Uploadable }
 
     override func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
-        try super.prepare(try addBody(to: request))
+        let complete = try addBody(to: request)
+        // An adapter after those that see the body may have made another request.
+        guard complete.body.isNone, let uploadable else { return try super.prepare(complete) }
+        return try super.prepare(uploadable.added(to: complete))
     }
 
     override var makesBody: Bool { true }
@@ -90,10 +93,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         }
         if let former, former.file != uploadable.file { remove(former) }
         monitors?.observe(.didCreateUploadable(uploadable), of: self)
-        var complete = request
-        complete.body = uploadable.body
-        complete.allowsBodyInGET = true
-        return complete
+        return uploadable.added(to: request)
     }
 
     override func didRewind(_ stream: any BodyStream) {
@@ -116,12 +116,17 @@ extension UploadRequest.Uploadable: UploadableConvertible {
     /// Returns the body itself; never throws.
     public func createUploadable() throws -> UploadRequest.Uploadable { self }
 
-    fileprivate var body: HTTPBody {
-        switch self {
-        case .data(let data): .data(data)
-        case .file(let url, _): .file(path: url.path)
-        case .stream(let stream): .stream(stream)
-        }
+    /// Returns the request with the body.
+    fileprivate func added(to request: HTTPRequest) -> HTTPRequest {
+        var complete = request
+        complete.body =
+            switch self {
+            case .data(let data): .data(data)
+            case .file(let url, _): .file(path: url.path)
+            case .stream(let stream): .stream(stream)
+            }
+        complete.allowsBodyInGET = true
+        return complete
     }
 
     fileprivate var file: URL? {

@@ -35,9 +35,9 @@ public struct SessionConfiguration: Sendable {
     /// (except `X-Request-ID`, `X-Correlation-ID`, `traceparent` and `tracestate`), timeout, cache
     /// policy, credential and handling of cookies. Uploads, downloads and streams never share a
     /// transfer, nor do requests with a redirect handler, a handler for cached responses or an
-    /// `onHTTPResponse` closure of their own, or whose transfers plugins change or watch. Values of the request's context are not compared: if
-    /// a layer of yours sends requests for several users, who differ by their context only, do not
-    /// share transfers.
+    /// `onHTTPResponse` closure of their own, or whose transfers plugins change or watch. Values of
+    /// the request's context are not compared: if a layer of yours sends requests for several users,
+    /// who differ by their context only, do not share transfers.
     ///
     /// Each request gets the response, or the error. It follows redirects, retries, validates and
     /// serializes by itself; its further transfers may be shared again. A cancel ends only that
