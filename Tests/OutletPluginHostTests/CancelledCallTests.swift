@@ -180,7 +180,7 @@ import Testing
         throws
     {
         let (host, instance) = try instance()
-        let own = try #require(HostTables.make(number: instance.number))
+        let own = try #require(HostTables.make(number: instance.owner.number))
         let owner = PluginOwner(id: "other.test", observer: nil)
         let other = try #require(HostTables.make(number: owner.register()))
         let token = adapt(instance)

@@ -94,7 +94,7 @@ import Testing
         throws
     {
         let (host, instance) = try quick()
-        let table = TableAddress(try #require(HostTables.make(number: instance.number)))
+        let table = TableAddress(try #require(HostTables.make(number: instance.owner.number)))
         _ = call(.didReceive, of: instance) { completion in
             #expect(Self.onOtherThread { table.readMethod(completion) } == OUTLET_E_THREAD)
             #expect(table.readMethod(completion) == OUTLET_OK)
@@ -106,7 +106,7 @@ import Testing
 
     @Test func `the handles of a hook that has ended are refused while another hook runs`() throws {
         let (host, instance) = try quick()
-        let table = TableAddress(try #require(HostTables.make(number: instance.number)))
+        let table = TableAddress(try #require(HostTables.make(number: instance.owner.number)))
         let former = Lock(outlet_completion())
         _ = call(.adapt, of: instance) { completion in
             former.withLock { $0 = completion }
@@ -157,7 +157,7 @@ import Testing
         withUnsafeMutablePointer(to: &first) { first in
             withUnsafeMutablePointer(to: &second) { second in
                 withUnsafeMutablePointer(to: &third) { third in
-                    for call in [first, second, third] { calls.begin(call) }
+                    for call in [first, second, third] { calls.begin(call, of: 1) }
                     #expect(Set(calls.all(of: "a").map(\.hook)) == [.adapt, .prepare, .retry])
                     calls.end(second, at: 0)
                     #expect(Set(calls.all(of: "a").map(\.hook)) == [.adapt, .retry])
@@ -177,7 +177,7 @@ import Testing
             for duration in [UInt64(number), 1000] {
                 var call = ActiveCall(hook)
                 withUnsafeMutablePointer(to: &call) { call in
-                    calls.begin(call)
+                    calls.begin(call, of: 1)
                     calls.end(call, at: call.pointee.start + duration)
                 }
             }

@@ -239,7 +239,9 @@ private struct OutcomeHooks: Sendable {
             processes += 1
             guard let hook = plugin.hooks.process, !isCancelled() else { continue }
             let stopwatch = Stopwatch(plugin.owner.observer)
-            switch plugin.ask(subject, settled: .done, .process(hook)) {
+            let asked = plugin.ask(subject, settled: .done, .process(hook))
+            if asked.isWithoutEffect, !stopwatch.isRunning { continue }
+            switch asked {
             case .given(let answer, let token):
                 let change = Self.change(answer, token, by: plugin, of: request, stopwatch)
                 if case .nothing = change { continue }

@@ -23,7 +23,9 @@ extension PluginInstance {
         let stopwatch = Stopwatch(owner.observer)
         let subject = RequestHook.Subject(
             hook: hook, request: request, access: access, wire: wire, limit: limit)
-        switch ask(subject, settled: .done, .change(function)) {
+        let asked = ask(subject, settled: .done, .change(function))
+        if asked.isWithoutEffect, !stopwatch.isRunning { return .given(.success(nil)) }
+        switch asked {
         case .given(let answer, let token):
             return .given(changed(request, by: hook, answer, token, stopwatch))
         case .follows(let token):

@@ -12,6 +12,11 @@ extension PluginInstance {
         case given(Completion.Answer, token: RequestHook?)
         /// The answer follows: ``Completion/whenAnswered(_:)`` delivers it.
         case follows(RequestHook)
+
+        /// Whether the hook has succeeded and changed nothing, because it has used no handle.
+        var isWithoutEffect: Bool {
+            if case .given(.done, token: nil) = self { true } else { false }
+        }
     }
 
     /// Calls a hook of a request: on this thread if the plugin never blocks, otherwise on a worker
@@ -34,7 +39,7 @@ extension PluginInstance {
         let (hook, limit) = (subject.hook, limit(of: subject.hook, atMost: subject.limit))
         return withUnsafePointer(to: subject) { subject in
             var call = ActiveCall(
-                hook, id: makeCompletionID(), limit: limit,
+                hook, limit: limit,
                 from: .init(
                     type: RequestHook.self, subject: subject, instance: .passUnretained(self)))
             let returned: Returned

@@ -23,8 +23,9 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
     }
 
     let hook: PluginHook
-    /// The id of the completion passed to the hook; 0 if there is none.
-    let id: UInt64
+    /// The id of the completion passed to the hook, from the start of the call on; 0 if there is
+    /// none.
+    fileprivate(set) var id: UInt64
     /// When the answer is due, in nanoseconds of the monotonic clock, if there is a `source`.
     let deadline: UInt64
     /// The thread that makes the call (`pthread_self`).
@@ -57,12 +58,11 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - hook: The hook.
-    ///   - id: The id of the completion.
     ///   - limit: The time limit for the answer, in nanoseconds.
     ///   - source: Makes the completion.
-    init(_ hook: PluginHook, id: UInt64, limit: UInt64, from source: Source) {
+    init(_ hook: PluginHook, limit: UInt64, from source: Source) {
         self.hook = hook
-        self.id = id
+        id = 0
         self.source = source
         start = Stopwatch.now
         deadline = start.adding(limit)
@@ -110,6 +110,8 @@ struct ActiveCalls: @unchecked Sendable {
     private var first: ActiveCall.Place?
     /// The number of calls that have not returned.
     private(set) var count = 0
+    /// The number of completions so far.
+    private var completionCount: UInt64 = 0
     /// Totals of returned calls, at the position of the hook in `PluginHook.allCases`.
     private var totalsByHook = [PluginStatus.Hook](
         repeating: PluginStatus.Hook(), count: PluginHook.allCases.count)
@@ -119,8 +121,21 @@ struct ActiveCalls: @unchecked Sendable {
         zip(PluginHook.allCases, totalsByHook).filter { $1.calls > 0 }.map { ($0, $1) }
     }
 
+    /// Makes the id of a completion.
+    ///
+    /// - Parameter owner: The number of the plugin's owner.
+    mutating func makeCompletionID(for owner: UInt16) -> UInt64 {
+        completionCount &+= 1
+        return HandleTable.completionID(completionCount, owner: owner)
+    }
+
     /// Records the start of a call; ``end(_:at:)`` must follow before the call's memory ends.
-    mutating func begin(_ call: ActiveCall.Place) {
+    ///
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - owner: The number of the plugin's owner.
+    mutating func begin(_ call: ActiveCall.Place, of owner: UInt16) {
+        if call.pointee.makesCompletion { call.pointee.id = makeCompletionID(for: owner) }
         call.pointee.next = first
         first?.pointee.previous = call
         first = call

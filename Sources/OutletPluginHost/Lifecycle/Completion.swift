@@ -84,7 +84,7 @@ class Completion: CallContext, @unchecked Sendable {
         self.instance = instance
         let limit = instance.limit(of: hook, atMost: limit)
         self.limit = limit
-        id = instance.makeCompletionID()
+        id = instance.owner.makeCompletionID()
         super.init(deadline: Stopwatch.now.adding(limit))
     }
 

@@ -12,8 +12,6 @@ final class PluginInstance: @unchecked Sendable {
     // @unchecked: everything is constant except what has its own lock; the instance's pointer is
     // passed to the plugin only.
     let owner: PluginOwner
-    /// The owner's number, which is part of the instance's handles.
-    let number: UInt16
     let descriptor: PluginDescriptor
     let hooks: outlet_hooks
     /// Whether its hooks may run at the same time (`OUTLET_F_CONCURRENT`).
@@ -78,7 +76,6 @@ final class PluginInstance: @unchecked Sendable {
         self.failsOpen = failsOpen
         self.limits = limits
         self.owner = owner
-        number = owner.number
         self.descriptor = descriptor
         isConcurrent = descriptor.has(flag: UInt32(OUTLET_F_CONCURRENT))
         isNonblocking = descriptor.has(flag: UInt32(OUTLET_F_NONBLOCKING))
@@ -327,11 +324,6 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     // MARK: Completions
-
-    /// Makes the id of a completion.
-    func makeCompletionID() -> UInt64 {
-        HandleTable.completionID(owner.countCompletion(), owner: number)
-    }
 
     /// The completion with this id whose answer is pending, or that the host answered in the
     /// plugin's place; `nil` for none.

@@ -38,8 +38,6 @@ final class PluginOwner: Sendable {
 
     private let isUsingCallServices = Atomic(false)
     private let isEnded = Atomic(false)
-    /// The number of completions so far.
-    private let completionCount = Atomic<UInt64>(0)
     /// When request hooks are called again, in nanoseconds of the monotonic clock; 0 if never
     /// suspended.
     private let restsUntil = Atomic<UInt64>(0)
@@ -130,7 +128,7 @@ final class PluginOwner: Sendable {
         _ body: (ActiveCall.Place) -> Result
     ) -> Result {
         withUnsafeMutablePointer(to: &call) { call in
-            state.withLock { $0.calls.begin(call) }
+            state.withLock { $0.calls.begin(call, of: $0.number) }
             let result = running(call, about: subject(), body)
             let now = Stopwatch.now
             state.withLock { $0.calls.end(call, at: now) }
@@ -156,7 +154,7 @@ final class PluginOwner: Sendable {
         return withUnsafeMutablePointer(to: &call) { call in
             let isWanted = state.withLock { state in
                 guard state.lifecycle.enter(hook) else { return false }
-                state.calls.begin(call)
+                state.calls.begin(call, of: state.number)
                 return true
             }
             guard isWanted else { return nil }
@@ -225,9 +223,9 @@ final class PluginOwner: Sendable {
         }
     }
 
-    /// The number of a new completion.
-    func countCompletion() -> UInt64 {
-        completionCount.wrappingAdd(1, ordering: .relaxed).newValue
+    /// Makes the id of a completion.
+    func makeCompletionID() -> UInt64 {
+        state.withLock { $0.calls.makeCompletionID(for: $0.number) }
     }
 
     /// The completion of a call that has not returned; makes it at the first call.

@@ -11,6 +11,9 @@ struct Stopwatch {
         start = observer == nil ? 0 : Stopwatch.now
     }
 
+    /// Whether there is an observer.
+    var isRunning: Bool { observer != nil }
+
     /// The monotonic clock in nanoseconds.
     static var now: UInt64 {
         var time = timespec()
