@@ -290,7 +290,7 @@ class Completion: CallContext, @unchecked Sendable {
                 note(.settledTwice, "its completion was settled before")
             } else {
                 // The late answer for which the cancelled completion was retained.
-                instance.forgetCompletion(id)
+                instance.completions.forget(id)
             }
             return OUTLET_E_STALE
         }
@@ -317,7 +317,7 @@ class Completion: CallContext, @unchecked Sendable {
             endID(isKept: isKept)
             return answer
         // The host answered before: this answer is too late, and no other follows.
-        case .refuse: instance.forgetCompletion(id)
+        case .refuse: instance.completions.forget(id)
         case .nothing, .giveUp: startTimer()
         }
         return nil
@@ -359,7 +359,7 @@ class Completion: CallContext, @unchecked Sendable {
     private func withdraw(_ error: PluginError) -> CompletionMachine<Answer>.Action? {
         let action = advance { $0.giveUp(.failed(error)) }
         guard case .giveUp = action else { return nil }
-        instance.beginCancelling(self)
+        instance.completions.beginCancelling(self)
         return action
     }
 
@@ -383,7 +383,7 @@ class Completion: CallContext, @unchecked Sendable {
             state.pending?.cancel()
             return waiting
         }
-        instance.endCancelling(self)
+        instance.completions.endCancelling(self)
         for body in waiting { body() }
     }
 
@@ -393,7 +393,7 @@ class Completion: CallContext, @unchecked Sendable {
     ) {
         guard case .giveUp(let answer, let notifiesPlugin) = action else { return }
         if let breach { note(breach, error.message) }
-        instance.removeCompletion(self, isCancelled: notifiesPlugin)
+        instance.completions.remove(self, isCancelled: notifiesPlugin)
         if notifiesPlugin, isPromise {
             instance.sendCancel(id) { self.endCancelling() }
         } else {
@@ -426,7 +426,7 @@ class Completion: CallContext, @unchecked Sendable {
             return (state.giveUp(.failed(isQueued ? queued : running)), isQueued)
         }
         guard case .giveUp = action, let action else { return }
-        instance.beginCancelling(self)
+        instance.completions.beginCancelling(self)
         // The wait is the fault of the other calls, which have time limits of their own.
         act(on: action, isQueued ? queued : running, breach: isQueued ? nil : .neverSettled)
     }
@@ -461,7 +461,7 @@ class Completion: CallContext, @unchecked Sendable {
     private func endID(isKept: Bool) {
         guard isKept else { return }
         state.withLock { $0.timer.take() }?.cancel()
-        instance.removeCompletion(self, isCancelled: false)
+        instance.completions.remove(self, isCancelled: false)
     }
 
     /// Delivers the answer, or keeps it until ``whenAnswered(_:)`` is called.

@@ -25,7 +25,8 @@ final class PluginInstance: @unchecked Sendable {
     private let pointer: OpaquePointer
     /// Runs hooks that must not overlap, and then `quiesce` and `destroy`.
     let queue: DispatchQueue
-    private let completions = Lock(Completions())
+    /// The completions that the plugin has not settled.
+    let completions = PendingCompletions()
     /// Closures that report the end of a call or service to the plugin.
     private let openCalls = Lock([ObjectIdentifier: @Sendable () -> Void]())
     /// The number of running services (requests, timers, streams) of the plugin, by hook.
@@ -52,19 +53,6 @@ final class PluginInstance: @unchecked Sendable {
         var timers: [DeadlineTimer] = []
         /// When the instance is abandoned.
         var deadline = DispatchTime.distantFuture
-    }
-
-    private struct Completions {
-        var pending: [UInt64: Completion] = [:]
-        /// Completions that the host answered in the plugin's place.
-        ///
-        /// Each may be settled late once, and the objects passed to its hook may be used, without
-        /// being a violation. They are retained, since the plugin may not have seen the
-        /// cancellation yet.
-        var cancelled: [UInt64: Completion] = [:]
-        /// Completions that the host answered in the plugin's place, until its `cancel` has
-        /// returned.
-        var cancelling: [UInt64: Completion] = [:]
     }
 
     private static let current = DispatchSpecificKey<ObjectIdentifier>()
@@ -325,52 +313,19 @@ final class PluginInstance: @unchecked Sendable {
 
     // MARK: Completions
 
-    /// The completion with this id whose answer is pending, or that the host answered in the
-    /// plugin's place; `nil` for none.
-    func completion(of id: UInt64) -> Completion? {
-        completions.withLock { $0.pending[id] ?? $0.cancelled[id] }
-    }
-
     /// Retains a completion, to cancel it at shutdown.
     func add(_ completion: Completion) {
-        completions.withLock { $0.pending[completion.id] = completion }
+        completions.add(completion)
         // A shutdown may have gone through the completions already.
         if !isServing { cancel(completion) }
     }
 
     /// The calls whose answers are pending.
-    var promises: [PluginCall] {
-        let pending = completions.withLock { Array($0.pending.values) }
-        return pending.compactMap(\.promise)
-    }
-
-    /// Removes a completion.
-    ///
-    /// - Parameter isCancelled: Whether the host answered in the plugin's place; the handle then
-    ///   stays valid for one late answer.
-    func removeCompletion(_ completion: Completion, isCancelled: Bool) {
-        completions.withLock { completions in
-            completions.pending[completion.id] = nil
-            // The hook may have returned since the cancel: then the handle has ended.
-            if isCancelled, completion.isGivenUp {
-                completions.cancelled[completion.id] = completion
-            }
-        }
-    }
-
-    /// Removes a cancelled completion after its late answer.
-    func forgetCompletion(_ id: UInt64) {
-        let completion = completions.withLock { $0.cancelled.removeValue(forKey: id) }
-        withExtendedLifetime(completion) {}
-    }
+    var promises: [PluginCall] { completions.all.compactMap(\.promise) }
 
     /// Whether a stale handle belongs to a cancelled completion, which the plugin may not know yet.
     func mayNotKnow(isStale handle: UInt64) -> Bool {
-        guard owner.withLifecycle({ $0.isRunning }) else { return false }
-        let id = handle & ~HandleTable.partMask
-        let (pending, isListed) = completions.withLock { ($0.pending[id], $0.cancelled[id] != nil) }
-        // Another thread may have cancelled the completion, and not listed it yet.
-        return isListed || pending?.isGivenUp == true
+        owner.withLifecycle { $0.isRunning } && completions.mayNotKnow(isStale: handle)
     }
 
     /// Calls the plugin's `cancel` on another thread: the answer is no longer needed.
@@ -390,32 +345,8 @@ final class PluginInstance: @unchecked Sendable {
         }
     }
 
-    /// The completions of a call that are pending, or whose `cancel` has not returned; those that
-    /// are just being cancelled may be in it twice.
-    func promises(ofCall number: UInt64) -> [Completion] {
-        func isAsked(_ completion: Completion) -> Bool {
-            completion.isPromise && completion.belongs(toCall: number)
-        }
-        return completions.withLock {
-            $0.pending.values.filter(isAsked) + $0.cancelling.values.filter(isAsked)
-        }
-    }
-
-    /// Registers a completion that the host answers in the plugin's place, before it is removed from
-    /// the pending ones; ``endCancelling(_:)`` follows.
-    func beginCancelling(_ completion: Completion) {
-        completions.withLock { $0.cancelling[completion.id] = completion }
-    }
-
-    /// Removes a completion whose `cancel` has returned.
-    func endCancelling(_ completion: Completion) {
-        let removed = completions.withLock { $0.cancelling.removeValue(forKey: completion.id) }
-        withExtendedLifetime(removed) {}
-    }
-
     private func cancelCompletions() {
-        let pending = completions.withLock { Array($0.pending.values) }
-        for completion in pending { cancel(completion) }
+        for completion in completions.all { cancel(completion) }
     }
 
     private func cancel(_ completion: Completion) {
@@ -551,13 +482,7 @@ final class PluginInstance: @unchecked Sendable {
         }
         for timer in shutdown.timers { timer.cancel() }
         // An abandoned plugin may still be reading the objects passed to it: they are never freed.
-        if case .destroyed = outcome {
-            let cancelled = completions.withLock { completions in
-                defer { completions.cancelled = [:] }
-                return completions.cancelled
-            }
-            withExtendedLifetime(cancelled) {}
-        }
+        if case .destroyed = outcome { completions.forgetCancelled() }
         for completion in shutdown.completions { completion(outcome) }
     }
 }

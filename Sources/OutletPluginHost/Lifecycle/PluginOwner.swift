@@ -240,7 +240,7 @@ final class PluginOwner: Sendable {
     func completion(of id: UInt64) -> Completion? {
         let (running, instance) = state.withLock { ($0.calls.completion(of: id), $0.instance) }
         // A pending one is entered there before its call ends.
-        return running ?? instance?.completion(of: id)
+        return running ?? instance?.completions.completion(of: id)
     }
 
     /// Assigns the number by which C functions find the owner.
