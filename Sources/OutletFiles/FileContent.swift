@@ -12,7 +12,7 @@ extension Data {
     ///
     /// Thread: any that may block on a disk.
     package init(contentOf file: URL) throws {
-        let path = file.path(percentEncoded: false)
+        let path = file.path
         let descriptor = file.isFileURL ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1
         // `init(contentsOf:)` throws the error that callers expect.
         guard descriptor >= 0 else {

@@ -14,6 +14,15 @@ import Testing
         #expect(result.standardOutput == LoopbackServer.bytes(100_000))
     }
 
+    @Test func `the file - is standard output`() async throws {
+        let directory = try TemporaryDirectory()
+        let result = try await Program.run(
+            Products.path("outlet"), ["\(server.baseURL)/bytes/1000", "-o", "-"],
+            directory: directory.path)
+        #expect(result.exitCode == 0 && result.standardOutput.count == 1000)
+        #expect(directory.names == [])
+    }
+
     @Test func `with -o the body is written to the file, and stdout is empty`() async throws {
         let directory = try TemporaryDirectory()
         let result = try await outlet(

@@ -64,6 +64,16 @@ import Testing
         #expect(result.errorOutput.contains("its value holds a control character"))
     }
 
+    @Test(arguments: [
+        "--timeout=0x1", "--timeout=inf", "--timeout=+1", "--timeout=-1", "--timeout=nan",
+        "--timeout=1e9", "--max-decompression-ratio=0x10", "--max-decompression-ratio=inf",
+    ])
+    func `a number is written with decimal digits`(argument: String) async throws {
+        let result = try await outlet(":1/", argument)
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.contains("not a number"))
+    }
+
     @Test func `with --no-check-status the status does not change the exit code`() async throws {
         let result = try await outlet("\(server.baseURL)/status/503", "--no-check-status")
         #expect(result.exitCode == 0)
@@ -146,15 +156,21 @@ import Testing
         #expect(result.output.contains("interrupted (\(file) holds the first 4 B)\r\n"))
     }
 
-    @Test func `with nohup the program ignores SIGHUP`() async throws {
+    @Test(arguments: [("HUP", 1, 2, 130), ("INT", 2, 15, 143), ("TERM", 15, 2, 130)])
+    func `a signal that is ignored at the start stays ignored`(
+        name: String, ignored: Int32, other: Int32, code: Int32
+    ) async throws {
         let waiting = try ScriptedServer.start(.request, .stall)
         let program = try RunningProgram(
             "/bin/sh",
-            ["-c", #"trap "" HUP; exec "$0" "$1""#, Products.path("outlet"), waiting.baseURL])
+            [
+                "-c", #"trap "" "$2"; exec "$0" "$1""#, Products.path("outlet"), waiting.baseURL,
+                name,
+            ])
         _ = try await waiting.requests.values(1)
-        program.signal(1)
-        program.signal(2)
-        #expect(try await program.result().exitCode == 130)
+        program.signal(ignored)
+        program.signal(other)
+        #expect(try await program.result().exitCode == code)
     }
 
     @Test(arguments: [(1, 129), (2, 130), (15, 143)] as [(Int32, Int32)])

@@ -30,6 +30,19 @@ import Testing
         #expect(none.output == "direct")
     }
 
+    @Test(arguments: [
+        ("http://me:my geheim@p:1", "http://p:1"), ("p:99999", "p:99999"),
+        ("ftp://p:1", "ftp://p:1"),
+    ])
+    func `an option --proxy that is not the address of a proxy is a wrong command line`(
+        address: String, shown: String
+    ) async throws {
+        let result = try await outlet("--proxy", address, "http://example.invalid/")
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.hasPrefix("outlet: --proxy: \(shown): it"))
+        #expect(!result.errorOutput.contains("geheim"))
+    }
+
     @Test func `an internationalized host is sent in its ASCII form in any locale`()
         async throws
     {

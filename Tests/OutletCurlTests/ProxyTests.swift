@@ -12,7 +12,8 @@ import Testing
         isSecure: Bool = false
     ) throws -> String {
         let url = try #require(URL(string: "\(isSecure ? "https" : "http")://\(host):\(port)/"))
-        return ProxyResolver(.environment, environment: environment).proxy(for: try Origin(url))
+        return try ProxyResolver(.environment, environment: environment).proxy(
+            for: try Origin(url))
     }
 
     @Test func `the variable of the scheme takes precedence over all_proxy`() throws {
@@ -25,6 +26,32 @@ import Testing
 
     @Test func `HTTP_PROXY in capital letters is ignored`() throws {
         #expect(try resolve(["HTTP_PROXY": "http://evil:1"]) == "")
+    }
+
+    @Test(arguments: [
+        ("http://me:my secret@p:1", "a blank"), ("http://me:secret\n@p:1", "a control character"),
+        ("me:secret@p:99999", "its port"), ("me:secret@p:", "its port"),
+        ("http://me:secret@p:1x/", "its port"), ("me:secret@[::1]:0", "its port"),
+        ("ftp://me:secret@p:1", "its scheme"), ("http://me:secret@", "no host"),
+        ("http://me:secret@:1", "no host"),
+    ])
+    func `an address that is not that of a proxy is refused without its password`(
+        address: String, fact: String
+    ) async throws {
+        #expect(throws: TransferError.self) { try resolve(["http_proxy": address]) }
+        #expect(try resolve(["http_proxy": address, "no_proxy": "*"]) == "")
+        let transport = CurlTransport.test { $0.proxy = .url(address, except: []) }
+        let error = try #require(try await transport.get("http://far.invalid/x").error)
+        #expect(error.code == .badConfiguration)
+        #expect(error.reason.contains(fact) && !"\(error)".contains("secret"))
+    }
+
+    @Test(arguments: [
+        "p", "p:1", "http://p", "https://u:p@p:65535/", "SOCKS5H://[::1]:1080", "socks5://p",
+        "[::1]", "http://u@v:p@q:80/path", "http://b\u{FC}cher.example:1",
+    ])
+    func `the usual forms of a proxy's address are accepted`(address: String) throws {
+        #expect(try resolve(["http_proxy": address]) == address)
     }
 
     @Test(arguments: [
@@ -105,10 +132,10 @@ import Testing
     }
 
     @Test func `the proxy's credentials are removed for metrics and logs`() {
-        #expect(ProxyResolver.withoutCredentials("http://u:p@h:1") == "http://h:1")
-        #expect(ProxyResolver.withoutCredentials("u:p@h:1") == "h:1")
-        #expect(ProxyResolver.withoutCredentials("http://u:p@ss@h:1") == "http://h:1")
-        #expect(ProxyResolver.withoutCredentials("socks5h://h:1") == "socks5h://h:1")
+        #expect(ProxyAddress.withoutCredentials("http://u:p@h:1") == "http://h:1")
+        #expect(ProxyAddress.withoutCredentials("u:p@h:1") == "h:1")
+        #expect(ProxyAddress.withoutCredentials("http://u:p@ss@h:1") == "http://h:1")
+        #expect(ProxyAddress.withoutCredentials("socks5h://h:1") == "socks5h://h:1")
     }
 }
 
@@ -153,6 +180,7 @@ import Testing
         let error = try await transport.get("http://far.invalid/x").error
         #expect(error?.code == .cannotFindHost)
         #expect(error?.reason.contains("proxy") == true)
+        #expect(error?.advice == "check the proxy's address")
     }
 
     @Test func `the credential in the proxy's URL takes precedence over a stored one`() async throws

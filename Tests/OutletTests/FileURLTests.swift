@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Outlet
+import OutletFiles
 import OutletTestServer
 import OutletTestSupport
 import Testing
@@ -42,6 +43,14 @@ import Testing
             #expect(text.contains("allowsFileURLs") && text.contains("--allow-file"))
         }
         #expect(got.data == nil && saved.fileURL == nil)
+    }
+
+    @Test func `an encoded NUL does not end the path`() async throws {
+        let session = session
+        let longer = try #require(URL(string: "\(url.absoluteString)%00.png"))
+        let response = await session.request(longer).serializingData().response
+        #expect(response.error?.transferError?.code == .fileDoesNotExist)
+        #expect(throws: (any Error).self) { try Data(contentOf: longer) }
     }
 
     @Test func `a file is downloaded to the temporary directory`() async throws {

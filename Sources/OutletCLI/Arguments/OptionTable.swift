@@ -74,8 +74,8 @@ enum OptionTable {
         Option(.quiet, short: "q", .output, "Prints nothing but errors."),
         Option(
             .output, short: "o", value: "FILE", .output,
-            "Writes the body to a file, unchanged; the rest still goes to stdout. A response without a "
-                + "body leaves the file as it is."),
+            "Writes the body to a file, unchanged; the rest still goes to stdout, as does all with "
+                + "-. A response without a body leaves the file as it is."),
         Option(
             .pretty, value: "HOW", choices: ["all", "colors", "format", "none"], .output,
             "Lays out JSON and colours; 'all' on a terminal, else 'none'."),

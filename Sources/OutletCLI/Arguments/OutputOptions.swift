@@ -27,8 +27,9 @@ struct OutputOptions: Sendable, Equatable {
     init(_ arguments: ParsedArguments, isTerminal: Bool, style: Style) throws(CommandError) {
         let asked = try OutputParts(arguments)
         isReport = arguments.isOn(.json)
-        path = arguments.value(.output)
-        guard path != "" else { throw .usage("--output: the file has no name") }
+        let file = arguments.value(.output)
+        guard file != "" else { throw .usage("--output: the file has no name") }
+        path = file == "-" ? nil : file
         showsSecrets = arguments.isOn(.showSecrets)
         checksStatus = arguments.isOn(.checkStatus)
         if isReport, asked != nil {

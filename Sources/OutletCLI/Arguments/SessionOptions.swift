@@ -66,10 +66,19 @@ enum SessionOptions {
         _ arguments: ParsedArguments, _ id: Option.ID
     ) throws(CommandError) -> TimeInterval? {
         guard let text = arguments.value(id) else { return nil }
-        guard let value = Double(text), value >= 0, value <= 31_536_000 else {
+        guard let value = decimal(text), value <= 31_536_000 else {
             throw .usage("--\(id.rawValue): \(text): not a number of seconds from 0 to 31536000")
         }
         return value
+    }
+
+    /// A number of decimal digits, with a point or an exponent; `nil` for other texts.
+    private static func decimal(_ text: String) -> Double? {
+        // The initializer also takes signs, hexadecimal digits and names such as "inf".
+        let known = text.utf8.allSatisfy { $0.isDigit || ".eE+-".utf8.contains($0) }
+        guard known, let first = text.utf8.first, first.isDigit || first == UInt8(ascii: ".")
+        else { return nil }
+        return Double(text)
     }
 
     private static func redirects(_ arguments: ParsedArguments) throws(CommandError) -> Int {
@@ -90,7 +99,7 @@ enum SessionOptions {
             configuration.maximumDecompressedSize = size == 0 ? .max : size
         }
         if let text = arguments.value(.maxDecompressionRatio) {
-            guard let ratio = Double(text), ratio >= 0, ratio <= 1e9 else {
+            guard let ratio = decimal(text), ratio <= 1e9 else {
                 throw .usage("--max-decompression-ratio: \(text): not a number from 0 to 1e9")
             }
             configuration.maximumDecompressionRatio = ratio
@@ -139,12 +148,10 @@ enum SessionOptions {
             configuration.proxy = .none
             return
         }
-        let address = text.containsBytes(of: "://") ? text : "http://\(text)"
-        guard let url = URL(string: address), let host = url.host(), !host.isEmpty else {
-            throw .usage(
-                "--proxy: \(Redaction.standard.address(address)): not the address of a proxy")
+        if let fault = ProxyAddress.fault(in: text) {
+            throw .usage("--proxy: \(fault)")
         }
-        configuration.proxy = .url(address, except: [])
+        configuration.proxy = .url(text, except: [])
     }
 
     private static func setAddresses(

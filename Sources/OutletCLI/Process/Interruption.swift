@@ -133,7 +133,8 @@ private struct SignalPipe {
 
     /// Calls `body` with the number of each signal received, until ``cancel()``.
     ///
-    /// SIGHUP stays ignored if it is, because then the program was started with `nohup`.
+    /// Signals that are ignored stay ignored: the program was started with `nohup`, or in the
+    /// background of a script, which ^C must not end.
     ///
     /// - Returns: Stops the calls; `nil` if no pipe or no thread can be made, and signals then have
     ///   their usual effect.
@@ -164,7 +165,7 @@ private struct SignalPipe {
         writer.store(ends[1], ordering: .relaxed)
         // Initialized here, because the first use must not be in a signal handler.
         received.store(0, ordering: .relaxed)
-        for number in [SIGINT, SIGTERM, SIGHUP] where number != SIGHUP || !isIgnored(number) {
+        for number in [SIGINT, SIGTERM, SIGHUP] where !isIgnored(number) {
             var action = sigaction()
             action.__sigaction_handler.sa_sigaction = { number, info, _ in
                 if let info { PluginWatch.endIfPluginSent(number, info) }

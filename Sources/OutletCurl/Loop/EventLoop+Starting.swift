@@ -144,7 +144,7 @@ extension EventLoop {
         }
         easy.applyAddress(address)
         if !settings.proxies.isEmpty {
-            transfer.proxy = easy.applyProxy(
+            transfer.proxy = try easy.applyProxy(
                 for: address, settings, transfer.extras?.answers?.toProxies ?? [:])
             if !transfer.proxy.isEmpty { try transfer.checkTarget(address, settings) }
             if let proxy = settings.secureProxies[transfer.proxy] {

@@ -12,6 +12,11 @@ struct ProxyResolver: Sendable {
     /// Whether all connections are direct.
     let isEmpty: Bool
 
+    /// The errors of transfers through proxies whose addresses cannot be used, by these addresses.
+    private let faults: [String: TransferError]
+    /// What to check where a proxy is not found.
+    let advice: String
+
     /// The URLs of all proxies, as written.
     var all: [String] { [http, https].filter { !$0.isEmpty } }
 
@@ -45,21 +50,32 @@ struct ProxyResolver: Sendable {
                 .compactMap { ProxyException(String(Substring($0))) }
         }
         isEmpty = http.isEmpty && https.isEmpty
+        let isOfEnvironment = policy == .environment
+        let advice =
+            isOfEnvironment ? "check http_proxy and https_proxy" : "check the proxy's address"
+        self.advice = advice
+        faults = Dictionary(
+            [http, https].filter { !$0.isEmpty }.compactMap { proxy in
+                ProxyAddress.fault(in: proxy).map { fault in
+                    let error = TransferError(
+                        code: .badConfiguration,
+                        reason: isOfEnvironment
+                            ? "the proxy of the environment cannot be used: \(fault)"
+                            : "the proxy cannot be used: \(fault)",
+                        advice: advice)
+                    return (proxy, error)
+                }
+            }, uniquingKeysWith: { first, _ in first })
     }
 
     /// The URL of the proxy for an origin; empty for a direct connection.
-    func proxy(for origin: Origin) -> String {
+    ///
+    /// - Throws: The error of transfers through a proxy whose address cannot be used.
+    func proxy(for origin: Origin) throws(TransferError) -> String {
         let proxy = origin.isSecure ? https : http
-        guard !proxy.isEmpty, !exceptions.isEmpty else { return proxy }
-        return exceptions.contains { $0.covers(origin) } ? "" : proxy
-    }
-
-    /// The URL of a proxy without user name and password.
-    static func withoutCredentials(_ proxy: String) -> String {
-        let bytes = Array(proxy.utf8)
-        let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
-        guard let at = bytes[start...].lastIndex(of: UInt8(ascii: "@")) else { return proxy }
-        return String(decoding: bytes[..<start] + bytes[(at + 1)...], as: UTF8.self)
+        guard !proxy.isEmpty, !exceptions.contains(where: { $0.covers(origin) }) else { return "" }
+        if let fault = faults[proxy] { throw fault }
+        return proxy
     }
 }
 

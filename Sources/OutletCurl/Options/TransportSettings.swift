@@ -39,7 +39,7 @@ final class TransportSettings: Sendable {
         self.proxies = proxies
         secureProxies = Dictionary(
             proxies.all.compactMap { proxy in
-                SecureProxy(proxy).map { (ProxyResolver.withoutCredentials(proxy), $0) }
+                SecureProxy(proxy).map { (ProxyAddress.withoutCredentials(proxy), $0) }
             }, uniquingKeysWith: { first, _ in first })
         let wireLog = environment.texts[Environment.ofWireLog] ?? ""
         logsWire = configuration.logsWire || !["", "0"].contains(wireLog)

@@ -131,7 +131,7 @@ private struct Meaning {
         case CURLE_COULDNT_RESOLVE_PROXY:
             self = Meaning(
                 .cannotFindHost, "the proxy's name does not resolve: \(fact)",
-                "check http_proxy and https_proxy")
+                transfer.loop?.settings.proxies.advice ?? "")
         case CURLE_COULDNT_CONNECT:
             self = Meaning.connecting(fact, socketError, through: transfer.proxy)
         case CURLE_PROXY:

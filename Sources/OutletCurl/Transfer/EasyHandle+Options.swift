@@ -97,10 +97,11 @@ extension EasyHandle {
     ///   - settings: The proxies and their credential in the configuration.
     ///   - credentials: The job's credentials, by the URLs of the proxies.
     /// - Returns: The proxy's URL without credentials; empty if the connection is direct.
+    /// - Throws: The error of a proxy whose address cannot be used.
     func applyProxy(
         for address: Address, _ settings: TransportSettings, _ credentials: [String: Credential]
-    ) -> String {
-        let proxy = settings.proxies.proxy(for: address.origin)
+    ) throws(TransferError) -> String {
+        let proxy = try settings.proxies.proxy(for: address.origin)
         guard !proxy.isEmpty else { return "" }
         set(CURLOPT_PROXY, text: proxy)
         // Lets `BusyWatch` end the transfer while a tunnel is opened, also that of a WebSocket.
@@ -110,7 +111,7 @@ extension EasyHandle {
             // The challenge of a proxy that refuses the tunnel is only in these heads.
             set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 0)
         }
-        let name = ProxyResolver.withoutCredentials(proxy)
+        let name = ProxyAddress.withoutCredentials(proxy)
         // Credentials in the proxy's URL take precedence over stored ones.
         let stored = name == proxy ? credentials[name] : nil
         if let credential = settings.configuration.proxyCredential ?? stored {

@@ -141,8 +141,8 @@ final class AuthenticationRound: Sendable {
 extension AuthenticationChallenge {
     /// Whether the challenge can be answered.
     ///
-    /// A Digest challenge needs a nonce, and a known algorithm and quality of protection (RFC 7616
-    /// §3.3).
+    /// A Digest challenge needs a nonce and a known algorithm, and must not demand `auth-int`, a
+    /// hash of the body (RFC 7616 §3.3).
     fileprivate var isAnswerable: Bool {
         guard protectionSpace.authenticationMethod == AuthenticationScheme.digest.rawValue else {
             return true
@@ -151,10 +151,7 @@ extension AuthenticationChallenge {
         let offered = (parameters["qop"] ?? "").listItems()
         return parameters["nonce"]?.isEmpty == false
             && algorithms.contains { $0.equalsIgnoringCase(parameters["algorithm"] ?? "MD5") }
-            && (offered.isEmpty
-                || offered.contains {
-                    $0.equalsIgnoringCase("auth") || $0.equalsIgnoringCase("auth-int")
-                })
+            && (offered.isEmpty || offered.contains { $0.equalsIgnoringCase("auth") })
     }
 
     /// Whether only the nonce was too old, and the credential was not refused (RFC 7616 §3.3).

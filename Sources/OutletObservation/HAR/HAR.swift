@@ -129,7 +129,7 @@ extension HAR {
     /// - Throws: ``HARError/unreadable(path:reason:)`` when the file cannot be read,
     ///   ``HARError/malformed(path:reason:)`` when it is not an archive.
     public init(contentsOf url: URL) throws(HARError) {
-        let path = url.path(percentEncoded: false)
+        let path = url.path
         let data: Data
         do {
             data = try Data(contentOf: url)
@@ -152,7 +152,7 @@ extension HAR {
     /// - Throws: ``HARError/unwritable(path:reason:)`` when the archive cannot be encoded or the
     ///   file cannot be written.
     public func write(to url: URL) throws(HARError) {
-        let path = url.path(percentEncoded: false)
+        let path = url.path
         let data: Data
         do {
             data = try Self.encoded(self)

@@ -30,7 +30,7 @@ package final class HARFile: Sendable {
     /// - Parameter url: The destination; an existing file is kept until ``finish()``.
     /// - Throws: ``HARError/unwritable(path:reason:)`` when it cannot be created.
     package init(creatingAt url: URL) throws(HARError) {
-        let path = url.path(percentEncoded: false)
+        let path = url.path
         let draft: PrivateFile.Draft
         do throws(PrivateFile.Failure) {
             draft = try PrivateFile.Draft(of: path)

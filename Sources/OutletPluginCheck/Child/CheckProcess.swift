@@ -66,7 +66,7 @@ struct CheckProcess {
         var child: pid_t = 0
         let result = spawn(
             program, [input.reader] + read.map(\.writer),
-            temporaryDirectory: directory.path(percentEncoded: false), &child)
+            temporaryDirectory: directory.path, &child)
         for stream in read { close(stream.writer) }
         guard result == 0 else {
             close(input.writer)

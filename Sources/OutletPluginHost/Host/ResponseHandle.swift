@@ -44,7 +44,7 @@ final class ResponseHandle: Sendable, SettledSubject {
     init(_ outcome: Outcome, isMutable: Bool) {
         state = Lock(State(outcome: outcome, replacement: nil, isMutable: isMutable))
         file = outcome.file.map {
-            BodyReader(.file(path: $0.path(percentEncoded: false)), mayReadStream: false)
+            BodyReader(.file(path: $0.path), mayReadStream: false)
         }
     }
 
@@ -87,7 +87,7 @@ final class ResponseHandle: Sendable, SettledSubject {
                 state.copies.copy(outcome.response?.headers ?? HTTPHeaders()),
                 Self.copy(outcome.failure, &state.copies),
                 outcome.file.map {
-                    BodyReader.length(of: .file(path: $0.path(percentEncoded: false)))
+                    BodyReader.length(of: .file(path: $0.path))
                 } ?? UInt64(outcome.body.count)
             )
         }

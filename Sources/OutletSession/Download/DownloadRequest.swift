@@ -302,8 +302,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         monitors?.observe(.didCreateDestinationURL(url), of: self)
         do {
             if let collected { try collected.write(to: file.url) }
-            if wanted != nil { file.publish() }
             if url != file.url { try FileMove.move(file.url, to: url, options: options) }
+            // After the move: if that fails, other users must not read the file.
+            if wanted != nil { PartFile.publish(url) }
             return url
         } catch {
             throw .downloadedFileMoveFailed(error: error, source: file.url, destination: url)

@@ -33,8 +33,10 @@ final class PartFile: Sendable {
     ///   file of this user, or is locked by another download.
     init?(takingOver path: String) {
         url = URL(filePath: path)
+        // The path of the URL, because C would end `path` at a NUL, before the checked name.
         descriptor =
-            Self.isName(url.lastPathComponent) ? open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC) : -1
+            Self.isName(url.lastPathComponent)
+            ? open(url.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC) : -1
         guard descriptor >= 0 else { return nil }
         // Locks before it checks: until then another process may remove the file.
         var status = stat()
@@ -74,9 +76,18 @@ final class PartFile: Sendable {
         return stat(url.path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
-    /// Sets the permissions that a new file of this process gets by default.
-    func publish() {
-        _ = fchmod(descriptor, 0o666 & ~Self.umask)
+    /// Gives the file that this one was moved to the permissions that a new file of this process
+    /// gets by default.
+    ///
+    /// - Parameter destination: The moved file, or its copy on another file system.
+    static func publish(_ destination: URL) {
+        let moved = open(destination.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard moved >= 0 else { return }
+        var status = stat()
+        if fstat(moved, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
+            _ = fchmod(moved, 0o666 & ~umask)
+        }
+        close(moved)
     }
 
     func remove() {

@@ -185,7 +185,7 @@ private final class FileCopy: @unchecked Sendable {
         guard let url = job.request.url, ["", "localhost"].contains(url.host() ?? "") else {
             throw TransferError(code: .badURL, reason: "the file is on another host")
         }
-        let file = try OpenFile(reading: url.path(percentEncoded: false))
+        let file = try OpenFile(reading: url.path)
         source = file
         if case .file(let path, _) = job.delivery { target = try OpenFile(writing: path) }
         return file

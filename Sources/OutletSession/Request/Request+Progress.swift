@@ -5,6 +5,8 @@ public import OutletTransport
 extension Request {
     /// The progress of sending the request's body, of the current attempt.
     ///
+    /// It begins again where a redirect repeats the body.
+    ///
     /// Without a progress closure or sequence, counting starts with the first read of this
     /// property, which returns 0 of 0 bytes unless the transfer is over.
     public var uploadProgress: TransferProgress {
@@ -41,8 +43,8 @@ extension Request {
     ///
     /// - Parameters:
     ///   - queue: Where `closure` runs; the session's callback queue if `nil`.
-    ///   - closure: Called with the bytes sent and to be sent in the current attempt. Replaces a
-    ///     closure set before.
+    ///   - closure: Called with the bytes sent and to be sent in the current attempt, also from 0
+    ///     again where a redirect repeats the body. Replaces a closure set before.
     @discardableResult
     public func uploadProgress(
         queue: DispatchQueue? = nil, closure: @escaping ProgressHandler

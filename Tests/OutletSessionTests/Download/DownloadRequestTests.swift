@@ -78,6 +78,29 @@ private struct DownloadMonitor: EventMonitor {
         #expect("\(attributes[.posixPermissions] ?? 0)" == "\(0o600)")
     }
 
+    @Test func `a moved file has the usual permissions, one that cannot be moved stays private`()
+        async throws
+    {
+        let session = Session(transport: Content("x").transport)
+        func permissions(_ url: URL) throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int
+        }
+        let new = try directory.write("x", to: "new")
+        let usual = try permissions(URL(filePath: new))
+        let moved = try await session.download(address, to: place("moved"))
+            .serializingDownloadedFileURL().value
+        #expect(try permissions(moved) == usual)
+
+        let error = await session.download(address, to: { [directory] _, _ in (directory.url, []) })
+            .serializingDownloadedFileURL().response.error
+        guard case .downloadedFileMoveFailed(_, let source, _)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        defer { try? FileManager.default.removeItem(at: source) }
+        #expect(try permissions(source) == 0o600)
+    }
+
     @Test func `a file that its destination leaves in place loses the part extension`()
         async throws
     {

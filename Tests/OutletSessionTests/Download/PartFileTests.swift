@@ -36,6 +36,13 @@ import Testing
         #expect(PartFile(takingOver: path(name)) != nil)
     }
 
+    @Test func `a path with a NUL before the name of a part file takes no file over`() throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("x", to: "secret")
+        let name = "Outlet_00000000-0000-0000-0000-000000000000.part"
+        #expect(PartFile(takingOver: "\(path)\0/\(name)") == nil)
+    }
+
     @Test(.enabled(if: geteuid() == 0, "only root gives files away"))
     func `another user's file is not taken over`() throws {
         let directory = try TemporaryDirectory()

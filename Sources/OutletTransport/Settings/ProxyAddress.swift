@@ -1,0 +1,55 @@
+import OutletHTTP
+
+/// The address of a proxy: `[scheme://][user[:password]@]host[:port]` (`CURLOPT_PROXY`).
+package enum ProxyAddress {
+    private static let schemes = [
+        "http", "https", "socks4", "socks4a", "socks5", "socks5h", "socks",
+    ]
+
+    /// The address without user name and password.
+    package static func withoutCredentials(_ address: String) -> String {
+        let bytes = Array(address.utf8)
+        let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
+        guard let at = bytes[start...].lastIndex(of: UInt8(ascii: "@")) else { return address }
+        return String(decoding: bytes[..<start] + bytes[(at + 1)...], as: UTF8.self)
+    }
+
+    /// The address, without user name and password, and the reason why it cannot be used; `nil` if
+    /// it can.
+    ///
+    /// Checked before libcurl sees it, because libcurl shows the whole address in its messages.
+    ///
+    /// - Parameter address: The address as written.
+    package static func fault(in address: String) -> String? {
+        fact(about: address).map {
+            "\(withoutCredentials(address).shortened(toBytes: 200)): \($0)"
+        }
+    }
+
+    private static func fact(about address: String) -> String? {
+        var rest = Array(address.utf8)[...]
+        guard !rest.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
+            return "it has a blank or a control character, which must be percent-encoded"
+        }
+        if let end = rest.firstRange(of: Array("://".utf8)) {
+            let scheme = String(decoding: rest[..<end.lowerBound], as: UTF8.self)
+            guard schemes.contains(where: { $0.equalsIgnoringCase(scheme) }) else {
+                return "its scheme is none of http, https, socks4, socks4a, socks5 and socks5h"
+            }
+            rest = rest[end.upperBound...]
+        }
+        rest = rest.prefix { !"/?#".utf8.contains($0) }
+        if let at = rest.lastIndex(of: UInt8(ascii: "@")) { rest = rest[(at + 1)...] }
+        var host = rest
+        let bracket = rest.lastIndex(of: UInt8(ascii: "]")) ?? rest.startIndex
+        if let colon = rest[bracket...].lastIndex(of: UInt8(ascii: ":")) {
+            host = rest[..<colon]
+            let digits = rest[(colon + 1)...]
+            guard digits.allSatisfy(\.isDigit),
+                let port = Int(String(decoding: digits, as: UTF8.self)),
+                (1...65_535).contains(port)
+            else { return "its port is not a number from 1 to 65535" }
+        }
+        return host.isEmpty ? "it has no host" : nil
+    }
+}
