@@ -186,75 +186,19 @@ public final class PluginHost: SessionPlugins {
         skipped = loader.skipped
         disabled = loader.disabled
         warnings = loader.warnings
-        let running = RunningPlugins(
+        running = RunningPlugins(
             loader.plugins.map(\.instance), deadline: options.shutDownDeadline.nanoseconds)
-        self.running = running
-        let limit = options.answerDeadline.nanoseconds
-        self.limit = limit
-        let plugins = plugins
-        func instances(with hooks: PluginHook...) -> [PluginInstance] {
-            plugins.filter { plugin in hooks.contains { plugin.hooks.contains($0) } }.map(
-                \.instance)
-        }
-        func interceptors(with hook: PluginHook) -> [HookedInterceptor] {
-            plugins.filter { $0.hooks.contains(hook) }
-                .map {
-                    HookedInterceptor(
-                        $0.instance, limit: limit, maximumRetries: options.maximumRetries,
-                        keeping: running)
-                }
-        }
-        let interceptor = Interceptor(
-            adapters: interceptors(with: .adapt)
-                + instances(with: .prepare).map {
-                    HookedPreparer($0, limit: limit, keeping: running)
-                },
-            retriers: interceptors(with: .retry))
-        let takesPart = !interceptor.adapters.isEmpty || !interceptor.retriers.isEmpty
-        self.interceptors = takesPart ? [interceptor] : []
-        redirectDeciders = instances(with: .redirect).map {
-            HookedRedirects($0, limit: limit, keeping: running)
-        }
-        let watchers = instances(with: .willSend)
-        let finalizers = instances(with: .finalize)
-        layers =
-            watchers.isEmpty && finalizers.isEmpty && interceptor.adapters.isEmpty
-                && redirectDeciders.isEmpty
-            ? []
-            : [
-                {
-                    HookedWire(
-                        around: $0, finalizers: finalizers, watchers: watchers, limit: limit,
-                        keeping: running)
-                }
-            ]
-        let watching = instances(with: .events)
-        eventMonitors =
-            watching.isEmpty
-            ? []
-            : [
-                HookedEvents(
-                    watching, capacity: options.maximumWaitingEvents, keeping: running)
-            ]
-        trusting = instances(with: .trust)
-        let judges = instances(with: .didReceive, .process)
-        // Blocking hooks that run during the transfer end before those at the end of a call.
-        // Requests that a plugin sends for a call use the call's session; its streams end with the
-        // call. It may ask for the service in its first hook only.
-        let needsScope =
-            (watchers + judges).contains { !$0.isNonblocking }
-            || plugins.contains {
-                $0.hooks.contains(.requestDone) || $0.instance.owner.usesCallServices
-                    || $0.grants.allowsService(HTTPService.name)
-            }
-        middleware =
-            judges.isEmpty && !needsScope
-            ? []
-            : [
-                HookedCalls(
-                    judges, of: plugins.map(\.instance), limit: limit, needsScope: needsScope,
-                    needsOwnTransfer: !finalizers.isEmpty, keeping: running)
-            ]
+        limit = options.answerDeadline.nanoseconds
+        let hooked = HookedSession(
+            plugins: plugins, running: running, limit: limit,
+            maximumRetries: options.maximumRetries,
+            maximumWaitingEvents: options.maximumWaitingEvents)
+        interceptors = hooked.interceptors
+        layers = hooked.layers
+        redirectDeciders = hooked.redirectDeciders
+        middleware = hooked.middleware
+        eventMonitors = hooked.eventMonitors
+        trusting = hooked.instances(with: .trust)
     }
 
     /// Returns a trust manager that calls the `trust` hooks after the checks of the session.
