@@ -36,7 +36,8 @@ public final class PluginHost: SessionPlugins {
         /// The longest time a hook may take to answer, including one that returned
         /// `OUTLET_PENDING`.
         ///
-        /// `trust` has no deadline: the host waits until it returns.
+        /// `trust` has no deadline: the host waits until it returns. Calls that must not overlap
+        /// with others wait for those as long at most, also `trust` and exported functions.
         public var answerDeadline: Duration = .seconds(30)
         /// The number of contract violations within 60 seconds, such as missed deadlines, after
         /// which the host stops calling the plugin's request hooks for ``restDuration``; 0 disables
@@ -145,7 +146,8 @@ public final class PluginHost: SessionPlugins {
                     maximumFaults: options.maximumFaults, window: 60_000_000_000,
                     pause: options.restDuration.nanoseconds),
                 dataDirectory: options.dataDirectory, shutDownDeadline: options.shutDownDeadline,
-                failures: places.failures, warnings: places.warnings)
+                answerDeadline: options.answerDeadline, failures: places.failures,
+                warnings: places.warnings)
             for file in places.files { loader.load(file) }
             loader.checkSettings(of: places.sources, in: places.name)
             return loader

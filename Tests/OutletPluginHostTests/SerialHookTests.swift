@@ -1,4 +1,5 @@
 import COutletPlugin
+import Dispatch
 import OutletSession
 import OutletTestSupport
 import OutletTesting
@@ -295,5 +296,92 @@ import Testing
         #expect(noted.map(\.kind) == [.forbiddenValue])
         #expect(noted.map(\.fact) == ["cut: a piece that it has written cannot be read"])
         await host.shutDown()
+    }
+
+    // Calls the caller's function on a thread of its own, and waits for it.
+    private static let threaded = """
+        #include <pthread.h>
+        static void *run(void *function) {
+            ((void (*)(void))function)();
+            return NULL;
+        }
+        static void apart(outlet_instance *self, void (*function)(void)) {
+            pthread_t thread;
+            (void)self;
+            if (pthread_create(&thread, NULL, run, (void *)function) == 0)
+                pthread_join(thread, NULL);
+        }
+        static const outlet_export apart_export = {
+            .struct_size = sizeof(outlet_export), .name = OUTLET_TEXT("apart"),
+            .signature = OUTLET_TEXT("v(f{v()})"), .function = (outlet_function)apart};
+        static const outlet_export *const exports[] = {&apart_export};
+        static outlet_status reconfigure(outlet_instance *self, outlet_call call,
+                                         const outlet_config *config) {
+            (void)self, (void)call, (void)config;
+            return OUTLET_OK;
+        }
+        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks)};
+        static const outlet_hooks *hooks(outlet_instance *self) {
+            (void)self;
+            return &table;
+        }
+        static const outlet_descriptor descriptor = {
+            DESCRIPTOR("test.threaded"), .hooks = hooks, .exports = exports, .export_count = 1,
+            .reconfigure = reconfigure};
+        OUTLET_MODULE(descriptor)
+        """
+
+    @Test func `a call that waits for a call which waits for it ends`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(Self.threaded, as: "threaded.so", "-pthread")
+        let host = try folder.load(answerDeadline: .milliseconds(50))
+        let plugin = try #require(host.plugins.first)
+        let errors = Recorder<any Error>()
+        let callback = PluginCallback { _ in
+            do {
+                _ = try plugin.call("apart", .function(PluginCallback { _ in .nothing }))
+            } catch {
+                errors.record(error)
+            }
+            do { try plugin.reconfigure("{}") } catch { errors.record(error) }
+            return .nothing
+        }
+        _ = try plugin.call("apart", .function(callback))
+        let fact =
+            "did not answer in time: it could not begin within 0.05 s, because it waits for other "
+            + "calls of the plugin, now in call"
+        #expect(
+            errors.values.map { "\($0)" } == [
+                "plugin test.threaded: call of 'apart' \(fact)",
+                "plugin test.threaded: reconfigure \(fact)",
+            ])
+        // Those that gave up do not keep others from the plugin.
+        _ = try plugin.call("apart", .function(PluginCallback { _ in .nothing }))
+        try plugin.reconfigure("{}")
+        await host.shutDown()
+    }
+
+    @Test func `a turn goes to those that still wait for it, in their order`() async throws {
+        let turns = TurnQueue(label: "test")
+        let seen = Recorder<Int>()
+        try holdTurn(of: turns) {
+            turns.run { seen.record(1) }
+            let tried = DispatchSemaphore(value: 0)
+            try onOwnThread {
+                #expect(turns.enter(within: 0) == .tooLate)
+                tried.signal()
+            }
+            tried.wait()
+            turns.run { seen.record(2) }
+            #expect(seen.values.isEmpty)
+        }
+        #expect(try await seen.values(2) == [1, 2])
+    }
+
+    private func holdTurn(of turns: TurnQueue, _ body: () throws -> Void) rethrows {
+        #expect(turns.enter(within: 0) == .begun)
+        #expect(turns.isInside && turns.enter(within: .max) == .nested)
+        defer { turns.leave() }
+        try body()
     }
 }

@@ -125,7 +125,7 @@ private final class SerializeCall: Sendable {
     func run() throws(PluginError) -> PluginSerialized {
         let stopwatch = Stopwatch(instance.owner.observer)
         // A call inside of another one that it must not overlap with fails at once.
-        if instance.isNonblocking || instance.isOnQueue { perform() } else { performApart() }
+        if instance.isNonblocking || instance.isInside { perform() } else { performApart() }
         let (result, hasBegun) = state.withLock { state in
             state.isOver = true
             return (state.result, state.hasBegun)
@@ -197,16 +197,11 @@ private final class SerializeCall: Sendable {
 
     /// The error of a hook that has not returned in time.
     private func late(hasBegun: Bool) -> PluginError {
-        let seconds = Double(limit) / 1e9
+        guard hasBegun else { return instance.couldNotBegin(.serialize, within: limit) }
         let error = PluginError(
             plugin: instance.id, hook: .serialize, kind: .timedOut,
-            message: hasBegun
-                ? "it did not return within \(seconds) s"
-                : "it could not begin within \(seconds) s, because it waits for other calls of the "
-                    + "plugin")
-        if hasBegun {
-            instance.owner.note(.neverSettled, error.message, in: .serialize, of: "\(request)")
-        }
+            message: "it did not return within \(Double(limit) / 1e9) s")
+        instance.owner.note(.neverSettled, error.message, in: .serialize, of: "\(request)")
         return error
     }
 

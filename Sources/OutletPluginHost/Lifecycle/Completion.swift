@@ -415,8 +415,7 @@ class Completion: CallContext, @unchecked Sendable {
 
     private func timedOut() {
         // A plugin without OUTLET_F_CONCURRENT is called once at a time.
-        let other = instance.owner.activeCalls.max { $0.duration < $1.duration }
-        let (queued, running) = (lateError(waitingFor: other), lateError)
+        let (queued, running) = (instance.couldNotBegin(hook, within: limit), lateError)
         let (action, isQueued) = advance { state in
             let isQueued = state.machine.isQueued
             // A timer that has fired already cannot be cancelled when the hook begins late.
@@ -439,17 +438,6 @@ class Completion: CallContext, @unchecked Sendable {
             message: isPromise
                 ? "its completion was not settled within \(seconds) s"
                 : "it did not return within \(seconds) s")
-    }
-
-    /// The error of a hook that could not begin in time.
-    ///
-    /// - Parameter other: The call that has run for the longest; `nil` if it has just ended.
-    private func lateError(waitingFor other: PluginCall?) -> PluginError {
-        PluginError(
-            plugin: instance.id, hook: hook, kind: .timedOut,
-            message: "it could not begin within \(Double(limit) / 1e9) s, because it waits for "
-                + "other calls of the plugin" + (other.map { ", now in \($0.hook.rawValue)" } ?? "")
-        )
     }
 
     private func finish(_ answer: Answer) {

@@ -22,9 +22,11 @@ final class PluginInstance: @unchecked Sendable {
     let failsOpen: Bool
     /// Time limits of hooks by settings, in nanoseconds.
     let limits: [PluginHook: UInt64]
+    /// The longest wait of a call for those that it must not overlap with, in nanoseconds.
+    private let longestWait: UInt64
     private let pointer: OpaquePointer
     /// Runs hooks that must not overlap, and then `quiesce` and `destroy`.
-    let queue: DispatchQueue
+    private let turns: TurnQueue
     /// The completions that the plugin has not settled.
     let completions = PendingCompletions()
     /// Closures that report the end of a call or service to the plugin.
@@ -55,22 +57,21 @@ final class PluginInstance: @unchecked Sendable {
         var deadline = DispatchTime.distantFuture
     }
 
-    private static let current = DispatchSpecificKey<ObjectIdentifier>()
-
     init(
         owner: PluginOwner, descriptor: PluginDescriptor, pointer: OpaquePointer,
-        hooks: outlet_hooks, failsOpen: Bool = false, limits: [PluginHook: UInt64] = [:]
+        hooks: outlet_hooks, failsOpen: Bool = false, limits: [PluginHook: UInt64] = [:],
+        longestWait: UInt64
     ) {
         self.failsOpen = failsOpen
         self.limits = limits
+        self.longestWait = longestWait
         self.owner = owner
         self.descriptor = descriptor
         isConcurrent = descriptor.has(flag: UInt32(OUTLET_F_CONCURRENT))
         isNonblocking = descriptor.has(flag: UInt32(OUTLET_F_NONBLOCKING))
         self.pointer = pointer
         self.hooks = hooks
-        queue = DispatchQueue(label: "outlet.plugin.\(owner.id)")
-        queue.setSpecific(key: PluginInstance.current, value: ObjectIdentifier(self))
+        turns = TurnQueue(label: "outlet.plugin.\(owner.id)")
     }
 
     /// The plugin's id, with `#` and the name of the instance if there are several.
@@ -89,8 +90,9 @@ final class PluginInstance: @unchecked Sendable {
     ///     not.
     ///   - body: Makes the call; receives the plugin's instance.
     /// - Returns: The result of `body`.
-    /// - Throws: ``PluginError`` with ``PluginError/Kind/closed``, ``PluginError/Kind/tripped``, or
-    ///   ``PluginError/Kind/reentered`` when the plugin is calling itself.
+    /// - Throws: ``PluginError`` with ``PluginError/Kind/closed``, ``PluginError/Kind/tripped``,
+    ///   ``PluginError/Kind/timedOut`` when other calls take longer than the host's time limit for
+    ///   answers, or ``PluginError/Kind/reentered`` when the plugin is calling itself.
     // Inlined, as the function that it calls.
     @inline(__always)
     func perform<Result>(
@@ -136,27 +138,42 @@ final class PluginInstance: @unchecked Sendable {
         _ body: (OpaquePointer, ActiveCall.Place) -> Result
     ) throws(PluginError) -> Result {
         let hook = call.hook
-        if isOnQueue {
-            throw PluginError(
-                plugin: id, hook: hook, kind: .reentered,
-                message: "its hooks run one after another, and one is running")
-        }
         // Before the calls that are running have ended, because a shutdown waits for this one.
         guard enter(hook) else { throw closed(hook) }
         defer { act(owner.withLifecycle { $0.leave() }) }
-        return queue.sync {
-            call.restart()
-            return owner.calling(&call, about: subject()) { body(pointer, $0) }
+        let limit = limit(of: hook, atMost: longestWait)
+        switch turns.enter(within: limit) {
+        case .begun: break
+        case .nested:
+            throw PluginError(
+                plugin: id, hook: hook, kind: .reentered,
+                message: "its hooks run one after another, and one is running")
+        case .tooLate: throw couldNotBegin(hook, within: limit)
         }
+        defer { turns.leave() }
+        call.restart()
+        return owner.calling(&call, about: subject()) { body(pointer, $0) }
+    }
+
+    /// The error of a call that could not begin because other calls of the plugin took too long.
+    ///
+    /// - Parameters:
+    ///   - hook: The hook that the call is of.
+    ///   - limit: How long it waited, in nanoseconds.
+    func couldNotBegin(_ hook: PluginHook, within limit: UInt64) -> PluginError {
+        let longest = owner.activeCalls.max { $0.duration < $1.duration }
+        return PluginError(
+            plugin: id, hook: hook, kind: .timedOut,
+            message: "it could not begin within \(Double(limit) / 1e9) s, because it waits for "
+                + "other calls of the plugin"
+                + (longest.map { ", now in \($0.hook.rawValue)" } ?? ""))
     }
 
     /// Whether calls may begin: whether the shutdown has not begun.
     var isServing: Bool { owner.withLifecycle { $0.isServing } }
 
-    /// Whether the current thread is running a hook of this instance.
-    var isOnQueue: Bool {
-        DispatchQueue.getSpecific(key: PluginInstance.current) == ObjectIdentifier(self)
-    }
+    /// Whether the current thread is running a call that others must not overlap with.
+    var isInside: Bool { turns.isInside }
 
     /// Runs a hook on a worker thread, after hooks that are running unless the plugin allows
     /// overlap.
@@ -179,13 +196,14 @@ final class PluginInstance: @unchecked Sendable {
         }
         // The call counts as begun: a shutdown waits for it.
         let isConcurrent = isConcurrent
-        (isConcurrent ? DispatchQueue.global() : queue).async {
+        let work = { @Sendable in
             var call = ActiveCall(hook, passing: completion)
             let result = self.owner.calling(&call, about: subject) { body(self.pointer, $0) }
             self.act(self.owner.withLifecycle { $0.leave() })
             if isConcurrent { return then(.success(result)) }
             DispatchQueue.global().async { then(.success(result)) }
         }
+        if isConcurrent { DispatchQueue.global().async(execute: work) } else { turns.run(work) }
     }
 
     private func enter(_ hook: PluginHook) -> Bool {
@@ -434,9 +452,9 @@ final class PluginInstance: @unchecked Sendable {
     private func act(_ action: PluginLifecycle.Action) {
         switch action {
         case .nothing: break
-        // On the queue, because neither may run inside of a call of the plugin.
-        case .callQuiesce: queue.async { self.quiesce() }
-        case .callDestroy: queue.async { self.destroy() }
+        // In their turn, because neither may run inside of a call of the plugin.
+        case .callQuiesce: turns.run { self.quiesce() }
+        case .callDestroy: turns.run { self.destroy() }
         }
     }
 

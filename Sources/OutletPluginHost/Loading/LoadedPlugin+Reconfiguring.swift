@@ -11,13 +11,13 @@ extension LoadedPlugin {
     /// keeps its present configuration. Settings of the host and of files are not merged in.
     ///
     /// Blocks until the plugin has returned. Unless the plugin allows overlapping calls, it also
-    /// waits for its hooks that are running.
+    /// waits for its hooks that are running, at most for `PluginHost.Options.answerDeadline`.
     ///
     /// - Parameter configuration: The complete configuration, a text of a JSON object.
     /// - Throws: ``PluginLoadError/invalidConfiguration(path:id:violations:)`` when the
     ///   configuration is not a JSON object or not valid; another ``PluginLoadError`` when the
     ///   schema cannot be used; a ``PluginError`` when the plugin refuses the configuration, is
-    ///   closed, or does not support this.
+    ///   closed, does not support this, or is in a hook for too long.
     public func reconfigure(_ configuration: String) throws {
         var layers = LayeredConfiguration()
         do throws(InvalidSettings) {

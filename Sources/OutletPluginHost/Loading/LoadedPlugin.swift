@@ -105,7 +105,8 @@ public final class LoadedPlugin: Sendable {
     /// Calls a function that the plugin exports.
     ///
     /// Blocks until the function returns. Unless the plugin allows overlapping calls, it also waits
-    /// for hooks of the same instance that are running.
+    /// for hooks of the same instance that are running, at most for
+    /// `PluginHost.Options.answerDeadline`.
     ///
     /// - Parameters:
     ///   - function: The function's name within the plugin.

@@ -26,6 +26,8 @@ struct PluginLoader {
     let dataDirectory: String?
     /// How long instances that are refused after their creation have to end.
     let shutDownDeadline: Duration
+    /// The time limit for answers of hooks.
+    let answerDeadline: Duration
     private(set) var plugins: [LoadedPlugin] = []
     /// The errors of plugins that are not optional.
     private(set) var failures: [PluginLoadError] = []
@@ -86,14 +88,17 @@ struct PluginLoader {
     ///   - dataDirectory: The directory in which data directories of plugins are created; `nil` for
     ///     none.
     ///   - shutDownDeadline: How long instances that are refused after their creation have to end.
+    ///   - answerDeadline: The time limit for answers of hooks.
     ///   - failures: Errors from listing directories.
     ///   - warnings: Warnings from reading settings files.
     init(
         settings: HostSettings, checksOwnership: Bool, requiresManifest: Bool,
         observer: (any PluginObserver)?, breaker: CircuitBreaker.Rules, dataDirectory: String?,
-        shutDownDeadline: Duration, failures: [PluginLoadError], warnings: [String]
+        shutDownDeadline: Duration, answerDeadline: Duration, failures: [PluginLoadError],
+        warnings: [String]
     ) {
         self.shutDownDeadline = shutDownDeadline
+        self.answerDeadline = answerDeadline
         self.breaker = breaker
         self.dataDirectory = dataDirectory
         self.settings = settings
@@ -361,7 +366,8 @@ struct PluginLoader {
                 limits: .init(
                     uniqueKeysWithValues: deadlines.compactMap { name, deadline in
                         PluginHook(rawValue: name).map { ($0, deadline.nanoseconds) }
-                    }))
+                    }),
+                longestWait: answerDeadline.nanoseconds)
         } catch {
             owner.unregister()
             if descriptor.isSingle { SinglePlugins.release(descriptor.id) }

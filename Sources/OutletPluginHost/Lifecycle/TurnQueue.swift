@@ -1,0 +1,149 @@
+import Dispatch
+import Glibc
+import OutletTransport
+
+/// Runs the calls of an instance one after the other, in the order in which they were asked for.
+///
+/// A caller can end its wait for a call that does not return, unlike with a serial dispatch queue.
+///
+/// Thread: any.
+final class TurnQueue: Sendable {
+    typealias Work = @Sendable () -> Void
+
+    /// The outcome of a wait for a turn.
+    enum Entry {
+        /// The turn has begun; ``leave()`` must follow.
+        case begun
+        /// The calling thread has the turn already.
+        case nested
+        /// Other calls took too long.
+        case tooLate
+    }
+
+    private struct State {
+        var isTaken = false
+        /// The thread that has the turn (`pthread_self`); 0 for none.
+        var thread: UInt = 0
+        var waiting = Fifo<Waiting>()
+    }
+
+    private enum Waiting: Sendable {
+        case thread(WaitingThread)
+        case work(Work)
+    }
+
+    private final class WaitingThread: @unchecked Sendable {
+        // @unchecked because `state` is used under the lock of the queue only.
+        enum State {
+            case waiting
+            case begun
+            case givenUp
+        }
+
+        let thread: UInt
+        let turn = DispatchSemaphore(value: 0)
+        var state = State.waiting
+
+        init(_ thread: UInt) { self.thread = thread }
+    }
+
+    private let state = Lock(State())
+    /// Runs work that has the turn.
+    private let worker: DispatchQueue
+
+    init(label: String) { worker = DispatchQueue(label: label) }
+
+    /// Whether the calling thread has the turn.
+    var isInside: Bool {
+        let thread = UInt(pthread_self())
+        return state.withLock { $0.thread == thread }
+    }
+
+    /// Waits for a turn on the calling thread.
+    ///
+    /// - Parameter limit: The longest wait, in nanoseconds.
+    func enter(within limit: UInt64) -> Entry {
+        let thread = UInt(pthread_self())
+        var waiting: WaitingThread?
+        let entry = state.withLock { state -> Entry? in
+            if state.thread == thread { return .nested }
+            guard state.isTaken else {
+                state.isTaken = true
+                state.thread = thread
+                return .begun
+            }
+            let new = WaitingThread(thread)
+            state.waiting.append(.thread(new))
+            waiting = new
+            return nil
+        }
+        if let entry { return entry }
+        guard let waiting else { return .tooLate }
+        if waiting.turn.wait(timeout: .now() + .nanoseconds(Int(clamping: limit))) == .success {
+            return .begun
+        }
+        return state.withLock { _ in
+            // The turn may have begun since.
+            if waiting.state == .begun { return .begun }
+            waiting.state = .givenUp
+            return .tooLate
+        }
+    }
+
+    /// Ends a turn of the calling thread.
+    func leave() {
+        if let work = advance() { start(work) }
+    }
+
+    /// Runs work in its turn, on another thread.
+    func run(_ work: @escaping Work) {
+        let isNext = state.withLock { state in
+            if state.isTaken {
+                state.waiting.append(.work(work))
+                return false
+            }
+            state.isTaken = true
+            return true
+        }
+        if isNext { start(work) }
+    }
+
+    private func start(_ first: @escaping Work) {
+        worker.async {
+            var next: Work? = first
+            while let work = next {
+                let thread = UInt(pthread_self())
+                self.state.withLock { $0.thread = thread }
+                work()
+                next = self.advance()
+            }
+        }
+    }
+
+    /// Passes the turn on.
+    ///
+    /// - Returns: The work that has the turn now; `nil` if a thread has it, or none.
+    private func advance() -> Work? {
+        let next = state.withLock { state -> Waiting? in
+            while let next = state.waiting.popFirst() {
+                guard case .thread(let waiting) = next else {
+                    state.thread = 0
+                    return next
+                }
+                guard waiting.state == .waiting else { continue }
+                waiting.state = .begun
+                state.thread = waiting.thread
+                return next
+            }
+            state.isTaken = false
+            state.thread = 0
+            return nil
+        }
+        switch next {
+        case .work(let work): return work
+        case .thread(let waiting): waiting.turn.signal()
+        case nil: break
+        }
+        return nil
+    }
+}
