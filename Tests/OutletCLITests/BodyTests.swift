@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Outlet
 import OutletTestServer
 import OutletTestSupport
@@ -21,6 +22,23 @@ import Testing
             directory: directory.path)
         #expect(result.exitCode == 0 && result.standardOutput.count == 1000)
         #expect(directory.names == [])
+    }
+
+    @Test func `a file that reports no size is sent to its end`() async throws {
+        let content = try Data(contentsOf: URL(filePath: "/proc/version"))
+        let counted = try ScriptedServer.start(.request, .respond(), .again)
+        let named = try await outlet("POST", counted.baseURL, "@/proc/version")
+        #expect(named.exitCode == 0, "\(named.errorOutput)")
+        let piped = try await Program.run(
+            "/bin/sh",
+            [
+                "-c", "exec \"$0\" POST \"$1\" < /proc/version", Products.path("outlet"),
+                counted.baseURL,
+            ])
+        #expect(piped.exitCode == 0, "\(piped.errorOutput)")
+        let text = String(decoding: content, as: UTF8.self)
+        let bodies = counted.requests.values.map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(bodies.count == 2 && bodies.allSatisfy { $0.contains(text) }, "\(bodies)")
     }
 
     @Test func `with -o the body is written to the file, and stdout is empty`() async throws {

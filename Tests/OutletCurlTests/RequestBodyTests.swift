@@ -34,6 +34,17 @@ import Testing
         #expect(try read(body, by: size) == "body")
     }
 
+    @Test(arguments: [("/proc/version", nil), ("/dev/null", nil), ("empty", 0 as Int64?)])
+    func `the length of a file that reports no size is not known`(
+        name: String, length: Int64?
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let empty = try directory.write("", to: "empty")
+        let body = try RequestBody(.file(path: name == "empty" ? empty : name))
+        #expect(body.length == length)
+        #expect(try read(body, by: 100).isEmpty == (name != "/proc/version"))
+    }
+
     @Test(arguments: [1, 3, 100])
     func `a file is cut at the declared Content-Length`(size: Int) throws {
         let directory = try TemporaryDirectory()

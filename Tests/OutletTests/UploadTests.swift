@@ -67,6 +67,40 @@ private final class Letters: BodyStream {
         #expect(echoes.allSatisfy { $0.headers["Content-Length"] == "11" })
     }
 
+    @Test(arguments: ["/anything", "/redirect-to?url=/anything&status_code=307"])
+    func `a file that reports no size is sent to its end`(target: String) async throws {
+        defer { server.stop() }
+        let file = URL(filePath: "/proc/version")
+        let content = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+        let session = Session()
+        let echo = try await session.upload(file, to: "\(server.baseURL)\(target)")
+            .validate().serializingDecodable(Echo.self).value
+        withExtendedLifetime(session) {}
+        #expect(echo.data == content)
+        #expect(echo.headers["Content-Length"] == nil)
+    }
+
+    @Test(arguments: [0, .max]) func `a part that reports no size is sent to its end`(
+        threshold: UInt64
+    ) async throws {
+        let waiting = try ScriptedServer.start(.request, .respond(body: "done"))
+        let file = URL(filePath: "/proc/version")
+        let form = MultipartFormData(boundary: "x")
+        form.append(file, withName: "file", fileName: "a", mimeType: "text/plain")
+        form.append(Data("end".utf8), withName: "last")
+        let session = Session()
+        let response = await session.upload(
+            multipartFormData: form, to: waiting.baseURL, usingThreshold: threshold
+        )
+        .serializingData().response
+        withExtendedLifetime(session) {}
+        #expect(response.error == nil)
+        let sent = try #require(waiting.requests.values.first)
+        let body = String(decoding: sent.body, as: UTF8.self)
+        #expect(body.contains(String(decoding: try Data(contentsOf: file), as: UTF8.self)))
+        #expect(body.contains("end") && body.contains("--x--"))
+    }
+
     @Test(arguments: [true, false], [200, 307, 308])
     func `a stream is sent, and sent again after a redirect`(
         announced: Bool, code: Int

@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import Outlet
+import OutletFiles
 import Synchronization
 
 /// Reads a request's body from stdin.
@@ -16,7 +17,12 @@ enum StandardInput {
         var status = stat()
         guard fstat(STDIN_FILENO, &status) == 0 else { return false }
         switch status.st_mode & S_IFMT {
-        case S_IFREG: return status.st_size > lseek(STDIN_FILENO, 0, SEEK_CUR)
+        case S_IFREG:
+            let offset = lseek(STDIN_FILENO, 0, SEEK_CUR)
+            guard let length = FileLength.of(STDIN_FILENO, size: status.st_size) else {
+                return true
+            }
+            return length > offset
         case S_IFCHR: return !isNullDevice(status)
         default:
             var count: Int32 = 0
@@ -106,7 +112,7 @@ final class StandardInputBody: BodyStream {
         if fstat(STDIN_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG, offset >= 0 {
             let begin = Int64(offset) - Int64(held.count)
             start = begin
-            length = max(0, Int64(status.st_size) - begin)
+            length = FileLength.of(STDIN_FILENO, size: status.st_size).map { max(0, $0 - begin) }
         } else {
             start = nil
             length = nil

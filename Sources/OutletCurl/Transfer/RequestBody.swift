@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import OutletFiles
 import OutletHTTP
 import OutletTransport
 
@@ -70,6 +71,7 @@ extension RequestBodyReader {
 private final class FileReader: RequestBodyReader {
     private let path: String
     private let descriptor: Int32
+    private let isRegular: Bool
     private var position: Int64 = 0
     let length: Int64?
 
@@ -84,6 +86,7 @@ private final class FileReader: RequestBodyReader {
             _ = Glibc.close(descriptor)
             throw Self.error(path, "cannot be looked at", number)
         }
+        isRegular = status.st_mode & S_IFMT == S_IFREG
         switch status.st_mode & S_IFMT {
         case S_IFDIR:
             _ = Glibc.close(descriptor)
@@ -94,7 +97,7 @@ private final class FileReader: RequestBodyReader {
                 code: .cannotOpenFile, stage: .preparing,
                 reason: "\(path): the request's body cannot be sent: it is a pipe, not a file",
                 advice: "send it as a stream")
-        case S_IFREG: length = Int64(status.st_size)
+        case S_IFREG: length = FileLength.of(descriptor, size: status.st_size)
         default: length = nil
         }
     }
@@ -109,9 +112,9 @@ private final class FileReader: RequestBodyReader {
         guard wanted > 0 else { return 0 }
         while true {
             let count =
-                length == nil
-                ? Glibc.read(descriptor, buffer.baseAddress, wanted)
-                : pread(descriptor, buffer.baseAddress, wanted, Int(position))
+                isRegular
+                ? pread(descriptor, buffer.baseAddress, wanted, Int(position))
+                : Glibc.read(descriptor, buffer.baseAddress, wanted)
             if count < 0 {
                 if errno == EINTR { continue }
                 throw Self.error(path, "cannot be read at byte \(position)", errno)
@@ -128,7 +131,7 @@ private final class FileReader: RequestBodyReader {
     }
 
     func rewind() throws(TransferError) {
-        if length == nil, position > 0 {
+        if !isRegular, position > 0 {
             throw TransferError(
                 code: .requestBodyStreamExhausted, stage: .sending,
                 reason: "\(path): the body has to be sent again, but this is no regular file")

@@ -1,6 +1,7 @@
 import COutletPlugin
 import FoundationEssentials
 import Glibc
+import OutletFiles
 import OutletHTTP
 import OutletTransport
 
@@ -62,7 +63,7 @@ final class BodyReader: Sendable {
     private static func fileLength(_ path: String) -> UInt64? {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        return UInt64(clamping: status.st_size)
+        return FileLength.of(path, size: status.st_size).map { UInt64(clamping: $0) }
     }
 
     /// Reads bytes from an offset on.

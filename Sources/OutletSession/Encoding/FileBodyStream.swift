@@ -1,4 +1,5 @@
 import Glibc
+import OutletFiles
 import OutletHTTP
 
 /// A failed system call on a file.
@@ -26,18 +27,19 @@ extension FileAccessError: CustomStringConvertible {
 /// A file's bytes as a body: opened at the first read, closed at the end.
 ///
 /// Sends exactly as many bytes as the file had when this stream was made. A file whose size has
-/// changed since then is an error, because `Content-Length` has been sent already.
+/// changed since then is an error, because `Content-Length` has been sent already. A file in `/proc`
+/// has no size, and is sent to its end.
 final class FileBodyStream: BodyStream, @unchecked Sendable {
     // because the calls of a `BodyStream` never overlap.
 
     /// The file.
     let path: String
-    /// The size of the file in bytes when this stream was made.
+    /// The size of the file in bytes when this stream was made; `nil` if only reading it tells.
     let length: Int64?
 
-    private let size: Int64
     private var descriptor: Int32 = -1
     private var offset: Int64 = 0
+    private var isAtEnd = false
 
     /// Makes a stream of a regular file.
     ///
@@ -53,8 +55,7 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
         }
         guard access(path, R_OK) == 0 else { throw FileAccessError("open", path: path) }
         self.path = path
-        size = Int64(status.st_size)
-        length = size
+        length = FileLength.of(path, size: status.st_size)
     }
 
     deinit { close() }
@@ -68,18 +69,24 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
         guard !buffer.isEmpty else { return 0 }
         if descriptor < 0 {
             // At the end of the body, the file has been closed already.
-            guard offset < size || size == 0 else { return 0 }
+            guard !isAtEnd else { return 0 }
             try open()
+        }
+        guard let size = length else {
+            let count = try readSome(buffer)
+            offset += Int64(count)
+            if count == 0 { end() }
+            return count
         }
         let wanted = min(buffer.count, Int(clamping: size - offset))
         guard wanted > 0 else {
-            try checkEnd()
+            try checkEnd(size)
             return 0
         }
         let count = try readSome(UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
-        guard count > 0 else { throw unexpected(offset) }
+        guard count > 0 else { throw unexpected(offset, size) }
         offset += Int64(count)
-        if offset == size { try checkEnd() }
+        if offset == size { try checkEnd(size) }
         return count
     }
 
@@ -87,6 +94,7 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
     func rewind() {
         close()
         offset = 0
+        isAtEnd = false
     }
 
     private func open() throws {
@@ -95,11 +103,16 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
 
-    private func checkEnd() throws {
+    private func checkEnd(_ size: Int64) throws {
         var byte: UInt8 = 0
         let rest = try withUnsafeMutableBytes(of: &byte) { try readSome($0) }
-        guard rest == 0 else { throw unexpected(size + 1) }
+        guard rest == 0 else { throw unexpected(size + 1, size) }
+        end()
+    }
+
+    private func end() {
         close()
+        isAtEnd = true
     }
 
     private func readSome(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
@@ -110,7 +123,9 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
         }
     }
 
-    private func unexpected(_ bytesRead: Int64) -> SessionError.UnexpectedInputStreamLength {
+    private func unexpected(
+        _ bytesRead: Int64, _ size: Int64
+    ) -> SessionError.UnexpectedInputStreamLength {
         SessionError.UnexpectedInputStreamLength(
             bytesExpected: UInt64(size), bytesRead: UInt64(bytesRead))
     }

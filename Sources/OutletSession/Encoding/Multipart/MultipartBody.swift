@@ -7,7 +7,8 @@ struct MultipartPart: Sendable {
     /// Where a part's bytes come from.
     enum Source: Sendable {
         case data(Data)
-        case file(path: String, url: URL, length: UInt64)
+        /// A file; its length is `nil` if only reading it tells.
+        case file(path: String, url: URL, length: UInt64?)
         case stream(MultipartSource)
     }
 
@@ -52,7 +53,7 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
 
     private enum Segment {
         case bytes(Data)
-        case file(path: String, url: URL, length: UInt64)
+        case file(path: String, url: URL, length: UInt64?)
         case stream(MultipartSource)
     }
 
@@ -183,7 +184,7 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
         return (source.stream, source.length, 0)
     }
 
-    private static func file(_ path: String, _ url: URL, _ length: UInt64) throws -> Open {
+    private static func file(_ path: String, _ url: URL, _ length: UInt64?) throws -> Open {
         do {
             return (try FileBodyStream(path: path), length, 0)
         } catch {

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import OutletFiles
 public import OutletHTTP
 import OutletTransport
 
@@ -207,7 +208,8 @@ open class MultipartFormData: @unchecked Sendable {
         init(_ value: SessionError.MultipartEncodingFailureReason) { self.value = value }
     }
 
-    private func size(of url: URL) -> Result<UInt64, Reason> {
+    /// The number of bytes of a file; `nil` if only reading it tells.
+    private func size(of url: URL) -> Result<UInt64?, Reason> {
         guard url.isFileURL else { return .failure(Reason(.bodyPartURLInvalid(url: url))) }
         var isDirectory = false
         guard fileManager.fileExists(atPath: url.path, isDirectory: &isDirectory) else {
@@ -231,6 +233,7 @@ open class MultipartFormData: @unchecked Sendable {
         guard fileManager.isReadableFile(atPath: url.path) else {
             return .failure(Reason(.bodyPartInputStreamCreationFailed(for: url)))
         }
-        return .success(UInt64(size))
+        let length = FileLength.of(url.path, size: Int(clamping: size))
+        return .success(length.map { UInt64(clamping: $0) })
     }
 }
