@@ -55,6 +55,19 @@ import Testing
             "/bin/sh", ["-c", #""$0" :1/ "$(printf "$1")" -I"#, Products.path("outlet"), bytes])
         #expect(result.exitCode == 64)
         #expect(result.errorOutput.hasPrefix("outlet: \(shown) "))
+        #expect(result.errorOutput.contains("(@FILE) or stdin"))
+    }
+
+    @Test func `only commands with a body advise to take other bytes from a file`() async throws {
+        let result = try await Program.run(
+            "/bin/sh",
+            [
+                "-c", #""$0" --timeout 5 plugins call a.b "$(printf '\344')""#,
+                Products.path("outlet"),
+            ])
+        #expect(result.exitCode == 64)
+        #expect(
+            result.errorOutput == "outlet: argument 6: not text in UTF-8: \\xe4 at byte 1\n")
     }
 
     @Test(arguments: ["A:b\u{1}", "A:b\u{7F}", "Authorization:\u{8}", "User-Agent:\u{1B}"])

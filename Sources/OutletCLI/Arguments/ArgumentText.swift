@@ -14,11 +14,18 @@ enum ArgumentText {
             guard let text = String(validating: bytes, as: UTF8.self) else {
                 throw .usage(
                     "argument \(index): not text in UTF-8: \(fault(in: bytes))",
-                    advice: "other bytes can come from a file or stdin")
+                    advice: advice(for: arguments))
             }
             texts.append(text)
         }
         return texts
+    }
+
+    /// Where other bytes than UTF-8 can come from; empty if the command takes none, or is not known.
+    private static func advice(for arguments: [[UInt8]]) -> String {
+        let words = arguments.dropFirst().map { String(decoding: $0, as: UTF8.self) }
+        guard (try? ArgumentParser.parse(words))?.verb == .request else { return "" }
+        return "a body of other bytes can come from a file (@FILE) or stdin"
     }
 
     /// Describes the first invalid bytes and their position.
