@@ -26,7 +26,8 @@ public struct TransferExchange: Sendable {
     public var start: Date
     /// The ``Request/id`` of the session's request; `nil` outside of a session.
     public var requestID: UUID?
-    /// The number of the request's attempt, from 1; `nil` outside of a session.
+    /// The number of the request's attempt, from 1, as `RequestContext.attempt`; `nil` outside of a
+    /// session.
     public var attempt: Int?
 
     /// Makes an exchange from the result of a transfer that has just ended.

@@ -153,14 +153,14 @@ extension Request {
     /// Reports a transfer that has ended, with the metrics of that transfer only.
     func notifyExchange(_ result: TransferResult, of task: any TransferTask) {
         guard let monitors else { return }
-        let (sent, attempt) = mutable.withLock {
-            ($0.history.performedRequests.last, $0.machine.attempt)
+        let (sent, retries) = mutable.withLock {
+            ($0.history.performedRequests.last, $0.machine.retryCount)
         }
         // Requests that share a transfer report it only once.
         guard let sent, task.source != .shared else { return }
         var exchange = TransferExchange(request: sent, result: result)
         exchange.requestID = id
-        exchange.attempt = attempt
+        exchange.attempt = retries + 1
         monitors.observe(.didCompleteExchange(exchange, task), of: self)
     }
 

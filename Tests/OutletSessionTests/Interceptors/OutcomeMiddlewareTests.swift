@@ -21,6 +21,33 @@ import Testing
         #expect(try await judge.calls.values(3) == ["begin", "end", "over"])
     }
 
+    private struct Passing: Middleware {
+        func intercept(_ request: HTTPRequest, next: Next) async throws -> CallResponse {
+            try await next(request)
+        }
+    }
+
+    private final class Exchanges: EventMonitor {
+        let attempts = Recorder<Int?>()
+
+        func observe(_ event: Event, of request: Request?) {
+            guard case .didCompleteExchange(let exchange, _) = event else { return }
+            attempts.record(exchange.attempt)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `attempts are counted from 1 with middleware, too`(hasMiddleware: Bool) async throws {
+        let exchanges = Exchanges()
+        let session = Session(
+            transport: StubTransport(answers: [.status(503), .text("x")]),
+            interceptor: RetryPolicy(exponentialBackoffScale: 0.001),
+            middleware: hasMiddleware ? [Passing()] : [], eventMonitors: [exchanges])
+        let response = await session.request(address).validate().serializingString().response
+        #expect(response.value == "x")
+        #expect(try await exchanges.attempts.values(2) == [1, 2])
+    }
+
     @Test func `a request that is cancelled while it is made is neither adapted nor judged`()
         async throws
     {
