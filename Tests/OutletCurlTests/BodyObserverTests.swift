@@ -70,6 +70,63 @@ import Testing
         #expect(error?.reason.hasSuffix("it waited for the observer of its body") == true)
     }
 
+    /// Lets the test decide about the end of the body, or refuses it.
+    private final class AskingObserver: BodyObserver {
+        let asked = Once<@Sendable (TransferError?) -> Void>()
+        private let decision: BodyDecision
+
+        init(_ decision: BodyDecision = .wait) { self.decision = decision }
+
+        func transfer(
+            _ task: any TransferTask, isAboutToDeliver bytes: UnsafeRawBufferPointer,
+            of head: HTTPResponse, goOn: @escaping @Sendable (TransferError?) -> Void
+        ) -> BodyDecision {
+            guard bytes.isEmpty else { return .proceed }
+            asked.set(goOn)
+            return decision
+        }
+    }
+
+    @Test func `a suspended transfer ends when it is resumed, not when its observer decides`()
+        async throws
+    {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
+        let transport = CurlTransport.test()
+        let observer = AskingObserver()
+        var job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
+        job.bodyObserver = observer
+        let probe = Probe()
+        let task = transport.start(job, handler: probe)
+        let goOn = try await observer.asked.value()
+        task.suspend()
+        goOn(nil)
+        // The loop takes the messages above before it starts this one.
+        #expect(try await transport.get(server.baseURL).text == "x")
+        #expect(!probe.isOver)
+        task.resume()
+        task.resume()
+        let result = try await probe.end.value()
+        #expect(result.error == nil && result.text == "x")
+        #expect(try await transport.get(server.baseURL).text == "x")
+        let ends = probe.events.values.filter { if case .end = $0 { true } else { false } }
+        #expect(ends.count == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func `the error of an observer has the stage and the host`(isLater: Bool) async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"))
+        let refusal = TransferError(code: .refused, reason: "no")
+        let observer = AskingObserver(isLater ? .wait : .fail(refusal))
+        var job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
+        job.bodyObserver = observer
+        let probe = Probe()
+        _ = CurlTransport.test().start(job, handler: probe)
+        if isLater { try await observer.asked.value()(refusal) }
+        let error = try await probe.end.value().error
+        #expect(error?.code == .refused && error?.reason == "no")
+        #expect(error?.stage == .receiving && error?.host == "127.0.0.1:\(server.port)")
+    }
+
     @Test(arguments: [false, true])
     func `libcurl does not collect a body while its observer takes its time`(isPosted: Bool)
         async throws

@@ -68,6 +68,8 @@ extension EventLoop {
             enqueue(transfer)
         case .active:
             guard let easy = transfer.easy else { return }
+            // libcurl has finished the transfer, and its body observer has decided.
+            if transfer.observedEnd != .ahead { return complete(transfer, easy, CURLE_OK) }
             if let link = transfer.link {
                 link.isSuspended = false
                 return link.isConnected ? advance(transfer, link) : watch(transfer)
@@ -110,7 +112,8 @@ extension EventLoop {
         }
         guard transfer.observedEnd != .ahead else { return resume(transfer, after: .observer) }
         transfer.pauses.remove(.observer)
-        complete(transfer, easy, CURLE_OK)
+        // A suspended transfer ends when it is resumed.
+        if !transfer.isPaused { complete(transfer, easy, CURLE_OK) }
     }
 
     /// Sets the deadline of a transfer that libcurl has finished, but whose body observer has not

@@ -344,7 +344,10 @@ extension CurlTransfer {
         case .wait:
             loop.pauseReceiving(self, for: .observer)
             return true
-        case .fail(let error): return fail(error)
+        case .fail(var error):
+            error.host = address?.host
+            error.stage = .receiving
+            return fail(error)
         }
     }
 

@@ -185,7 +185,7 @@ package class PlayedTransfer: TransferTask, @unchecked Sendable {
         visible.change(to: .running)
         perform { transfer in
             transfer.isSuspended = false
-            transfer.play()
+            transfer.proceed()
         }
     }
 
@@ -262,7 +262,7 @@ package class PlayedTransfer: TransferTask, @unchecked Sendable {
         case .wait:
             isObserverBusy = true
             heldPiece = piece
-        case .fail(let error): finish(error)
+        case .fail(let error): refuse(error)
         }
         return false
     }
@@ -272,9 +272,23 @@ package class PlayedTransfer: TransferTask, @unchecked Sendable {
         guard isObserverBusy else { return }
         isObserverBusy = false
         let piece = heldPiece.take()
-        if let error { return finish(error) }
+        if let error { return refuse(error) }
         if let piece, !isEndObserved { deliver(piece) }
-        if isEndObserved { finish(nil) } else { play() }
+        proceed()
+    }
+
+    /// Produces the next events, or ends the transfer if the observer has received the end.
+    private final func proceed() {
+        guard isEndObserved else { return play() }
+        if mayGoOn { finish(nil) }
+    }
+
+    /// Ends the transfer with an error of the observer.
+    private final func refuse(_ cause: TransferError) {
+        var error = cause
+        error.host = request.url?.host()
+        error.stage = .receiving
+        finish(error)
     }
 
     /// Passes the progress to the handler, if it is to be reported.
