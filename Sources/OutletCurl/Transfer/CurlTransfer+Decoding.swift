@@ -102,7 +102,7 @@ extension CurlTransfer {
             host: address?.host,
             reason: (isFramed
                 ? "the body's encoding is broken: " : "the server closed the connection: ")
-                + "\(decoder.codings): not at its end after \(decoder.decoded) bytes",
+                + "\(Redaction.standard.quote(decoder.codings)): not at its end after \(decoder.decoded) bytes",
             advice: isFramed ? "send Accept-Encoding: identity to get it as it is" : "")
     }
 

@@ -25,6 +25,12 @@ extension Redaction {
     /// come from a server.
     package func shortAddress(_ text: String) -> String { address(text).shortened(toBytes: 500) }
 
+    /// Returns a text of a peer for an error or a log line: on one line, without secrets, and at
+    /// most 200 bytes of it.
+    package func quote(_ text: String) -> String {
+        self.text(TerminalText.visibleLine(text.shortened(toBytes: 200)))
+    }
+
     /// Returns the parameters of a query or form with the values of secret ones replaced.
     ///
     /// - Parameter text: `name=value` pairs, separated by `&` or `;`.

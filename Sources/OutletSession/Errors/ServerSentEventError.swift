@@ -1,3 +1,5 @@
+import OutletHTTP
+
 /// Why reading an event stream failed.
 public enum ServerSentEventError: Error, Sendable, Equatable, CustomStringConvertible {
     /// An event is longer than `limit` bytes.
@@ -12,7 +14,8 @@ public enum ServerSentEventError: Error, Sendable, Equatable, CustomStringConver
         case .tooLarge(let limit): "event stream: an event is longer than \(limit) bytes"
         case .notAnEventStream(let statusCode, let contentType):
             "event stream: the server answered \(statusCode) with "
-                + (contentType.map { "Content-Type \($0)" } ?? "no Content-Type")
+                + (contentType.map { "Content-Type \(Redaction.standard.quote($0))" }
+                    ?? "no Content-Type")
                 + ", not 200 with text/event-stream"
         }
     }

@@ -107,7 +107,7 @@ extension SessionError.ResponseValidationFailureReason: CustomStringConvertible 
         case .missingContentType(let types):
             "Response has no Content-Type; acceptable are \(types.joined(separator: ", "))."
         case .unacceptableContentType(let types, let type):
-            "Response Content-Type \(type) is not among \(types.joined(separator: ", "))."
+            "Response Content-Type \(Redaction.standard.quote(type)) is not among \(types.joined(separator: ", "))."
         case .unacceptableStatusCode(let code):
             "Response status code was unacceptable: \(code)."
         case .customValidationFailed(let error): "Response was refused by a validator: \(error)"
@@ -150,8 +150,14 @@ extension SessionError.URLRequestValidationFailureReason: CustomStringConvertibl
 
 extension SessionError {
     /// Describes a decoding error in one line: the coding path, and what was expected there.
+    ///
+    /// Both may contain keys and values of the response.
     static func explain(decoding error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
+        return TerminalText.visibleLine(explanation(of: error).shortened(toBytes: 1000))
+    }
+
+    private static func explanation(of error: DecodingError) -> String {
         func place(_ context: DecodingError.Context, _ key: (any CodingKey)? = nil) -> String {
             let path = (context.codingPath + (key.map { [$0] } ?? []))
                 .map { $0.intValue.map { "[\($0)]" } ?? ".\($0.stringValue)" }

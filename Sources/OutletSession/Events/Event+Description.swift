@@ -89,7 +89,10 @@ extension Event: CustomStringConvertible {
         case .sessionDidBecomeInvalid(_, let error):
             error.map { Redaction.standard.text("\($0)") }
         case .taskDidReceiveChallenge(let task, let challenge):
-            Self.text(task, "\(challenge.protectionSpace.realm ?? challenge.protectionSpace.host)")
+            Self.text(
+                task,
+                Redaction.standard.quote(
+                    challenge.protectionSpace.realm ?? challenge.protectionSpace.host))
         case .taskDidSendBodyData(let task, _, let sent, let expected):
             Self.text(task, "\(sent) of \(expected) bytes")
         case .taskDidReceiveResponse(let task, let response): Self.text(task, "\(response)")

@@ -42,7 +42,8 @@ extension Request {
         guard hops < core.configuration.maximumRedirects else {
             let error = TransferError(
                 code: .httpTooManyRedirects, stage: .receiving, host: next.url?.host(),
-                reason: "gave up after \(hops) redirects, the last to \(next.url?.host() ?? "?")",
+                reason: "gave up after \(hops) redirects, the last to "
+                    + Redaction.standard.quote(next.url?.host() ?? "?"),
                 advice: "the server may redirect for ever; if not, "
                     + TransferError.raise("maximumRedirects", "--max-redirects"))
             let named = error.naming(sent, opensWebSocket: opensWebSocket)

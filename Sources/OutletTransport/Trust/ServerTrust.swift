@@ -69,7 +69,8 @@ public struct ServerTrust: Sendable {
         let said = names.isEmpty ? certificate.subject : names.joined(separator: ", ")
         return TrustFault(
             code: TrustFault.hostMismatch,
-            reason: "the server's certificate is for \(said), not for \(host)",
+            reason: "the server's certificate is for \(Redaction.standard.quote(said)), "
+                + "not for \(host)",
             certificate: certificate)
     }
 

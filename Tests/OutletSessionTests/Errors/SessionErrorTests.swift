@@ -14,6 +14,28 @@ private final class Object: Error {}
     private let url = URL(filePath: "/a")
     private let other = URL(filePath: "/b")
 
+    @Test func `texts of a server in errors are short and on one line`() throws {
+        let text = String(repeating: "x", count: 10_000) + "\r\n\u{1B}[2J"
+        let words = "\u{1B}[2J\r\n" + text
+        let key = Data(#"{"\#(String(repeating: "k", count: 10_000))": "a"}"#.utf8)
+        let decoding = #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode([String: Int].self, from: key)
+        }
+        let errors: [any Error] = [
+            SessionError.responseValidationFailed(
+                reason: .unacceptableContentType(
+                    acceptableContentTypes: ["a"], responseContentType: words)),
+            SessionError.responseSerializationFailed(
+                reason: .decodingFailed(error: try #require(decoding))),
+            ServerSentEventError.notAnEventStream(statusCode: 200, contentType: words),
+        ]
+        for error in errors {
+            let shown = "\(error)"
+            #expect(shown.utf8.count < 1200)
+            #expect(!shown.utf8.contains { $0 < 0x20 })
+        }
+    }
+
     /// Errors of all cases, each different from all others.
     private var all: [SessionError] {
         let one = Numbered(number: 1)
