@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import Glibc
 import OutletFiles
 import OutletHTTP
 
@@ -21,15 +22,45 @@ extension TransferResult {
                 let file = URL(filePath: path)
                 // Only a 206 is appended to the file; any other response replaces it.
                 let isPart = response.statusCode == 206 && offset > 0
-                let kept =
-                    isPart ? try Data(contentOf: file).prefix(Int(clamping: offset)) : Data()
-                try (kept + content).write(to: file)
+                if isPart {
+                    try content.append(toFileAt: path, keeping: offset)
+                } else {
+                    try content.write(to: file)
+                }
             } catch let failure {
                 error =
                     error
                     ?? TransferError(
                         code: .cannotWriteToFile, stage: .receiving,
                         reason: "\(path): cannot be written: \(failure.fileReason)")
+            }
+        }
+    }
+}
+
+extension Data {
+    /// Writes the bytes to an existing file, after the first `size` bytes of it.
+    ///
+    /// - Throws: `CocoaError` with the system's error.
+    fileprivate func append(toFileAt path: String, keeping size: Int64) throws {
+        let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown, number: errno) }
+        defer { close(descriptor) }
+        let end = lseek(descriptor, 0, SEEK_END)
+        guard end >= 0 else { throw CocoaError(.fileWriteUnknown, number: errno) }
+        let start = Swift.min(Int(clamping: size), Int(end))
+        guard ftruncate(descriptor, start) == 0 else {
+            throw CocoaError(.fileWriteUnknown, number: errno)
+        }
+        try withUnsafeBytes { bytes in
+            var done = 0
+            while done < bytes.count {
+                let written = pwrite(
+                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
+                    start + done)
+                if written < 0, errno == EINTR { continue }
+                guard written >= 0 else { throw CocoaError(.fileWriteUnknown, number: errno) }
+                done += written
             }
         }
     }
