@@ -1,5 +1,7 @@
 import COutletPlugin
 import Dispatch
+import Glibc
+import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
@@ -359,6 +361,90 @@ import Testing
         _ = try plugin.call("apart", .function(PluginCallback { _ in .nothing }))
         try plugin.reconfigure("{}")
         await host.shutDown()
+    }
+
+    // Reads the body of the request, and logs how much of it there is.
+    private static let reading = """
+        PREPARE {
+            uint8_t piece[64];
+            uint64_t count = 0, sum = 0;
+            (void)completion;
+            do {
+                if (self->host->request_body_read(self->host, request, sum, piece, sizeof piece,
+                                                  &count) != OUTLET_OK)
+                    return OUTLET_E_FAILED;
+                sum += count;
+            } while (count > 0);
+            if (sum == 4)
+                self->host->log(self->host, call, OUTLET_LOG_INFO, outlet_text("4"), NULL, 0);
+            return OUTLET_OK;
+        }
+        """
+
+    /// A stream that takes longer for its bytes than hooks may take.
+    private final class SlowStream: BodyStream {
+        private let wasRead = Lock(false)
+        let length: Int64? = nil
+
+        func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+            let isOver = wasRead.withLock { wasRead in
+                defer { wasRead = true }
+                return wasRead
+            }
+            guard !isOver else { return 0 }
+            usleep(1_200_000)
+            buffer.copyBytes(from: "slow".utf8)
+            return 4
+        }
+
+        func rewind() throws { wasRead.withLock { $0 = false } }
+    }
+
+    @Test(arguments: ["OUTLET_F_NONBLOCKING", "0"])
+    func `the time of the program's stream is not the plugin's`(flags: String) async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(
+            Self.reading + "\nPREPARES_WITH(\"test.reading\", \(flags))", as: "reading.so")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder, answerDeadline: .milliseconds(600))
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let response = await session.upload(SlowStream(), to: "http://a.example/")
+            .serializingString().response
+        #expect(response.value == "x", "\(response)")
+        #expect(recorder.lines.values.map(\.message) == ["4"])
+        #expect(recorder.misbehaviours.values.isEmpty)
+        let longest = host.status.first?.hooks["prepare"]?.longest
+        #expect((longest ?? .max) < 1_200_000_000)
+        await host.shutDown()
+    }
+
+    /// A stream that uses its reader while it is read.
+    private final class NestedStream: BodyStream {
+        let reader = Lock<BodyReader?>(nil)
+        let seen = Recorder<String>()
+        let length: Int64? = nil
+
+        func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+            let reader = reader.withLock { $0 }
+            switch reader?.read(at: 0, into: buffer) {
+            case .failed: seen.record("failed")
+            default: seen.record("other")
+            }
+            do { try reader?.rewind() } catch { seen.record("\(error)") }
+            return 0
+        }
+
+        func rewind() throws {}
+    }
+
+    @Test func `a stream is read without a lock`() throws {
+        let stream = NestedStream()
+        let reader = BodyReader(.stream(stream), mayReadStream: true)
+        stream.reader.withLock { $0 = reader }
+        var bytes = [UInt8](repeating: 0, count: 4)
+        bytes.withUnsafeMutableBytes { _ = reader.read(at: 0, into: $0) }
+        #expect(stream.seen.values == ["failed", "the plugin is still reading it"])
+        stream.reader.withLock { $0 = nil }
     }
 
     @Test func `a turn goes to those that still wait for it, in their order`() async throws {

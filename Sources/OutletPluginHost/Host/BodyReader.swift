@@ -27,6 +27,13 @@ final class BodyReader: Sendable {
         /// The number of bytes that have been read from the stream; `nil` if it is not known.
         var position: UInt64?
         var hasFailed = false
+        /// Whether the stream is being read, without the lock, because it is code of the program.
+        var isReading = false
+    }
+
+    /// The error of a stream that is rewound while it is read.
+    private struct BusyStream: Error, CustomStringConvertible {
+        var description: String { "the plugin is still reading it" }
     }
 
     private let body: HTTPBody
@@ -67,7 +74,15 @@ final class BodyReader: Sendable {
     }
 
     /// Reads bytes from an offset on.
-    func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> Part {
+    ///
+    /// - Parameters:
+    ///   - offset: The number of bytes before.
+    ///   - buffer: Receives the bytes.
+    ///   - runningProgram: Called with the code that reads a stream.
+    func read(
+        at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer,
+        runningProgram: (() -> Part) -> Part = { $0() }
+    ) -> Part {
         switch body {
         case .none: return .bytes(0)
         case .data(let data): return .bytes(data.copy(from: offset, into: buffer))
@@ -81,9 +96,19 @@ final class BodyReader: Sendable {
             return count < 0 ? .failed : .bytes(count)
         case .stream(let stream):
             guard mayReadStream, !(stream is PluginBody) else { return .unreadable }
-            return state.withLock { state in
-                Self.read(stream, &state, at: offset, into: buffer)
+            let begun = state.withLock { state -> State? in
+                guard !state.isReading else { return nil }
+                state.isReading = true
+                return state
             }
+            guard var progress = begun else { return .failed }
+            let part = runningProgram { Self.read(stream, &progress, at: offset, into: buffer) }
+            state.withLock { [progress] state in
+                state.position = progress.position
+                state.hasFailed = progress.hasFailed
+                state.isReading = false
+            }
+            return part
         }
     }
 
@@ -121,12 +146,23 @@ final class BodyReader: Sendable {
     /// - Throws: The stream's error.
     func rewind() throws {
         guard case .stream(let stream) = body else { return }
-        try state.withLock { state in
-            guard let position = state.position, position > 0 || state.hasFailed else { return }
-            try stream.rewind()
+        let isRead = try state.withLock { state in
+            guard !state.isReading else { throw BusyStream() }
+            guard let position = state.position, position > 0 || state.hasFailed else {
+                return false
+            }
+            state.isReading = true
+            return true
+        }
+        guard isRead else { return }
+        let rewound = Result { try stream.rewind() }
+        state.withLock { state in
+            state.isReading = false
+            guard case .success = rewound else { return }
             state.position = 0
             state.hasFailed = false
         }
+        try rewound.get()
     }
 }
 

@@ -175,9 +175,22 @@ extension HostTable {
         _ out: UnsafeMutablePointer<UInt8>?, _ capacity: UInt64,
         _ count: UnsafeMutablePointer<UInt64>
     ) -> outlet_status {
-        with(host, request) { request in
-            readBody(into: out, capacity, count) { request.readBody(at: offset, into: $0) }
+        let id = request.id
+        return with(host, request) { request in
+            readBody(into: out, capacity, count) {
+                request.readBody(at: offset, into: $0) { runningProgram(host, id, $0) }
+            }
         }
+    }
+
+    /// Runs code of the program that the plugin has called with a handle.
+    private static func runningProgram<Result>(
+        _ host: Table, _ id: UInt64, _ body: () -> Result
+    ) -> Result {
+        let caller = HandleTable.shared.owner(numbered: HostTables.number(of: host))
+        guard let caller else { return body() }
+        return caller.runningProgram(
+            in: CurrentCall.completion(of: id) ?? HandleTable.shared.completion(of: id), body)
     }
 
     private static func readBody(

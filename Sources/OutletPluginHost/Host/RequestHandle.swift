@@ -253,8 +253,15 @@ final class RequestHandle: SettledSubject {
     }
 
     /// Reads bytes of the body from an offset on.
-    func readBody(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> BodyReader.Part
-    {
+    ///
+    /// - Parameters:
+    ///   - offset: The number of bytes before.
+    ///   - buffer: Receives the bytes.
+    ///   - runningProgram: Called with the code that reads a stream.
+    func readBody(
+        at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer,
+        runningProgram: (() -> BodyReader.Part) -> BodyReader.Part
+    ) -> BodyReader.Part {
         let (data, reader) = state.withLock { state -> (Data?, BodyReader?) in
             // A body in memory needs no reader; it may have replaced a stream that has one.
             if case .data(let data) = state.request.body { return (data, nil) }
@@ -269,7 +276,7 @@ final class RequestHandle: SettledSubject {
             return (nil, reader)
         }
         if let data { return .bytes(data.copy(from: offset, into: buffer)) }
-        return reader?.read(at: offset, into: buffer) ?? .stale
+        return reader?.read(at: offset, into: buffer, runningProgram: runningProgram) ?? .stale
     }
 
     /// Returns a copy of the body; `nil` if the body is not in memory.

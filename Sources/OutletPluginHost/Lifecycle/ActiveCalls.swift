@@ -33,7 +33,10 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
     private let source: Source?
     /// When the call began, in nanoseconds of the monotonic clock.
     fileprivate(set) var start: UInt64
-    /// How long the call took, in nanoseconds, when it has returned.
+    /// When the call began to run code of the program, in nanoseconds of the monotonic clock; 0 if it
+    /// does not.
+    fileprivate var pause: UInt64 = 0
+    /// How long the call took without code of the program, in nanoseconds, when it has returned.
     fileprivate(set) var duration: UInt64 = 0
     /// The completion; `nil` if there is none, or if it has not been made yet.
     fileprivate(set) var completion: Completion?
@@ -153,13 +156,25 @@ struct ActiveCalls: @unchecked Sendable {
     }
 
     /// The hook that a thread is running, the innermost of several; `nil` for none.
-    func hook(on thread: UInt) -> PluginHook? {
+    func hook(on thread: UInt) -> PluginHook? { call(on: thread)?.pointee.hook }
+
+    private func call(on thread: UInt) -> ActiveCall.Place? {
         var place = first
         while let call = place {
-            if call.pointee.thread == thread { return call.pointee.hook }
+            if call.pointee.thread == thread { return call }
             place = call.pointee.next
         }
         return nil
+    }
+
+    /// Stops the time of the call that a thread is running.
+    func pause(on thread: UInt, at now: UInt64) { call(on: thread)?.pointee.pause = now }
+
+    /// Continues the time of that call.
+    func goOn(on thread: UInt, at now: UInt64) {
+        guard let call = call(on: thread), call.pointee.pause > 0 else { return }
+        call.pointee.start &+= now &- call.pointee.pause
+        call.pointee.pause = 0
     }
 
     /// The completion of a call that has not returned; `nil` if it has none.
@@ -185,9 +200,10 @@ struct ActiveCalls: @unchecked Sendable {
         var calls: [PluginCall] = []
         var place = first
         while let call = place {
+            let end = call.pointee.pause > 0 ? call.pointee.pause : now
             calls.append(
                 PluginCall(
-                    plugin: plugin, hook: call.pointee.hook, duration: now &- call.pointee.start))
+                    plugin: plugin, hook: call.pointee.hook, duration: end &- call.pointee.start))
             place = call.pointee.next
         }
         return calls
@@ -201,7 +217,8 @@ public struct PluginCall: Sendable, Equatable {
     public var plugin: String
     /// The hook.
     public var hook: PluginHook
-    /// The time since the call began, in nanoseconds.
+    /// The time since the call began, in nanoseconds, without the time in which it has waited for a
+    /// stream of the program.
     public var duration: UInt64
     /// The hook's time limit that the plugin's settings contain, in nanoseconds; `nil` for none.
     public var limit: UInt64?

@@ -35,6 +35,10 @@ class Completion: CallContext, @unchecked Sendable {
         var machine = CompletionMachine<Answer>()
         /// The timer of a completion that is kept.
         var timer: DeadlineTimer?
+        /// How many threads of the plugin run code of the program now, whose time does not count.
+        var pauses = 0
+        /// When the first of them began, in nanoseconds of the monotonic clock.
+        var pause: UInt64 = 0
         /// Whether the instance retains the completion, to cancel it at shutdown.
         var isKept = false
         /// The answer, until it is taken.
@@ -212,10 +216,36 @@ class Completion: CallContext, @unchecked Sendable {
 
     /// This completion while its answer is pending after the hook has returned; else `nil`.
     var promise: PluginCall? {
-        guard state.withLock({ $0.machine.isWaiting }) else { return nil }
+        let (isWaiting, pause) = state.withLock {
+            ($0.machine.isWaiting, $0.pauses > 0 ? $0.pause : nil)
+        }
+        guard isWaiting else { return nil }
         let start = deadline &- limit
         return PluginCall(
-            plugin: instance.id, hook: hook, duration: Stopwatch.now &- start, isPromise: true)
+            plugin: instance.id, hook: hook, duration: (pause ?? Stopwatch.now) &- start,
+            isPromise: true)
+    }
+
+    /// Stops the time limit while the plugin runs code of the program; ``resumeTime(at:)`` follows.
+    func pauseTime(at now: UInt64) {
+        state.withLock { state in
+            state.pauses += 1
+            if state.pauses == 1 { state.pause = now }
+        }
+    }
+
+    /// Continues the time limit.
+    func resumeTime(at now: UInt64) {
+        state.withLock { state in
+            state.pauses -= 1
+            guard state.pauses == 0 else { return }
+            postpone(to: deadline.adding(now &- state.pause))
+            // If settled, nothing would cancel another timer.
+            guard state.timer != nil, !state.machine.isOver else { return }
+            state.timer?.cancel()
+            let rest = deadline > now ? deadline - now : 0
+            state.timer = DeadlineTimer(rest) { [weak self] in self?.timedOut() }
+        }
     }
 
     /// Begins the hook, on the thread that calls it.
@@ -419,7 +449,7 @@ class Completion: CallContext, @unchecked Sendable {
         let (action, isQueued) = advance { state in
             let isQueued = state.machine.isQueued
             // A timer that has fired already cannot be cancelled when the hook begins late.
-            guard isQueued || Stopwatch.now >= deadline else {
+            guard isQueued || state.pauses == 0 && Stopwatch.now >= deadline else {
                 return (CompletionMachine<Answer>.Action?.none, false)
             }
             return (state.giveUp(.failed(isQueued ? queued : running)), isQueued)

@@ -204,6 +204,23 @@ final class PluginOwner: Sendable {
         }
     }
 
+    /// Runs code of the program that the plugin has called; its time is not the plugin's.
+    ///
+    /// - Parameters:
+    ///   - completion: The completion of the hook that has called it; `nil` for none.
+    ///   - body: Calls the program.
+    func runningProgram<Result>(in completion: Completion?, _ body: () -> Result) -> Result {
+        let thread = UInt(pthread_self())
+        let start = Stopwatch.now
+        state.withLock { $0.calls.pause(on: thread, at: start) }
+        completion?.pauseTime(at: start)
+        let result = body()
+        let end = Stopwatch.now
+        completion?.resumeTime(at: end)
+        state.withLock { $0.calls.goOn(on: thread, at: end) }
+        return result
+    }
+
     private func restore(_ floats: UInt64, after hook: PluginHook) {
         cpluginload_set_float_control(floats)
         note(
