@@ -70,6 +70,7 @@ struct ELFLibrary {
         let header = try ELFHeader(file)
         try ELFLibrary.checkSegments(file, header)
         let sections = try ELFSection.all(file, header)
+        try ELFLibrary.checkKinds(of: sections)
         for section in sections {
             switch section.type {
             case ELFSection.dynamicSymbols:
@@ -93,6 +94,22 @@ struct ELFLibrary {
             }
         }
         entryMajors.sort()
+    }
+
+    /// Checks that there is at most one section of each kind that is read; a damaged file may have
+    /// thousands, of the same bytes.
+    private static func checkKinds(of sections: [ELFSection]) throws {
+        for (type, name) in [
+            (ELFSection.dynamicSymbols, "dynamic symbols"),
+            (ELFSection.dynamicEntries, "dynamic entries"),
+        ] {
+            let count = sections.count { $0.type == type }
+            guard count <= 1 else {
+                throw Problem.invalid(
+                    reason: "it has \(count) sections with \(name), of which there is only one: "
+                        + "it is damaged")
+            }
+        }
     }
 
     /// Checks that all segments lie inside the file, that there is a dynamic segment, and that the
