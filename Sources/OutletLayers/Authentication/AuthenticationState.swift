@@ -105,12 +105,13 @@ final class AuthenticationState: Sendable {
         switch head.statusCode {
         case 401:
             guard let round = round(answering: head) else { return false }
-            course.withLock { state in
+            let proxyRound = course.withLock { state in
                 state.round = round
                 state.hasUnsentCredential = true
-                // The proxy's credential was accepted, because the response is the server's.
-                if let answer = state.proxyRound { layer.note(answer) }
+                return state.proxyRound
             }
+            // The proxy's credential was accepted, because the response is the server's.
+            if let proxyRound { layer.note(proxyRound) }
             return true
         case 407:
             guard refusesTunnel || !head.comesThroughTunnel,
