@@ -322,10 +322,11 @@ private final class Validation: TransferHandler {
             guard let fresh else { return }
             return caching.cache.renew(entry, as: fresh, by: response, to: request)
         }
+        let facts = CacheEntry.Facts(response)
         let new = rules.entry(
-            for: response, data: result.body ?? Data(), to: request, requestTime: start,
+            for: response, facts, data: result.body ?? Data(), to: request, requestTime: start,
             responseTime: now)
-        if rules.mustRemove(after: response, to: request) { caching.cache.remove(key) }
+        if rules.mustRemove(after: response, facts, to: request) { caching.cache.remove(key) }
         if let new { _ = caching.store(new, for: key, of: task, asking: storing) {} }
     }
 }

@@ -5,11 +5,12 @@ import OutletTransport
 /// Storing, updating and invalidating entries.
 extension CacheRules {
     /// Returns the entry to store for a response; `nil` if it must not be stored (RFC 9111 §3).
+    ///
+    /// - Parameter facts: Those of the response.
     func entry(
-        for response: HTTPResponse, data: Data, to request: CacheRequest, requestTime: Date,
-        responseTime: Date
+        for response: HTTPResponse, _ facts: CacheEntry.Facts, data: Data,
+        to request: CacheRequest, requestTime: Date, responseTime: Date
     ) -> CacheEntry? {
-        let facts = CacheEntry.Facts(response)
         let directives = facts.directives
         guard request.method == .get, request.key != nil, !request.directives.noStore,
             !directives.noStore, response.statusCode >= 200,
@@ -154,9 +155,12 @@ extension CacheRules {
     /// Whether a response replaces a stored one, but must not be stored itself (RFC 9111 §5.2.2.5).
     ///
     /// The stored one must then be removed, because it is outdated.
-    func mustRemove(after response: HTTPResponse, to request: CacheRequest) -> Bool {
-        request.method == .get && response.statusCode == 200
-            && CacheEntry.hasCacheFields(response) && CacheControl(response.headers).noStore
+    ///
+    /// - Parameter facts: Those of the response.
+    func mustRemove(
+        after response: HTTPResponse, _ facts: CacheEntry.Facts, to request: CacheRequest
+    ) -> Bool {
+        request.method == .get && response.statusCode == 200 && facts.directives.noStore
     }
 
     /// Returns the keys of the entries that a response invalidates (RFC 9111 §4.4).

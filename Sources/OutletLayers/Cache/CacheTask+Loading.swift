@@ -49,7 +49,7 @@ extension CacheTask: TransferHandler {
             return state.delivery
         }
         if head.isFinal, !isPlayed, delivery == .chunks, head.mimeType != "text/event-stream",
-            mayKeep(head, from: inner), mayStore(head, now)
+            mayKeep(head, from: inner), mayStore(head, CacheEntry.Facts(head), now)
         {
             course.withLock { $0.passed = Data() }
         }
@@ -128,10 +128,15 @@ extension CacheTask: TransferHandler {
             return
         }
         if request.method == .head { learn(fromHead: response, now) }
-        if let key = request.key, caching.cache.rules.mustRemove(after: response, to: request) {
+        guard let key = request.key else {
+            finish(result, turn: turn)
+            return
+        }
+        let facts = CacheEntry.Facts(response)
+        if caching.cache.rules.mustRemove(after: response, facts, to: request) {
             caching.cache.remove(key)
         }
-        keep(response, result, now, turn)
+        keep(response, facts, result, now, turn)
     }
 
     private func mayKeep(_ response: HTTPResponse, from inner: any TransferTask) -> Bool {

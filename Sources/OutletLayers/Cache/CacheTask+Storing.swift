@@ -7,21 +7,24 @@ import OutletTransport
 /// Stores complete responses.
 extension CacheTask {
     /// Stores a response, whether its body is in memory or in a file, and reports the end.
+    ///
+    /// - Parameter facts: Those of the response.
     func keep(
-        _ response: HTTPResponse, _ result: TransferResult, _ now: Date, _ turn: TransportTurn
+        _ response: HTTPResponse, _ facts: CacheEntry.Facts, _ result: TransferResult,
+        _ now: Date, _ turn: TransportTurn
     ) {
         let (delivery, passed) = course.withLock { ($0.delivery, $0.passed) }
         switch delivery {
-        case .collect: store(result.body ?? Data(), response, result, now, turn)
-        case .file(let path, 0) where mayStoreFile(response, now):
+        case .collect: store(result.body ?? Data(), response, facts, result, now, turn)
+        case .file(let path, 0) where mayStoreFile(response, facts, now):
             // The transport's thread must not wait for a disk.
             DiskQueue.shared.async { [self] in
                 let turn = TransportTurn()
                 let data = Data(contentOf: path, limit: caching.cache.bodyLimit)
-                store(data, response, result, now, turn)
+                store(data, response, facts, result, now, turn)
                 turn.end()
             }
-        case .chunks, .file: store(passed, response, result, now, turn)
+        case .chunks, .file: store(passed, response, facts, result, now, turn)
         }
     }
 
@@ -29,31 +32,35 @@ extension CacheTask {
     ///
     /// Responses without fields for caching are stored only if the request's cache policy uses
     /// them.
-    private func mayStoreFile(_ response: HTTPResponse, _ now: Date) -> Bool {
+    private func mayStoreFile(
+        _ response: HTTPResponse, _ facts: CacheEntry.Facts, _ now: Date
+    ) -> Bool {
         let answersAgain =
-            CacheEntry.hasCacheFields(response) || request.policy == .returnCacheDataElseLoad
+            facts.hasCacheFields || request.policy == .returnCacheDataElseLoad
             || request.policy == .returnCacheDataDontLoad
-        return answersAgain && mayStore(response, now)
+        return answersAgain && mayStore(response, facts, now)
     }
 
     /// Whether a response can be stored and its body is small enough, as far as its length is
     /// known.
-    func mayStore(_ response: HTTPResponse, _ now: Date) -> Bool {
+    func mayStore(_ response: HTTPResponse, _ facts: CacheEntry.Facts, _ now: Date) -> Bool {
         response.expectedContentLength <= Int64(caching.cache.bodyLimit)
-            && entry(for: response, Data(), now) != nil
+            && entry(for: response, facts, Data(), now) != nil
     }
 
-    private func entry(for response: HTTPResponse, _ data: Data, _ now: Date) -> CacheEntry? {
+    private func entry(
+        for response: HTTPResponse, _ facts: CacheEntry.Facts, _ data: Data, _ now: Date
+    ) -> CacheEntry? {
         caching.cache.rules.entry(
-            for: response, data: data, to: request, requestTime: start, responseTime: now)
+            for: response, facts, data: data, to: request, requestTime: start, responseTime: now)
     }
 
     private func store(
-        _ data: Data?, _ response: HTTPResponse, _ result: TransferResult, _ now: Date,
-        _ turn: TransportTurn
+        _ data: Data?, _ response: HTTPResponse, _ facts: CacheEntry.Facts,
+        _ result: TransferResult, _ now: Date, _ turn: TransportTurn
     ) {
         guard let data, data.count <= caching.cache.bodyLimit, let key = request.key,
-            let entry = entry(for: response, data, now)
+            let entry = entry(for: response, facts, data, now)
         else { return finish(result, turn: turn) }
         var result = result
         result.proposedForCache = CachedResponse(entry)

@@ -30,15 +30,17 @@ import Testing
         _ fields: HTTPHeaders, ago seconds: Double = 0, to request: CacheRequest? = nil
     ) throws -> CacheEntry {
         let time = now - seconds
+        let response = response(fields)
         return try #require(
             rules.entry(
-                for: response(fields), data: Data("x".utf8), to: request ?? self.request(),
-                requestTime: time, responseTime: time))
+                for: response, CacheEntry.Facts(response), data: Data("x".utf8),
+                to: request ?? self.request(), requestTime: time, responseTime: time))
     }
 
     private func stores(_ fields: HTTPHeaders, status: Int = 200, _ request: CacheRequest) -> Bool {
-        rules.entry(
-            for: response(fields, status: status), data: Data(), to: request, requestTime: now,
+        let response = response(fields, status: status)
+        return rules.entry(
+            for: response, CacheEntry.Facts(response), data: Data(), to: request, requestTime: now,
             responseTime: now) != nil
     }
 
@@ -331,8 +333,8 @@ import Testing
         status: Int, forgets: Bool
     ) {
         let answer = response(["Cache-Control": "no-store"], status: status)
-        #expect(rules.mustRemove(after: answer, to: request()) == forgets)
-        #expect(!rules.mustRemove(after: answer, to: request(.head)))
+        #expect(rules.mustRemove(after: answer, CacheEntry.Facts(answer), to: request()) == forgets)
+        #expect(!rules.mustRemove(after: answer, CacheEntry.Facts(answer), to: request(.head)))
     }
 
     @Test func `an unsafe method invalidates the stored responses of its URLs`() {
