@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -33,6 +34,7 @@ struct slot {
 };
 
 struct ccurl_poller {
+    // Other threads read both to wake the loop.
     int epoll;
     int event;
     int relief;  // a timerfd; -1 if it was not made
@@ -93,6 +95,32 @@ const void *ccurl_enter_loop(const void *loop) {
 
 bool ccurl_is_loop(const void *loop) { return current == loop; }
 
+/// The user data of an event; the upper half distinguishes pollers, because another part of the
+/// process may have replaced `epoll` by a descriptor with events of its own.
+static epoll_data_t data_of(const ccurl_poller *poller, int fd) {
+    uint64_t number = (uint32_t)((uintptr_t)poller >> 4);
+    return (epoll_data_t){.u64 = number << 32 | (uint32_t)fd};
+}
+
+static int number_of(const int *descriptor) { return __atomic_load_n(descriptor, __ATOMIC_ACQUIRE); }
+
+/// Lets an eventfd wake the poller.
+static bool listen_to(ccurl_poller *poller, int event) {
+    // Edge-triggered: each write wakes, and the counter never has to be read.
+    struct epoll_event wake = {.events = EPOLLIN | EPOLLET, .data = data_of(poller, -1)};
+    return epoll_ctl(number_of(&poller->epoll), EPOLL_CTL_ADD, event, &wake) == 0;
+}
+
+/// Makes an eventfd that wakes the poller. Returns -1 if that is not possible.
+static int open_event(ccurl_poller *poller, unsigned count) {
+    int event = eventfd(count, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event < 0 || listen_to(poller, event)) return event;
+    int error = errno;
+    close(event);
+    errno = error;
+    return -1;
+}
+
 ccurl_poller *ccurl_poller_create(int *error) {
     ccurl_poller *poller = calloc(1, sizeof *poller);
     if (!poller) {
@@ -103,10 +131,8 @@ ccurl_poller *ccurl_poller_create(int *error) {
     poller->relief = -1;
     sem_init(&poller->unpark, 0, 0);
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
-    poller->event = poller->epoll < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    // Edge-triggered: each write wakes, and the counter never has to be read.
-    struct epoll_event wake = {.events = EPOLLIN | EPOLLET, .data.fd = -1};
-    if (poller->event < 0 || epoll_ctl(poller->epoll, EPOLL_CTL_ADD, poller->event, &wake) < 0) {
+    poller->event = poller->epoll < 0 ? -1 : open_event(poller, 0);
+    if (poller->event < 0) {
         *error = errno;
         ccurl_poller_destroy(poller);
         return NULL;
@@ -326,30 +352,77 @@ void ccurl_tally_release(ccurl_tally *tally) {
 }
 
 /// Registers with epoll the events that were requested since the last wait.
-static void flush(ccurl_poller *poller) {
+///
+/// Returns the number of sockets that could not be registered; they are the first in `dirty`.
+static size_t flush(ccurl_poller *poller) {
+    size_t broken = 0;
     for (size_t index = 0; index < poller->dirty_count; index++) {
         int fd = poller->dirty[index];
         struct slot *slot = &poller->slots[fd];
         slot->dirty = false;
         if (!slot->wanted || slot->wanted == slot->armed) continue;
-        struct epoll_event event = {.events = slot->wanted, .data.fd = fd};
+        struct epoll_event event = {.events = slot->wanted, .data = data_of(poller, fd)};
         int first = slot->armed ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
         int second = slot->armed ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
         if (epoll_ctl(poller->epoll, first, fd, &event) == 0 ||
-            epoll_ctl(poller->epoll, second, fd, &event) == 0)
+            epoll_ctl(poller->epoll, second, fd, &event) == 0) {
             slot->armed = slot->wanted;
-        else
+        } else {
             slot->armed = 0;
+            poller->dirty[broken++] = fd;
+        }
     }
     poller->dirty_count = 0;
+    return broken;
+}
+
+/// Replaces `epoll`, which another part of the process has closed.
+///
+/// Returns false if that is not possible.
+static bool reopen(ccurl_poller *poller) {
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0) return false;
+    // The old one is not closed: its number may have another owner.
+    __atomic_store_n(&poller->epoll, epoll, __ATOMIC_RELEASE);
+    if (!listen_to(poller, number_of(&poller->event))) {
+        // It was closed, too. The count makes up for a wake that was lost with it.
+        int event = open_event(poller, 1);
+        if (event < 0) {
+            // The next wait tries again.
+            __atomic_store_n(&poller->epoll, -1, __ATOMIC_RELEASE);
+            close(epoll);
+            return false;
+        }
+        __atomic_store_n(&poller->event, event, __ATOMIC_RELEASE);
+    }
+    poller->dirty_count = 0;
+    for (size_t fd = 0; fd < poller->slot_count; fd++) {
+        struct slot *slot = &poller->slots[fd];
+        bool was_armed = slot->armed != 0;
+        slot->armed = 0;
+        slot->dirty = false;
+        if (slot->wanted) want(poller, (int)fd, slot, slot->wanted);
+        // Data may arrive unnoticed from now on.
+        else if (was_armed && slot->ours && !slot->ready) accuse(poller, (int)fd, slot);
+    }
+    return true;
 }
 
 int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
-    flush(poller);
-    int count = epoll_wait(poller->epoll, poller->events, max_events, timeout_ms);
     poller->ready = 0;
+    size_t broken = flush(poller);
+    // Limited, so that the loop notices that both descriptors were closed while it waits.
+    enum { longest_wait_ms = 10000 };
+    if (timeout_ms < 0 || timeout_ms > longest_wait_ms) timeout_ms = longest_wait_ms;
+    int count = epoll_wait(poller->epoll, poller->events, max_events, broken ? 0 : timeout_ms);
+    bool is_lost = count < 0 && errno != EINTR;
+    uint32_t number = data_of(poller, 0).u64 >> 32;
     for (int index = 0; index < count; index++) {
         int fd = poller->events[index].data.fd;
+        if (poller->events[index].data.u64 >> 32 != number) {
+            is_lost = true;
+            continue;
+        }
         if (fd < 0) continue;
         struct slot *slot = &poller->slots[fd];
         if (!slot->wanted) {
@@ -361,7 +434,19 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
         }
         poller->events[poller->ready++] = poller->events[index];
     }
-    return poller->ready;
+    if (!is_lost) {
+        // libcurl finds out what is wrong with them.
+        for (size_t index = 0; index < broken && poller->ready < max_events; index++)
+            poller->events[poller->ready++] = (struct epoll_event){
+                .events = EPOLLERR, .data = data_of(poller, poller->dirty[index])};
+        return poller->ready;
+    }
+    if (reopen(poller)) return poller->ready;
+    int error = errno;
+    // The caller may try again at once.
+    poll(NULL, 0, timeout_ms < 100 ? timeout_ms : 100);
+    errno = error;
+    return -1;
 }
 
 /// Whether there is data to read, or the end of file.
@@ -415,8 +500,17 @@ int64_t ccurl_poller_timer(const ccurl_poller *poller) { return poller->timer_us
 
 void ccurl_poller_wake(ccurl_poller *poller) {
     uint64_t one = 1;
-    // The write fails only if the counter is full, which wakes as well, so ignore the result.
-    if (write(poller->event, &one, sizeof one) < 0) return;
+    int event = number_of(&poller->event);
+    // If the counter is full, the poller wakes as well.
+    if (write(event, &one, sizeof one) >= 0 || errno == EAGAIN) return;
+    // Another part of the process has closed it; its number may have another owner. A new one wakes
+    // with its first count. Without one, the wait ends at its time limit.
+    int new = open_event(poller, 1);
+    if (new < 0) return;
+    bool is_first = __atomic_compare_exchange_n(
+        &poller->event, &event, new, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    // Another thread has done the same, and its one wakes.
+    if (!is_first) close(new);
 }
 
 void ccurl_poller_park(ccurl_poller *poller) {

@@ -49,6 +49,99 @@ import Testing
         }
     }
 
+    /// Descriptors of a loop that another part of the process closes.
+    enum Closed: String, CaseIterable, Codable, Sendable {
+        case epoll = "[eventpoll]"
+        case event = "[eventfd]"
+        case both = "["
+
+        /// Makes a transport whose loop has started.
+        ///
+        /// - Returns: The transport, and its loop's descriptors of this kind.
+        func transport() async throws -> (transport: CurlTransport, descriptors: [Int32]) {
+            let url = "http://127.0.0.1:\(try refusingPort())/"
+            // Others, such as libdispatch, have such descriptors from their first use on.
+            let other = CurlTransport.test()
+            _ = try await other.get(url)
+            let before = Self.open
+            let transport = CurlTransport.test()
+            _ = try await transport.get(url)
+            let names = Self.open.subtracting(before).filter {
+                $0.contains("anon_inode:\(rawValue)")
+            }
+            withExtendedLifetime(other) {}
+            let descriptors = names.compactMap { name in
+                name.split(separator: " ").first.flatMap { Int32($0) }
+            }
+            #expect(!descriptors.isEmpty)
+            return (transport, descriptors)
+        }
+
+        /// The descriptors of the process: their number and what they are.
+        static var open: Set<String> {
+            let directory = "/proc/self/fd"
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+            return Set(
+                names.map { name in
+                    let target = try? FileManager.default.destinationOfSymbolicLink(
+                        atPath: "\(directory)/\(name)")
+                    return "\(name) \(target ?? "")"
+                })
+        }
+    }
+
+    @Test(arguments: Closed.allCases)
+    func `transfers end although another part of the process closes the loop's descriptors`(
+        closed: Closed
+    ) async throws {
+        // In a process of its own, because the test cannot tell one transport's descriptors from
+        // those of others.
+        await #expect(processExitsWith: .success) { [closed] in
+            let gate = try Gate()
+            let server = try ScriptedServer.start { number in
+                (number == 0 ? [.request, .wait(gate)] : [.request]) + [.respond(), .again]
+            }
+            let (transport, descriptors) = try await closed.transport()
+            let url = server.baseURL
+            async let first = transport.get(url)
+            _ = try await server.requests.values(1)
+            for descriptor in descriptors { close(descriptor) }
+            // Wakes the thread that waits for the first one.
+            #expect(try await transport.get(url).error == nil)
+            gate.open()
+            #expect(try await first.error == nil)
+            #expect(try await transport.get(url).error == nil)
+        }
+    }
+
+    @Test func `transfers fail if no descriptor replaces the one that was closed`() async throws {
+        await #expect(processExitsWith: .success) {
+            let gate = try Gate()
+            let server = try ScriptedServer.start { number in
+                number == 0 ? [.request, .wait(gate)] : [.request, .respond()]
+            }
+            let (transport, descriptors) = try await Closed.epoll.transport()
+            let url = server.baseURL
+            async let first = transport.get(url)
+            _ = try await server.requests.values(1)
+            for descriptor in descriptors { close(descriptor) }
+            let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+            var limit = rlimit()
+            getrlimit(files, &limit)
+            // As many as a `poll` of the server's may wait for, and all of them are open.
+            var none = rlimit(rlim_cur: 3, rlim_max: limit.rlim_max)
+            setrlimit(files, &none)
+            // Wakes the thread that waits for the first one.
+            #expect(try await transport.get(url).error?.code == .tooManyOpenFiles)
+            let error = try await first.error
+            setrlimit(files, &limit)
+            #expect(error?.code == .tooManyOpenFiles)
+            #expect(error?.reason.contains("epoll descriptor") == true)
+            #expect(try await transport.get(url).error == nil)
+            gate.open()
+        }
+    }
+
     @Test func `the error of a failed name lookup names the host`() async throws {
         let error = try await CurlTransport.test().get("http://no-such-host.invalid/").error
         #expect(error?.code == .cannotFindHost)

@@ -63,10 +63,11 @@ void ccurl_poller_watch(
     ccurl_poller *_Nonnull poller, int fd, bool reads, bool writes, ccurl_ready _Nonnull ready,
     void *_Nonnull client);
 
-/// Waits for events for at most `timeout_ms`; 0 does not wait, a negative value waits without
-/// limit.
+/// Waits for events for at most `timeout_ms` and 10 s; 0 does not wait, a negative value waits for
+/// 10 s.
 ///
-/// Returns the number of ready sockets; 0 after a signal or a wake.
+/// Makes descriptors of its own again that another part of the process has closed. Returns the number
+/// of ready sockets; 0 after a signal or a wake; -1 if it cannot wait, with the reason in `errno`.
 int ccurl_poller_wait(ccurl_poller *_Nonnull poller, int timeout_ms);
 /// Whether the idle connection that `easy` is about to use has received data, or was closed by the
 /// peer, since its last transfer. `port` is the connection's local port, which

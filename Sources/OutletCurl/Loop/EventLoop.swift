@@ -306,8 +306,23 @@ final class EventLoop: @unchecked Sendable {
                 ready = ccurl_poller_wait(poller, time)
             }
         }
+        let reason = ready < 0 ? errno : 0
         now = ccurl_now_us()
-        if ready > 0 { ccurl_poller_dispatch(poller) }
+        if ready > 0 { ccurl_poller_dispatch(poller) } else if ready < 0 { loseSockets(reason) }
+    }
+
+    /// Ends the transfers that have begun, because the loop cannot wait for their sockets.
+    private func loseSockets(_ reason: Int32) {
+        assertOnLoop()
+        let error = TransferError(
+            code: reason == EMFILE || reason == ENFILE ? .tooManyOpenFiles : .unknown,
+            reason: "another part of the process has closed the transport's epoll descriptor, "
+                + "and a new one cannot be made: \(String(cString: strerror(reason)))")
+        // Not until there are none: the end of one may start others.
+        for _ in 0..<pool.inUse {
+            guard let transfer = pool.anyTransfer else { break }
+            end(transfer, error)
+        }
     }
 
     /// How often one turn calls libcurl before it polls the sockets again.
