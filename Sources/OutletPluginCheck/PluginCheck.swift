@@ -55,7 +55,9 @@ public struct PluginCheck: Sendable {
         while let test = rest.first, Self.firstTests.contains(test) {
             rest.removeFirst()
             let result = skipReason.map { skipped(test, $0) } ?? run(test)
-            if result.verdict == .failed { skipReason = "see '\(test.rawValue)'" }
+            if [.failed, .notRun].contains(result.verdict) {
+                skipReason = "see '\(test.rawValue)'"
+            }
             report(result)
         }
         if let skipReason {
@@ -101,6 +103,9 @@ public struct CheckResult: Sendable, Equatable {
     public var findings: [CheckFinding]
     /// Why the test was skipped; `nil` when it was not.
     public var skipReason: String?
+    /// Why the process of the test could not be started, which is no fault of the plugin; `nil` when
+    /// it was.
+    public var startFault: String?
 
     /// Whether a test passed.
     public enum Verdict: String, Sendable {
@@ -110,10 +115,13 @@ public struct CheckResult: Sendable, Equatable {
         case failed
         /// The test does not apply, or an earlier test failed.
         case skipped
+        /// The process of the test could not be started.
+        case notRun = "not-run"
     }
 
     /// Whether the test passed, failed or was skipped.
     public var verdict: Verdict {
+        if startFault != nil { return .notRun }
         if findings.contains(where: { !$0.isWarning }) { return .failed }
         return skipReason == nil ? .passed : .skipped
     }
@@ -125,6 +133,11 @@ extension CheckResult {
         test: CheckTest, seed: UInt64, duration: Duration, outcome: CheckProcess.Outcome,
         limit: Duration
     ) {
+        if case .notStarted(let reason) = outcome.end {
+            self.init(
+                test: test, seed: seed, duration: duration, findings: [], startFault: reason)
+            return
+        }
         var findings: [CheckFinding] = []
         var skipReason: String?
         var step = ""
@@ -184,9 +197,9 @@ extension CheckResult {
         case .signalled(let number):
             (.noCrash, "the process was ended by \(signalName(number))")
         case .ended where hasEnded: nil
+        case .notStarted: nil
         case .ended: (.noExit, "the process was ended before its own end")
         case .exited(let code): (.noExit, "the process was ended with the exit code \(code)")
-        case .notStarted(let reason): (.noExit, "the test could not be started: \(reason)")
         }
     }
 

@@ -218,7 +218,12 @@ import Testing
         #expect(
             result.findings.contains { $0.rule == row.rule && !$0.isWarning },
             "\(result.findings)")
-        for finding in result.findings { #expect(!finding.advice.isEmpty) }
+        for finding in result.findings {
+            #expect(!finding.advice.isEmpty)
+            // `--only RULE` runs the test, too.
+            let tests = CheckTest.named(finding.rule.rawValue)
+            #expect(tests?.contains(row.test) == true, "\(finding.rule.rawValue)")
+        }
     }
 
     @Test(arguments: changes)

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletPluginCheck
 import OutletPluginHost
+import OutletTestSupport
 import Testing
 
 /// The checker's list of rules, and the tests that check each rule.
@@ -29,5 +30,15 @@ import Testing
     @Test(arguments: PluginMisbehaviour.Kind.allCases)
     func `each kind of misbehaviour has a rule with a test`(kind: PluginMisbehaviour.Kind) {
         #expect(CheckTest.named(kind.rule.rawValue)?.isEmpty == false)
+    }
+
+    @Test func `a test that cannot be started is no fault of the plugin`() {
+        var check = PluginCheck(file: "/nonexistent.so", seed: 1)
+        check.program = "/nonexistent/program"
+        let results = Recorder<CheckResult>()
+        check.run { results.record($0) }
+        #expect(results.values.map(\.verdict).first == .notRun)
+        #expect(results.values.allSatisfy { $0.findings.isEmpty && $0.verdict != .failed })
+        #expect(results.values.first?.startFault?.contains("No such file") == true)
     }
 }

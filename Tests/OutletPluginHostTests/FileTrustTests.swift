@@ -11,7 +11,12 @@ import Testing
         var status = stat()
         status.st_uid = user
         status.st_mode = mode
-        return FileTrust.objection(to: status, allowsWriting: allowsWriting)
+        let objection = FileTrust.objection(to: status, allowsWriting: allowsWriting)
+        if let objection {
+            let isOthers = user != 0 && user != geteuid()
+            #expect(objection.after("it ").cause == (isOthers ? .owner : .other))
+        }
+        return objection?.description
     }
 
     @Test func `files of root and of the current user are trusted, files of other users are not`() {

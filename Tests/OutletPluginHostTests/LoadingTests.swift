@@ -344,7 +344,8 @@ import Testing
         chmod(folder.path, 0o777)
         let unsafe = PluginLoadError.unsafe(
             path: file,
-            reason: "lies in \(folder.path), which is writable by all users (mode 777); chmod go-w")
+            reason: "lies in \(folder.path), which is writable by all users (mode 777); chmod go-w",
+            cause: .directory)
         #expect(throws: PluginDirectoryError.incomplete([unsafe])) {
             try PluginHost.load(directories: [], files: [file])
         }
@@ -376,7 +377,8 @@ import Testing
         chmod(inner, 0o777)
         let unsafe = PluginLoadError.unsafe(
             path: file,
-            reason: "lies in \(inner), which is writable by all users (mode 777); chmod go-w")
+            reason: "lies in \(inner), which is writable by all users (mode 777); chmod go-w",
+            cause: .directory)
         #expect(throws: PluginDirectoryError.incomplete([unsafe])) {
             try PluginHost.load(directories: [], files: [file])
         }

@@ -64,7 +64,8 @@ struct PluginsCheckCommand {
         return CheckTest.allCases.filter { wanted.isEmpty || wanted.contains($0) }
     }
 
-    /// Runs the tests and prints their results; ``ExitCode/plugin`` if one of them fails.
+    /// Runs the tests and prints their results; ``ExitCode/plugin`` if one of them fails, otherwise
+    /// ``ExitCode/failure`` if one could not be started.
     ///
     /// Ends the process with ``ExitCode/timeout`` if a result cannot be written within the time limit
     /// of a test.
@@ -96,7 +97,8 @@ struct PluginsCheckCommand {
         } else {
             try console.output.write(text.summary(list, of: check))
         }
-        return list.contains { $0.verdict == .failed } ? .plugin : .ok
+        if list.contains(where: { $0.verdict == .failed }) { return .plugin }
+        return list.contains { $0.verdict == .notRun } ? .failure : .ok
     }
 }
 
@@ -118,8 +120,10 @@ struct PluginCheckText {
             case .passed: style.green("passed ")
             case .failed: style.red("FAILED ")
             case .skipped: style.dim("skipped")
+            case .notRun: style.red("not-run")
             }
-        let fact = result.skipReason.map(TerminalText.visibleLine) ?? duration(result.duration)
+        let reason = result.startFault.map { "cannot be started: \($0)" } ?? result.skipReason
+        let fact = reason.map(TerminalText.visibleLine) ?? duration(result.duration)
         var text = "\(word)  \(padded(result.test.rawValue, to: 16))\(style.dim(fact))\n"
         for finding in result.findings {
             let rule = finding.rule.rawValue
@@ -133,7 +137,8 @@ struct PluginCheckText {
 
     /// Returns the number of results by verdict, and how to repeat the first failed test.
     func summary(_ results: [CheckResult], of check: PluginCheck) -> String {
-        let counts = [CheckResult.Verdict.passed, .failed, .skipped].map { verdict in
+        let notRun = results.contains { $0.verdict == .notRun } ? [CheckResult.Verdict.notRun] : []
+        let counts = ([.passed, .failed, .skipped] + notRun).map { verdict in
             "\(results.count { $0.verdict == verdict }) \(verdict.rawValue)"
         }
         var text = "\n\(counts.joined(separator: ", ")); seed \(check.seed)\n"
@@ -154,14 +159,15 @@ struct PluginCheckText {
         [
             "schema": "outlet.check/1", "file": .string(check.file),
             "seed": .string("\(check.seed)"),
-            "passed": .bool(error == nil && results.allSatisfy { $0.verdict != .failed }),
+            "passed": .bool(
+                error == nil && results.allSatisfy { ![.failed, .notRun].contains($0.verdict) }),
             "tests": .array(results.map(Self.report)), "error": PluginReport.report(of: error),
         ]
     }
 
     private static func report(_ result: CheckResult) -> JSONValue {
         let first = result.findings.first
-        let message = first?.message ?? result.skipReason
+        let message = first?.message ?? result.startFault ?? result.skipReason
         return [
             "test": .string(result.test.rawValue), "verdict": .string(result.verdict.rawValue),
             "rule": first.map { .string($0.rule.rawValue) } ?? nil,

@@ -44,36 +44,36 @@ public enum CheckTest: String, Sendable, CaseIterable {
     public var rules: Set<PluginRule> {
         switch self {
         case .file:
-            [
-                .fileSafe, .fileLibrary, .fileEntry, .fileSymbols, .manifestPresent,
-                .manifestValid,
-            ]
+            [.fileSafe, .fileLibrary, .fileEntry, .manifestPresent, .manifestValid]
         case .load:
             [
-                .manifestAgrees, .loadLinks, .loadQuick, .entryModule, .exportSignature,
-                .stateProcess,
+                .manifestAgrees, .loadLinks, .loadQuick, .entryModule, .entryMinor,
+                .exportSignature, .stateProcess,
             ]
         case .entry: [.entrySame, .entryMinor]
         case .create:
-            [.createStarts, .configSchema, .createInstance, .createReason, .endInTime, .endAsked]
-        case .configurations: [.configAny, .createInstance, .createReason]
+            [
+                .fileSymbols, .entryModule, .createStarts, .configSchema, .createInstance,
+                .createReason, .valueKnown, .endInTime, .endAsked,
+            ]
+        case .configurations: [.configAny, .createInstance]
         case .createAgain: [.destroyFrees, .endInTime]
         case .reconfigure: [.configAny, .callReason]
-        case .instances: [.createApart]
+        case .instances: [.createStarts, .createApart]
         case .hooks, .overlap:
             [
                 .callReason, .settleOnce, .settleInTime, .valueKnown, .handleLate, .handleOwn,
-                .handleThread,
+                .handleThread, .endInTime, .endAsked, .stateProcess,
             ]
         case .nonblocking: [.callNonblocking]
         case .cancel:
             [.callNonblocking, .settleOnce, .handleLate, .handleOwn, .valueKnown]
         case .deadlines: [.settleOnce, .handleLate, .handleOwn, .valueKnown]
-        case .functions: [.callReason, .valueKnown, .exportSignature]
+        case .functions: [.callReason, .valueKnown, .exportSignature, .handleLate]
         case .shutdown: [.endInTime, .endAsked, .handleLate]
         case .state: [.stateProcess, .stateThread]
         case .callAgain: [.callFrees]
-        case .exit: [.noCrash]
+        case .exit: []
         }
     }
 

@@ -191,8 +191,8 @@ extension PluginLoadError {
         case .hostTooOld, .refused: .entryMinor
         case .invalidManifest: .manifestAgrees
         case .notLoadable: .loadLinks
-        case .invalidModule(_, let reason):
-            reason.containsBytes(of: ": signature ") ? .exportSignature : .entryModule
+        case .invalidModule: .entryModule
+        case .invalidSignature: .exportSignature
         case .creationFailed(_, _, _, _, let fault): fault == nil ? .createStarts : .createReason
         case .noInstance: .createInstance
         case .duplicate: .entryModule
@@ -206,9 +206,9 @@ extension PluginLoadError {
         switch self {
         case .notAFile: "give the path of the plugin's library, which must be a regular file"
         case .unreadable: "give the path of a file that you can read (chmod u+r)"
-        case .unsafe(_, let reason) where reason.startsWithBytes(of: "lies in "):
+        case .unsafe(_, _, .directory):
             "move it to a directory that only you and root can write to"
-        case .unsafe(_, let reason) where reason.containsBytes(of: "belongs to user "):
+        case .unsafe(_, _, .owner):
             "chown it to root or to yourself, or copy it"
         default: nil
         }

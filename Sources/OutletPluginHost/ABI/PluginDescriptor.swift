@@ -120,6 +120,8 @@ struct PluginDescriptor: @unchecked Sendable {
 /// A violation of the plugin interface by a descriptor.
 struct InvalidDescriptor: Error {
     let reason: String
+    /// Whether it is the signature of an exported function.
+    var isSignature = false
 }
 
 /// Copies a C structure that the plugin may have compiled with fewer or more fields than the host.

@@ -62,7 +62,7 @@ final class PluginExport: Sendable {
         } catch {
             throw InvalidDescriptor(
                 reason: "'\(plugin).\(name)': signature \(String(reflecting: signature)): "
-                    + error.reason)
+                    + error.reason, isSignature: true)
         }
         summary = try text(copy.summary, "summary", limit: 1024)
         guard let function = copy.function else {

@@ -38,7 +38,7 @@ struct ELFLibrary {
         case invalid(reason: String)
         case wrongMachine(library: String, host: String)
         case manifest(reason: String)
-        case unsafe(reason: String)
+        case unsafe(Objection)
         case notCopied(reason: String)
 
         /// Converts a problem of a dependency into one of the library that needs it.
@@ -146,8 +146,9 @@ struct ELFLibrary {
         }
         guard !needsExecutableStack else {
             throw Problem.unsafe(
-                reason: "needs an executable stack, so all stacks of the process would become "
-                    + "executable; link it with -z noexecstack, without nested functions")
+                Objection(
+                    "needs an executable stack, so all stacks of the process would become "
+                        + "executable; link it with -z noexecstack, without nested functions"))
         }
     }
 

@@ -1,6 +1,21 @@
 import Glibc
 import OutletHTTP
 
+/// Why a file or directory is not safe, as a sentence.
+struct Objection: CustomStringConvertible {
+    let description: String
+    /// What it says, for programs.
+    let cause: UnsafeCause
+
+    init(_ description: String, _ cause: UnsafeCause = .other) {
+        self.description = description
+        self.cause = cause
+    }
+
+    /// The objection with words before it.
+    func after(_ words: String) -> Objection { Objection(words + description, cause) }
+}
+
 /// Checks whether users other than root and the current user can change a file or directory.
 enum FileTrust {
     /// Checks a directory and all directories above it.
@@ -15,14 +30,14 @@ enum FileTrust {
     ///   "is writable by all users"; `nil` when all are.
     static func fault(
         of path: String, isAncestor: Bool = false
-    ) -> (directory: String, reason: String)? {
+    ) -> (directory: String, reason: Objection)? {
         var directory = path[...]
         var isAncestor = isAncestor
         while true {
             let current = directory.isEmpty ? "/" : String(directory)
             var status = stat()
             guard lstat(current, &status) == 0 else {
-                return (current, "cannot be checked: \(systemText(errno))")
+                return (current, Objection("cannot be checked: \(systemText(errno))"))
             }
             let isSticky = isAncestor && status.st_mode & mode_t(S_ISVTX) != 0
             if let objection = objection(to: status, allowsWriting: isSticky) {
@@ -40,8 +55,8 @@ enum FileTrust {
     /// directory in which it could be created is checked.
     ///
     /// - Parameter path: An absolute path.
-    /// - Returns: Why the path is not safe, as a sentence; `nil` when it is.
-    static func objection(toPath path: String) -> String? {
+    /// - Returns: Why the path is not safe; `nil` when it is.
+    static func objection(toPath path: String) -> Objection? {
         var rest = Array(path.parts(separatedBy: "/").reversed())
         // The path so far, without symbolic links.
         var directory = ""
@@ -55,9 +70,9 @@ enum FileTrust {
             let next = "\(directory)/\(name)"
             var status = stat()
             guard lstat(next, &status) == 0 else {
-                guard errno == ENOENT else { return "\(next): \(systemText(errno))" }
+                guard errno == ENOENT else { return Objection("\(next): \(systemText(errno))") }
                 return fault(of: directory).map {
-                    "\(next) is missing, and \($0.directory) \($0.reason)"
+                    $0.reason.after("\(next) is missing, and \($0.directory) ")
                 }
             }
             guard status.st_mode & S_IFMT == S_IFLNK else {
@@ -66,18 +81,18 @@ enum FileTrust {
             }
             links += 1
             guard links <= 40, let target = target(ofLink: next) else {
-                return "\(next) is a symbolic link that leads nowhere"
+                return Objection("\(next) is a symbolic link that leads nowhere")
             }
             if let fault = fault(of: directory, isAncestor: true) {
-                return "\(fault.directory) \(fault.reason)"
+                return fault.reason.after("\(fault.directory) ")
             }
             if let objection = objection(to: status, allowsWriting: true) {
-                return "\(next) \(objection)"
+                return objection.after("\(next) ")
             }
             rest += target.parts(separatedBy: "/").reversed()
             if target.startsWithBytes(of: "/") { directory = "" }
         }
-        return fault(of: directory).map { "\($0.directory) \($0.reason)" }
+        return fault(of: directory).map { $0.reason.after("\($0.directory) ") }
     }
 
     private static func target(ofLink path: String) -> String? {
@@ -96,14 +111,15 @@ enum FileTrust {
     /// - Parameter allowsWriting: Whether write permission for others is accepted; the owner is
     ///   checked in any case.
     /// - Returns: Why it is not safe; `nil` when it is.
-    static func objection(to status: stat, allowsWriting: Bool = false) -> String? {
+    static func objection(to status: stat, allowsWriting: Bool = false) -> Objection? {
         guard status.st_uid == 0 || status.st_uid == geteuid() else {
-            return "belongs to user \(status.st_uid), neither root nor user \(geteuid())"
+            return Objection(
+                "belongs to user \(status.st_uid), neither root nor user \(geteuid())", .owner)
         }
         let writable = status.st_mode & mode_t(S_IWGRP | S_IWOTH)
         guard writable != 0, !allowsWriting else { return nil }
         let who = status.st_mode & mode_t(S_IWOTH) != 0 ? "all users" : "its group"
         let mode = String(status.st_mode & 0o7777, radix: 8)
-        return "is writable by \(who) (mode \(mode)); chmod go-w"
+        return Objection("is writable by \(who) (mode \(mode)); chmod go-w")
     }
 }

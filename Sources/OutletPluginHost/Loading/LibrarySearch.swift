@@ -25,35 +25,37 @@ struct LibrarySearch {
     /// Why other users could make the library load a file of theirs; `nil` when they cannot.
     ///
     /// The library's own directory is not checked here.
-    var objection: String? {
+    var objection: Objection? {
         for list in lists {
             for directory in list.directories {
                 let text = "looks for libraries in \(String(reflecting: directory)) (\(list.name))"
-                if directory.isEmpty { return "\(text), which is the current directory" }
-                if let reason = objection(to: directory) { return "\(text)\(reason)" }
+                if directory.isEmpty {
+                    return Objection("\(text), which is the current directory")
+                }
+                if let reason = objection(to: directory) { return reason.after(text) }
             }
         }
         for needed in library.neededLibraries {
             guard let place = needed.cutAtLast("/")?.head else { continue }
             let directory = place.isEmpty ? "/" : String(place)
             if let reason = objection(to: directory) {
-                return "needs \(String(reflecting: needed))\(reason)"
+                return reason.after("needs \(String(reflecting: needed))")
             }
         }
         return nil
     }
 
-    private func objection(to directory: String) -> String? {
+    private func objection(to directory: String) -> Objection? {
         guard let path = LibrarySearch.expand(directory, origin: origin) else {
-            return ", of which only $ORIGIN is understood"
+            return Objection(", of which only $ORIGIN is understood")
         }
         guard path.startsWithBytes(of: "/") else {
-            return ", which is relative to the current directory"
+            return Objection(", which is relative to the current directory")
         }
         // Invalid UTF-8 was replaced when it was read, so this is another name.
-        if path.containsBytes(of: "\u{FFFD}") { return ", which is not UTF-8" }
+        if path.containsBytes(of: "\u{FFFD}") { return Objection(", which is not UTF-8") }
         if path.hasSameBytes(as: origin) { return nil }
-        return FileTrust.objection(toPath: path).map { ": \($0)" }
+        return FileTrust.objection(toPath: path).map { $0.after(": ") }
     }
 
     /// A directory of a search path.

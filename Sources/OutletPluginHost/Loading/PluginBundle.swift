@@ -122,10 +122,10 @@ struct PluginBundle: Sendable {
         }
         if checksOwnership {
             if let objection = FileTrust.objection(to: status) {
-                throw .unsafe(reason: "needs \(path), which \(objection)")
+                throw .unsafe(objection.after("needs \(path), which "))
             }
             if let objection = FileTrust.objection(toPath: path) {
-                throw .unsafe(reason: "needs \(path): \(objection)")
+                throw .unsafe(objection.after("needs \(path): "))
             }
         }
         do throws(ELFLibrary.Problem) {
@@ -136,7 +136,7 @@ struct PluginBundle: Sendable {
             guard checksOwnership else { return library }
             let origin = path.cutAtLast("/").map { String($0.head) } ?? ""
             if let objection = LibrarySearch(library, origin: origin).objection {
-                throw ELFLibrary.Problem.unsafe(reason: "needs \(path), which \(objection)")
+                throw ELFLibrary.Problem.unsafe(objection.after("needs \(path), which "))
             }
             return library
         } catch {

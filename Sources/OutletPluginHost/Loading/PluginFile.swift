@@ -34,7 +34,7 @@ struct PluginFile {
             throw .notAFile(path: path, kind: PluginFile.kind(status.st_mode))
         }
         if checksOwnership, let objection = FileTrust.objection(to: status) {
-            throw .unsafe(path: path, reason: objection)
+            throw .unsafe(path: path, reason: "\(objection)", cause: objection.cause)
         }
         let directory = try PluginFile.directory(of: path)
         let name = path.cutAtLast("/").map { String($0.tail) } ?? path
@@ -45,7 +45,7 @@ struct PluginFile {
             if checksOwnership,
                 let objection = LibrarySearch(library, origin: directory).objection
             {
-                throw ELFLibrary.Problem.unsafe(reason: objection)
+                throw ELFLibrary.Problem.unsafe(objection)
             }
             bundle = try PluginBundle(
                 copy, library, directory: directory, name: name, checksOwnership: checksOwnership)
@@ -55,7 +55,8 @@ struct PluginFile {
             case .wrongMachine(let library, let host):
                 throw .wrongMachine(path: path, library: library, host: host)
             case .manifest(let reason): throw .invalidManifest(path: path, reason: reason)
-            case .unsafe(let reason): throw .unsafe(path: path, reason: reason)
+            case .unsafe(let objection):
+                throw .unsafe(path: path, reason: "\(objection)", cause: objection.cause)
             case .notCopied(let reason): throw .notLoadable(path: path, reason: reason)
             }
         }

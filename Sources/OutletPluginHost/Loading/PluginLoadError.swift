@@ -5,8 +5,8 @@ public enum PluginLoadError: Error, Equatable, Sendable {
     /// The path is not a regular file; `kind` says what it is.
     case notAFile(path: String, kind: String)
     /// Users other than root and the current user could have written the file or a library it
-    /// loads.
-    case unsafe(path: String, reason: String)
+    /// loads; `cause` is what `reason` says, for programs.
+    case unsafe(path: String, reason: String, cause: UnsafeCause = .other)
     /// The file is not a shared library, or is damaged.
     case invalidLibrary(path: String, reason: String)
     /// The library is built for another processor architecture.
@@ -26,6 +26,8 @@ public enum PluginLoadError: Error, Equatable, Sendable {
     case refused(path: String, host: UInt32)
     /// The plugin's module, descriptor or exports violate the contract.
     case invalidModule(path: String, reason: String)
+    /// The signature of a function that the plugin exports is invalid.
+    case invalidSignature(path: String, reason: String)
     /// A plugin with the same id was loaded before from the file `first`.
     case duplicate(path: String, id: String, first: String)
     /// The plugin's JSON Schema is invalid.
@@ -51,10 +53,11 @@ public enum PluginLoadError: Error, Equatable, Sendable {
     /// The path of the file; for ``unknownPlugin(path:id:known:)`` see there.
     public var path: String {
         switch self {
-        case .unreadable(let path, _), .notAFile(let path, _), .unsafe(let path, _),
+        case .unreadable(let path, _), .notAFile(let path, _), .unsafe(let path, _, _),
             .invalidLibrary(let path, _), .wrongMachine(let path, _, _), .noEntryPoint(let path),
             .wrongABI(let path, _, _), .hostTooOld(let path, _, _), .invalidManifest(let path, _),
             .notLoadable(let path, _), .refused(let path, _), .invalidModule(let path, _),
+            .invalidSignature(let path, _),
             .duplicate(let path, _, _), .invalidSchema(let path, _, _),
             .invalidConfiguration(let path, _, _), .notGranted(let path, _, _, _),
             .creationFailed(let path, _, _, _, _), .noInstance(let path, _),
@@ -62,6 +65,16 @@ public enum PluginLoadError: Error, Equatable, Sendable {
             path
         }
     }
+}
+
+/// What makes a file unsafe to load.
+public enum UnsafeCause: Sendable, Equatable {
+    /// Other users can change the directory of the file.
+    case directory
+    /// The file, or one that it needs, belongs to another user.
+    case owner
+    /// Anything else, such as a mode that lets other users write to the file.
+    case other
 }
 
 extension PluginLoadError: CustomStringConvertible {
@@ -72,7 +85,7 @@ extension PluginLoadError: CustomStringConvertible {
         switch self {
         case .unreadable(_, let reason): "cannot be read: \(reason)"
         case .notAFile(_, let kind): "not a regular file: it is \(kind)"
-        case .unsafe(_, let reason): "not safe to load: it \(reason)"
+        case .unsafe(_, let reason, _): "not safe to load: it \(reason)"
         case .invalidLibrary(_, let reason): "not a usable shared library: \(reason)"
         case .wrongMachine(_, let library, let host):
             "built for another machine: \(library), this host is \(host)"
@@ -86,7 +99,8 @@ extension PluginLoadError: CustomStringConvertible {
         case .notLoadable(_, let reason): "cannot be loaded: \(reason)"
         case .refused(_, let host):
             "refused this host: outlet_module_v1(\(host)) returned null"
-        case .invalidModule(_, let reason): "breaks the plugin contract: \(reason)"
+        case .invalidModule(_, let reason), .invalidSignature(_, let reason):
+            "breaks the plugin contract: \(reason)"
         case .duplicate(_, let id, let first):
             "a second plugin '\(id)': the first is \(first), and is kept"
         case .invalidSchema(_, let id, let reason):

@@ -230,7 +230,9 @@ struct PluginLoader {
     private static func checkPlace(of path: String) throws(PluginLoadError) {
         let directory = try PluginFile.directory(of: path)
         guard let fault = FileTrust.fault(of: directory) else { return }
-        throw .unsafe(path: path, reason: "lies in \(fault.directory), which \(fault.reason)")
+        throw .unsafe(
+            path: path, reason: "lies in \(fault.directory), which \(fault.reason)",
+            cause: .directory)
     }
 
     /// Adds an error for settings of plugins that were not found.
@@ -416,7 +418,7 @@ struct PluginLoader {
         } else if status.st_mode & S_IFMT != S_IFDIR {
             fault = "exists, and is no directory"
         } else if checksOwnership {
-            fault = FileTrust.objection(to: status)
+            fault = FileTrust.objection(to: status)?.description
         }
         guard let fault else { return path }
         throw .failed("its data directory \(path) \(fault)")

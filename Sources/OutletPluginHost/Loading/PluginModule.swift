@@ -38,7 +38,7 @@ struct PluginModule {
         do {
             module = try answer.get()
         } catch {
-            throw .invalidModule(path: path, reason: error.reason)
+            throw error.loadError(path: path)
         }
         guard module.min_host_minor <= host.minor else {
             throw .hostTooOld(path: path, wanted: module.min_host_minor, host: host.minor)
@@ -52,7 +52,7 @@ struct PluginModule {
                 }
             }.get()
         } catch {
-            throw .invalidModule(path: path, reason: error.reason)
+            throw error.loadError(path: path)
         }
         guard !file.manifests.isEmpty else { return }
         do {
@@ -158,5 +158,14 @@ struct PluginModule {
                     "it has an entry for \(String(reflecting: manifest.id)), which the code does not have"
             )
         }
+    }
+}
+
+extension InvalidDescriptor {
+    /// The error of loading the plugin's library.
+    fileprivate func loadError(path: String) -> PluginLoadError {
+        isSignature
+            ? .invalidSignature(path: path, reason: reason)
+            : .invalidModule(path: path, reason: reason)
     }
 }
