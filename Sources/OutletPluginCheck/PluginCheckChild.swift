@@ -72,7 +72,7 @@ public enum PluginCheckChild {
         DispatchQueue(label: "outlet.check.hangs").async {
             while true {
                 usleep(50_000)
-                let call = PluginHost.activeCalls.first { !$0.isPromise }
+                let call = PluginHost.activeCalls.first { !$0.isPending }
                 guard let call, call.duration >= most else { continue }
                 let seconds = (Double(call.duration) / 1e9 * 10).rounded() / 10
                 return report.find(

@@ -9,7 +9,7 @@ extension PluginHost {
     public static var activeCalls: [PluginCall] {
         let calls =
             HandleTable.shared.allOwners.flatMap {
-                $0.activeCalls + ($0.instance?.promises ?? [])
+                $0.activeCalls + ($0.instance?.pendingCalls ?? [])
             }
             + PluginLoader.loading
         return calls.sorted { $0.duration > $1.duration }

@@ -109,7 +109,7 @@ public final class PluginHost: SessionPlugins {
     /// ``Options/answerDeadline``, in nanoseconds.
     private let limit: UInt64
     /// Process-wide state as it was after loading, for ``processChanges``.
-    private let process = ProcessState()
+    private let process = RestorableProcessState()
 
     /// Loads the plugins of directories, then those of individual files.
     ///

@@ -441,7 +441,7 @@ import Testing
     func `only the environment is reported as changed and not put back`(
         changes: [String], text: String
     ) {
-        #expect(ProcessState.fact(ofLoading: changes) == "loading it changed \(text)")
+        #expect(RestorableProcessState.fact(ofLoading: changes) == "loading it changed \(text)")
     }
 
     /// Returns the code of a library that installs a signal handler when it is loaded.
@@ -492,7 +492,7 @@ import Testing
 
     @Test func `a signal handler that the host sets during a load is kept`() throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
-        let state = ProcessState()
+        let state = RestorableProcessState()
         #expect(dlopen(folder.directory.path("librequest-id.so"), RTLD_NOW | RTLD_LOCAL) != nil)
         signal(42) { _ in }
         defer { signal(42, SIG_DFL) }
@@ -505,7 +505,7 @@ import Testing
     /// `system()` ignores SIGINT and SIGQUIT meanwhile; afterwards their actions have other flags.
     @Test func `a command that is run is no change of signal handlers`() async {
         await #expect(processExitsWith: .success) {
-            let state = ProcessState()
+            let state = RestorableProcessState()
             #expect(system("exit 0") == 0)
             #expect(state.restore() == [])
         }
@@ -516,7 +516,7 @@ import Testing
             for resource in 0..<__rlimit_resource_t(__RLIM_NLIMITS.rawValue) {
                 var before = rlimit()
                 getrlimit(resource, &before)
-                let state = ProcessState()
+                let state = RestorableProcessState()
                 var changed = before
                 changed.rlim_cur = before.rlim_cur > 0 ? before.rlim_cur / 2 : 1
                 changed.rlim_max = max(before.rlim_max, changed.rlim_cur)

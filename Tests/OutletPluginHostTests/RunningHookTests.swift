@@ -128,7 +128,7 @@ import Testing
             return
         }
         #expect(HandleTable.shared.completion(of: token.id) === token)
-        #expect(instance.promises.map(\.hook) == [.adapt])
+        #expect(instance.pendingCalls.map(\.hook) == [.adapt])
         #expect(token.settle(.done) == OUTLET_OK)
         #expect(token.settle(.done) == OUTLET_E_STALE)
         withExtendedLifetime(host) {}

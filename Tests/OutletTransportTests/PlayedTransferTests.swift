@@ -85,7 +85,7 @@ import Testing
         let size: Int64 = 1 << 42
         #expect(truncate(path, Int(size) + 10) == 0)
         var result = TransferResult(response: HTTPResponse(url: url, statusCode: 206))
-        result.place(Data("abc".utf8), as: .file(path: path, offset: size))
+        result.deliver(Data("abc".utf8), as: .file(path: path, offset: size))
         #expect(result.error == nil)
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         defer { close(descriptor) }

@@ -57,7 +57,8 @@ struct PluginFacts {
     ) throws(PluginLoadError) -> [PluginFacts] {
         let (plugins, changes) = try file.askCode()
         if !changes.isEmpty {
-            console.report("outlet: \(file.path): \(ProcessState.fact(ofLoading: changes))")
+            console.report(
+                "outlet: \(file.path): \(RestorableProcessState.fact(ofLoading: changes))")
         }
         return plugins.map { plugin in
             PluginFacts(

@@ -65,7 +65,7 @@ enum ProcessEnd {
     ) {
         let calls = PluginHost.activeCalls
         let isHung = calls.contains {
-            !$0.hasOwnTime && !$0.isPromise
+            !$0.hasOwnTime && !$0.isPending
                 && Duration.nanoseconds(Int64(clamping: $0.duration)) >= callLimit
         }
         let isUnread = ActiveWrites.longest.map { $0.duration >= callLimit } ?? false
@@ -173,9 +173,9 @@ enum ProcessEnd {
     /// A description of the plugin call that the program waits for; `nil` if there is none.
     static var pluginBlocker: String? {
         let calls = PluginHost.activeCalls
-        guard let call = calls.first(where: { !$0.isPromise }) ?? calls.first else { return nil }
+        guard let call = calls.first(where: { !$0.isPending }) ?? calls.first else { return nil }
         let time = Quantity.duration(Int64(clamping: call.duration / 1000))
-        let what = call.isPromise ? "has not settled" : "has not returned from"
+        let what = call.isPending ? "has not settled" : "has not returned from"
         return "plugin \(call.plugin) \(what) \(call.hook.rawValue) for \(time)"
     }
 

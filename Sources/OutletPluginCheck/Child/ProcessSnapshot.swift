@@ -3,7 +3,10 @@ import Glibc
 import OutletHTTP
 import OutletPluginHost
 
-/// Process-wide state that plugins must not change.
+/// Process-wide state that plugins must not change, compared around each hook of a test.
+///
+/// Unlike with ``RestorableProcessState``, which the host records while it loads a library, nothing is
+/// restored, and handlers that any code has set count.
 struct ProcessSnapshot: Equatable {
     private var facts: [String: String] = [:]
 
@@ -21,7 +24,7 @@ struct ProcessSnapshot: Equatable {
             free(path)
         }
         facts["the locale"] = setlocale(LC_ALL, nil).map { String(cString: $0) }
-        facts["the environment"] = ProcessState.currentEnvironment.joined(separator: "\n")
+        facts["the environment"] = RestorableProcessState.currentEnvironment.joined(separator: "\n")
         for (name, resource) in Self.limits {
             var limit = rlimit()
             guard getrlimit(resource, &limit) == 0 else { continue }

@@ -201,7 +201,8 @@ private final class SerializeCall: Sendable {
         let error = PluginError(
             plugin: instance.id, hook: .serialize, kind: .timedOut,
             message: "it did not return within \(Double(limit) / 1e9) s")
-        instance.owner.note(.neverSettled, error.message, in: .serialize, of: "\(request)")
+        instance.owner.recordViolation(
+            .neverSettled, error.message, in: .serialize, of: "\(request)")
         return error
     }
 
@@ -220,7 +221,7 @@ private final class SerializeCall: Sendable {
     }
 
     private func refused(_ fault: String) -> PluginError {
-        instance.owner.note(.forbiddenValue, "serialize: \(fault)")
+        instance.owner.recordViolation(.forbiddenValue, "serialize: \(fault)")
         return instance.failure(of: .serialize, fault)
     }
 

@@ -156,7 +156,7 @@ public struct InspectedFile: Sendable {
         plugins: [InspectedPlugin], changes: [String]
     ) {
         let (answer, changes) = PluginLoader.inTurn {
-            let state = ProcessState()
+            let state = RestorableProcessState()
             let answer = Result { () throws(PluginLoadError) in try ask() }
             return (answer, state.restore())
         }

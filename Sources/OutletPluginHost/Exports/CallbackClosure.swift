@@ -115,7 +115,8 @@ final class CallbackClosure: @unchecked Sendable {
         _ values: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
     ) {
         guard let callback = body.withLock({ $0 }) else {
-            owner.note(.staleHandle, "a function of the caller's was called after its call")
+            owner.recordViolation(
+                .staleHandle, "a function of the caller's was called after its call")
             return store(.nothing, at: result)
         }
         do throws(RefusedText) {

@@ -155,7 +155,7 @@ final class FunctionCaller: Sendable {
             text = String(validating: written, as: UTF8.self)
             if text == nil {
                 let fault = "its text is not UTF-8"
-                instance.owner.note(.forbiddenValue, "\(function.export.name): \(fault)")
+                instance.owner.recordViolation(.forbiddenValue, "\(function.export.name): \(fault)")
                 error = failure(of: function, PluginReason(message: fault))
             }
         }
@@ -168,7 +168,7 @@ final class FunctionCaller: Sendable {
             error = failure(of: function, reason)
         }
         if error == nil, let refusal = arguments?.refusal {
-            instance.owner.note(.forbiddenValue, "\(function.export.name): \(refusal)")
+            instance.owner.recordViolation(.forbiddenValue, "\(function.export.name): \(refusal)")
             error = failure(of: function, PluginReason(message: refusal))
         }
         report(function, error, stopwatch)

@@ -7,7 +7,7 @@ import CPluginLoad
 /// the locks of the handle table and of the owner, and from the second use of the request on
 /// without reference counting. Other threads, and other handles, use the handle table.
 struct CurrentCall {
-    private let call: ActiveCall.Place
+    private let call: ActiveCall.Pointer
     // None is retained: the caller of the hook retains the owner, and the call the completion, which
     // retains the objects passed to the hook.
     private let owner: Unmanaged<PluginOwner>
@@ -28,7 +28,7 @@ struct CurrentCall {
         let handle: Unmanaged<RequestHandle>
     }
 
-    private init(_ call: ActiveCall.Place, of owner: PluginOwner) {
+    private init(_ call: ActiveCall.Pointer, of owner: PluginOwner) {
         self.call = call
         self.owner = .passUnretained(owner)
         id = call.pointee.id
@@ -41,7 +41,7 @@ struct CurrentCall {
     ///   - owner: The owner of the plugin.
     ///   - body: Calls the plugin.
     static func running<Result>(
-        _ call: ActiveCall.Place, of owner: PluginOwner, _ body: () -> Result
+        _ call: ActiveCall.Pointer, of owner: PluginOwner, _ body: () -> Result
     ) -> Result {
         var call = CurrentCall(call, of: owner)
         return withUnsafeMutablePointer(to: &call) { call in

@@ -120,13 +120,13 @@ enum HostTable {
     }
 
     private static func refuseType(_ caller: UInt16) -> outlet_status {
-        HandleTable.shared.owner(numbered: caller)?.note(
+        HandleTable.shared.owner(numbered: caller)?.recordViolation(
             .foreignHandle, "a handle was used that is of something else")
         return OUTLET_E_STALE
     }
 
     private static func refuseThread(_ caller: UInt16) -> outlet_status {
-        HandleTable.shared.owner(numbered: caller)?.note(
+        HandleTable.shared.owner(numbered: caller)?.recordViolation(
             .wrongThread,
             "what a hook or function was passed was used on another thread while it ran")
         return OUTLET_E_THREAD
@@ -136,9 +136,9 @@ enum HostTable {
     static func refuse(_ id: UInt64, of caller: UInt16) -> outlet_status {
         guard let owner = owner(numbered: caller) else { return OUTLET_E_STALE }
         if id >> 48 != caller {
-            owner.note(.foreignHandle, "a handle was used that was never passed to it")
+            owner.recordViolation(.foreignHandle, "a handle was used that was never passed to it")
         } else if owner.instance?.mayNotKnow(isStale: id) != true {
-            owner.note(.staleHandle, "a handle was used after its end")
+            owner.recordViolation(.staleHandle, "a handle was used after its end")
         }
         return OUTLET_E_STALE
     }
@@ -153,7 +153,7 @@ enum HostTable {
 
     private static func owner(numbered number: UInt16) -> PluginOwner? {
         if let owner = HandleTable.shared.owner(numbered: number) { return owner }
-        CurrentCall.caller?.note(
+        CurrentCall.caller?.recordViolation(
             .foreignHandle, "a host table was used that is not its own, such as a copy of it")
         return nil
     }
@@ -237,7 +237,7 @@ enum HostTable {
         if call.id != 0, find(host, call.id, CallContext.self) == nil { return OUTLET_E_STALE }
         owner.observer?.pluginDidLog(line)
         guard !owner.hasEnded else {
-            owner.note(
+            owner.recordViolation(
                 .didNotQuiesce, "log was called after destroy, by a thread that was not ended")
             return OUTLET_E_STALE
         }
@@ -304,7 +304,7 @@ enum HostTable {
         settle(host, completion, by: .done, code, message) { completion, reason in
             guard result != OUTLET_OK else { return .done }
             if result > 0 {
-                completion.noteForbidden("its completion was settled with \(result)")
+                completion.recordForbiddenValue("its completion was settled with \(result)")
             }
             var reason = reason.orMissing("status \(result)")
             reason.isRefusal = result == OUTLET_E_DENIED
@@ -322,7 +322,7 @@ enum HostTable {
             case OUTLET_RETRY_NOW: return .verdict(.retry)
             case OUTLET_RETRY_AFTER:
                 guard delay <= UInt64(OUTLET_MAX_RETRY_DELAY) else {
-                    completion.noteForbidden("it asks for another attempt in \(delay) ns")
+                    completion.recordForbiddenValue("it asks for another attempt in \(delay) ns")
                     return .failed(
                         completion.failure(
                             PluginReason(message: "another attempt in more than a day")))
@@ -331,7 +331,8 @@ enum HostTable {
             case OUTLET_RETRY_FAIL_WITH:
                 return .verdict(.fail(reason.orMissing("OUTLET_RETRY_FAIL_WITH")))
             default:
-                completion.noteForbidden("its completion was settled with the verdict \(verdict)")
+                completion.recordForbiddenValue(
+                    "its completion was settled with the verdict \(verdict)")
                 return .failed(
                     completion.failure(reason.orMissing("verdict \(verdict)")))
             }
@@ -351,7 +352,8 @@ enum HostTable {
                 reason.isRefusal = true
                 return .failed(completion.failure(reason))
             default:
-                completion.noteForbidden("its completion was settled with the verdict \(verdict)")
+                completion.recordForbiddenValue(
+                    "its completion was settled with the verdict \(verdict)")
                 return .failed(
                     completion.failure(reason.orMissing("verdict \(verdict)")))
             }
@@ -370,11 +372,12 @@ enum HostTable {
         else {
             let owner = owner(host)
             if id.id >> 48 == caller, HandleTable.shared.isLive(id.id) {
-                owner?.note(.foreignHandle, "a handle was settled that is not a completion")
+                owner?.recordViolation(
+                    .foreignHandle, "a handle was settled that is not a completion")
             } else if id.id >> 48 == caller {
-                owner?.note(.settledTwice, "a completion was settled a second time")
+                owner?.recordViolation(.settledTwice, "a completion was settled a second time")
             } else {
-                owner?.note(
+                owner?.recordViolation(
                     .foreignHandle, "a completion was settled that was never passed to it")
             }
             return OUTLET_E_STALE
@@ -382,7 +385,8 @@ enum HostTable {
         guard completion.settler == function else {
             // No violation if the host has cancelled the completion already.
             if !completion.isCancelled {
-                completion.noteForbidden("its completion is not settled by \(function.rawValue)")
+                completion.recordForbiddenValue(
+                    "its completion is not settled by \(function.rawValue)")
             }
             return OUTLET_E_ARGUMENT
         }
@@ -391,7 +395,8 @@ enum HostTable {
             reason = try PluginReason(code: code, message: message)
         } catch {
             // Settled nevertheless: otherwise the request would only wait for a valid reason.
-            completion.noteForbidden("the reason of its answer cannot be read: \(error.fact)")
+            completion.recordForbiddenValue(
+                "the reason of its answer cannot be read: \(error.fact)")
             reason = PluginReason(message: "the plugin's reason cannot be read: \(error.fact)")
         }
         return completion.settle(answer(completion, reason))

@@ -135,7 +135,7 @@ final class PluginBody: BodyStream {
     /// The failure of a piece that the host has refused to take; `nil` for others.
     private func refusal(of sink: SinkHandle) -> PluginError? {
         guard let refusal = sink.refusal else { return nil }
-        stream.instance.owner.note(.forbiddenValue, "stream_make: \(refusal)")
+        stream.instance.owner.recordViolation(.forbiddenValue, "stream_make: \(refusal)")
         return stream.instance.failure(of: .streamMake, refusal)
     }
 
@@ -169,7 +169,9 @@ final class PluginBody: BodyStream {
             }
             return (state.ready.take(), nil)
         }
-        if let fault { stream.instance.owner.note(.forbiddenValue, "stream_make: \(fault)") }
+        if let fault {
+            stream.instance.owner.recordViolation(.forbiddenValue, "stream_make: \(fault)")
+        }
         if let next { ask(for: next.round, behind: next.offset) }
         ready?()
     }

@@ -91,7 +91,7 @@ extension PluginInstance {
         _ call: borrowing ActiveCall, of request: @autoclosure () -> String
     ) {
         guard call.duration > Self.longestNonblocking else { return }
-        owner.note(
+        owner.recordViolation(
             .blocked,
             "it took \(call.duration / 1_000_000) ms, though OUTLET_F_NONBLOCKING promises that "
                 + "it never blocks", in: call.hook, of: request())
@@ -132,7 +132,7 @@ extension PluginInstance {
 
     /// Calls a hook on this thread.
     private func call(
-        _ function: HookFunction, _ pointer: OpaquePointer, _ call: ActiveCall.Place
+        _ function: HookFunction, _ pointer: OpaquePointer, _ call: ActiveCall.Pointer
     ) -> Returned {
         // One that is made later has begun, and must be entered for `request_done` only.
         let isMadeLater = call.pointee.makesCompletion
@@ -153,7 +153,7 @@ extension PluginInstance {
         guard status != OUTLET_OK, let token = owner.completion(of: call) else {
             return .status(status)
         }
-        guard status == OUTLET_PENDING, token.isPromise else { return .status(status) }
+        guard status == OUTLET_PENDING, token.mayAnswerLater else { return .status(status) }
         // A pending answer can be cancelled from here on. Completions of plugins that may block are
         // kept already.
         if isNonblocking { token.keep() }

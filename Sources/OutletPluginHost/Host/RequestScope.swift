@@ -248,7 +248,7 @@ final class RequestScope: Sendable {
         entry.instance.closed(ObjectIdentifier(self))
         // Made here, because `self` must not be retained where `deinit` calls this.
         let scope = RequestScope(last: entry, of: self)
-        let pending = entry.instance.completions.promises(ofCall: number)
+        let pending = entry.instance.completions.open(ofCall: number)
         let left = Lock(entry.streams.count + pending.count + 1)
         @Sendable func endOne() {
             let isLast = left.withLock { left in

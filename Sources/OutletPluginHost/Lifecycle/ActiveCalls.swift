@@ -11,7 +11,7 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
     // the call is in the list; nothing else changes then.
 
     /// A call in the list.
-    typealias Place = UnsafeMutablePointer<ActiveCall>
+    typealias Pointer = UnsafeMutablePointer<ActiveCall>
 
     /// Makes the completion of a call when it is first used.
     struct Source {
@@ -40,8 +40,8 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
     fileprivate(set) var duration: UInt64 = 0
     /// The completion; `nil` if there is none, or if it has not been made yet.
     fileprivate(set) var completion: Completion?
-    fileprivate var next: Place?
-    fileprivate var previous: Place?
+    fileprivate var next: Pointer?
+    fileprivate var previous: Pointer?
 
     /// Makes a call that begins now.
     ///
@@ -110,7 +110,7 @@ protocol CompletionMaking {
 /// A value; the owner holds the lock.
 struct ActiveCalls: @unchecked Sendable {
     // @unchecked because the pointers are used under the owner's lock only.
-    private var first: ActiveCall.Place?
+    private var first: ActiveCall.Pointer?
     /// The number of calls that have not returned.
     private(set) var count = 0
     /// The number of completions so far.
@@ -137,7 +137,7 @@ struct ActiveCalls: @unchecked Sendable {
     /// - Parameters:
     ///   - call: The call.
     ///   - owner: The number of the plugin's owner.
-    mutating func begin(_ call: ActiveCall.Place, of owner: UInt16) {
+    mutating func begin(_ call: ActiveCall.Pointer, of owner: UInt16) {
         if call.pointee.makesCompletion { call.pointee.id = makeCompletionID(for: owner) }
         call.pointee.next = first
         first?.pointee.previous = call
@@ -147,10 +147,10 @@ struct ActiveCalls: @unchecked Sendable {
 
     /// The completion with this id that was passed to a hook that is running; `nil` for none.
     func completion(of id: UInt64) -> Completion? {
-        var place = first
-        while let call = place {
+        var next = first
+        while let call = next {
             if call.pointee.id == id { return call.pointee.madeCompletion() }
-            place = call.pointee.next
+            next = call.pointee.next
         }
         return nil
     }
@@ -158,11 +158,11 @@ struct ActiveCalls: @unchecked Sendable {
     /// The hook that a thread is running, the innermost of several; `nil` for none.
     func hook(on thread: UInt) -> PluginHook? { call(on: thread)?.pointee.hook }
 
-    private func call(on thread: UInt) -> ActiveCall.Place? {
-        var place = first
-        while let call = place {
+    private func call(on thread: UInt) -> ActiveCall.Pointer? {
+        var next = first
+        while let call = next {
             if call.pointee.thread == thread { return call }
-            place = call.pointee.next
+            next = call.pointee.next
         }
         return nil
     }
@@ -178,14 +178,14 @@ struct ActiveCalls: @unchecked Sendable {
     }
 
     /// The completion of a call that has not returned; `nil` if it has none.
-    func completion(of call: ActiveCall.Place) -> Completion? { call.pointee.madeCompletion() }
+    func completion(of call: ActiveCall.Pointer) -> Completion? { call.pointee.madeCompletion() }
 
     /// Records the end of a call.
     ///
     /// - Parameters:
     ///   - call: The call.
     ///   - now: The present time, in nanoseconds of the monotonic clock.
-    mutating func end(_ call: ActiveCall.Place, at now: UInt64) {
+    mutating func end(_ call: ActiveCall.Pointer, at now: UInt64) {
         let (next, previous) = (call.pointee.next, call.pointee.previous)
         next?.pointee.previous = previous
         if let previous { previous.pointee.next = next } else { first = next }
@@ -198,13 +198,13 @@ struct ActiveCalls: @unchecked Sendable {
     func all(of plugin: String) -> [PluginCall] {
         let now = Stopwatch.now
         var calls: [PluginCall] = []
-        var place = first
-        while let call = place {
+        var next = first
+        while let call = next {
             let end = call.pointee.pause > 0 ? call.pointee.pause : now
             calls.append(
                 PluginCall(
                     plugin: plugin, hook: call.pointee.hook, duration: end &- call.pointee.start))
-            place = call.pointee.next
+            next = call.pointee.next
         }
         return calls
     }
@@ -223,7 +223,7 @@ public struct PluginCall: Sendable, Equatable {
     /// The hook's time limit that the plugin's settings contain, in nanoseconds; `nil` for none.
     public var limit: UInt64?
     /// Whether the hook has returned and its answer is pending.
-    public var isPromise = false
+    public var isPending = false
     /// Whether the host waits until the hook returns, whatever the time limit: it runs on a
     /// transport's thread, or loads or creates the plugin, or serializes.
     public var mustReturn = false

@@ -131,7 +131,7 @@ class Completion: CallContext, @unchecked Sendable {
     /// Whether the plugin may answer later.
     ///
     /// Its `cancel` is then called when the answer is no longer needed.
-    var isPromise: Bool { settler != nil }
+    var mayAnswerLater: Bool { settler != nil }
 
     // MARK: What the hook is called with
 
@@ -190,8 +190,8 @@ class Completion: CallContext, @unchecked Sendable {
     var subjectName: String? { nil }
 
     /// Records a contract violation by this hook.
-    private func note(_ kind: PluginMisbehaviour.Kind, _ fact: String) {
-        instance.owner.note(kind, fact, in: hook, of: subjectName)
+    private func recordViolation(_ kind: PluginMisbehaviour.Kind, _ fact: String) {
+        instance.owner.recordViolation(kind, fact, in: hook, of: subjectName)
     }
 
     /// The changes that the host has refused, at most 8.
@@ -203,8 +203,8 @@ class Completion: CallContext, @unchecked Sendable {
     }
 
     /// Records a contract violation: a value that the contract forbids.
-    func noteForbidden(_ fact: String) {
-        note(.forbiddenValue, fact)
+    func recordForbiddenValue(_ fact: String) {
+        recordViolation(.forbiddenValue, fact)
     }
 
     /// Whether the answer has been given, by the plugin or by the host.
@@ -215,7 +215,7 @@ class Completion: CallContext, @unchecked Sendable {
     var isGivenUp: Bool { state.withLock { $0.machine.isGivenUp } }
 
     /// This completion while its answer is pending after the hook has returned; else `nil`.
-    var promise: PluginCall? {
+    var pendingCall: PluginCall? {
         let (isWaiting, pause) = state.withLock {
             ($0.machine.isWaiting, $0.pauses > 0 ? $0.pause : nil)
         }
@@ -223,7 +223,7 @@ class Completion: CallContext, @unchecked Sendable {
         let start = deadline &- limit
         return PluginCall(
             plugin: instance.id, hook: hook, duration: (pause ?? Stopwatch.now) &- start,
-            isPromise: true)
+            isPending: true)
     }
 
     /// Stops the time limit while the plugin runs code of the program; ``resumeTime(at:)`` follows.
@@ -258,7 +258,7 @@ class Completion: CallContext, @unchecked Sendable {
     /// - Parameter thread: The thread that calls the hook (`pthread_self`).
     /// - Returns: `false` if the host has answered already; the hook is then not called.
     func begin(on thread: UInt) -> Bool {
-        if !isPromise { confine(to: thread) }
+        if !mayAnswerLater { confine(to: thread) }
         return state.withLock { state in
             guard state.machine.begin() else { return false }
             guard state.timer != nil else { return true }
@@ -317,7 +317,7 @@ class Completion: CallContext, @unchecked Sendable {
             return OUTLET_OK
         case .refuse(let isBreach):
             if isBreach {
-                note(.settledTwice, "its completion was settled before")
+                recordViolation(.settledTwice, "its completion was settled before")
             } else {
                 // The late answer for which the cancelled completion was retained.
                 instance.completions.forget(id)
@@ -343,7 +343,7 @@ class Completion: CallContext, @unchecked Sendable {
             endID(isKept: isKept)
             return answer
         case .deliverFailure(let answer):
-            note(.forbiddenValue, "it settled its completion, and then failed")
+            recordViolation(.forbiddenValue, "it settled its completion, and then failed")
             endID(isKept: isKept)
             return answer
         // The host answered before: this answer is too late, and no other follows.
@@ -422,9 +422,9 @@ class Completion: CallContext, @unchecked Sendable {
         breach: PluginMisbehaviour.Kind?
     ) {
         guard case .giveUp(let answer, let notifiesPlugin) = action else { return }
-        if let breach { note(breach, error.message) }
+        if let breach { recordViolation(breach, error.message) }
         instance.completions.remove(self, isCancelled: notifiesPlugin)
-        if notifiesPlugin, isPromise {
+        if notifiesPlugin, mayAnswerLater {
             instance.sendCancel(id) { self.endCancelling() }
         } else {
             endCancelling()
@@ -465,7 +465,7 @@ class Completion: CallContext, @unchecked Sendable {
         let seconds = Double(limit) / 1e9
         return PluginError(
             plugin: instance.id, hook: hook, kind: .timedOut,
-            message: isPromise
+            message: mayAnswerLater
                 ? "its completion was not settled within \(seconds) s"
                 : "it did not return within \(seconds) s")
     }

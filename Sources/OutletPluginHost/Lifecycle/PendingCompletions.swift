@@ -32,9 +32,9 @@ final class PendingCompletions: Sendable {
 
     /// The completions of a call that are pending, or whose `cancel` has not returned; those that
     /// are just being cancelled may be in it twice.
-    func promises(ofCall number: UInt64) -> [Completion] {
+    func open(ofCall number: UInt64) -> [Completion] {
         func isAsked(_ completion: Completion) -> Bool {
-            completion.isPromise && completion.belongs(toCall: number)
+            completion.mayAnswerLater && completion.belongs(toCall: number)
         }
         return state.withLock {
             $0.pending.values.filter(isAsked) + $0.cancelling.values.filter(isAsked)

@@ -117,7 +117,7 @@ final class PluginInstance: @unchecked Sendable {
     @inline(__always)
     func perform<Result>(
         _ call: inout ActiveCall, about subject: @autoclosure () -> String?,
-        overlapping: Bool = false, _ body: (OpaquePointer, ActiveCall.Place) -> Result
+        overlapping: Bool = false, _ body: (OpaquePointer, ActiveCall.Pointer) -> Result
     ) throws(PluginError) -> Result {
         guard isConcurrent || overlapping else {
             return try performInOrder(&call, about: subject(), body)
@@ -135,7 +135,7 @@ final class PluginInstance: @unchecked Sendable {
     @inline(never)
     private func performInOrder<Result>(
         _ call: inout ActiveCall, about subject: @autoclosure () -> String?,
-        _ body: (OpaquePointer, ActiveCall.Place) -> Result
+        _ body: (OpaquePointer, ActiveCall.Pointer) -> Result
     ) throws(PluginError) -> Result {
         let hook = call.hook
         // Before the calls that are running have ended, because a shutdown waits for this one.
@@ -187,7 +187,7 @@ final class PluginInstance: @unchecked Sendable {
     ///     thread where the plugin is closed or suspended.
     func performLater<Result: Sendable>(
         _ hook: PluginHook, about subject: String?, passing completion: Completion,
-        _ body: @escaping @Sendable (OpaquePointer, ActiveCall.Place) -> Result,
+        _ body: @escaping @Sendable (OpaquePointer, ActiveCall.Pointer) -> Result,
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
     ) {
         guard enter(hook) else {
@@ -339,7 +339,7 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     /// The calls whose answers are pending.
-    var promises: [PluginCall] { completions.all.compactMap(\.promise) }
+    var pendingCalls: [PluginCall] { completions.all.compactMap(\.pendingCall) }
 
     /// Whether a stale handle belongs to a cancelled completion, which the plugin may not know yet.
     func mayNotKnow(isStale handle: UInt64) -> Bool {
@@ -425,7 +425,7 @@ final class PluginInstance: @unchecked Sendable {
     /// - Returns: `OUTLET_OK`, or `OUTLET_E_STATE` if the host was not waiting for it.
     func quiesced() -> outlet_status {
         guard let action = owner.withLifecycle({ $0.quiesced() }) else {
-            owner.note(
+            owner.recordViolation(
                 .unaskedQuiesced, "quiesced() was called though the host was not waiting for it")
             return OUTLET_E_STATE
         }
@@ -440,7 +440,7 @@ final class PluginInstance: @unchecked Sendable {
         }
         guard !isOver else { return }
         if isFault {
-            owner.note(
+            owner.recordViolation(
                 .didNotQuiesce,
                 isQuiet
                     ? "destroy did not return in time"
@@ -467,7 +467,7 @@ final class PluginInstance: @unchecked Sendable {
             HandleTable.shared.remove(handle)
             if status != OUTLET_OK, status != OUTLET_PENDING {
                 let reason = Redaction.standard.text(call.reason(status).message)
-                owner.note(.forbiddenValue, "quiesce failed: \(reason)")
+                owner.recordViolation(.forbiddenValue, "quiesce failed: \(reason)")
             }
         }
         let isPending = status == OUTLET_PENDING

@@ -125,7 +125,7 @@ final class PluginOwner: Sendable {
     @inline(__always)
     func calling<Result>(
         _ call: inout ActiveCall, about subject: @autoclosure () -> String?,
-        _ body: (ActiveCall.Place) -> Result
+        _ body: (ActiveCall.Pointer) -> Result
     ) -> Result {
         withUnsafeMutablePointer(to: &call) { call in
             state.withLock { $0.calls.begin(call, of: $0.number) }
@@ -148,7 +148,7 @@ final class PluginOwner: Sendable {
     @inline(__always)
     func entering<Result>(
         _ call: inout ActiveCall, about subject: @autoclosure () -> String?,
-        leave: (PluginLifecycle.Action) -> Void, _ body: (ActiveCall.Place) -> Result
+        leave: (PluginLifecycle.Action) -> Void, _ body: (ActiveCall.Pointer) -> Result
     ) -> Result? {
         let hook = call.hook
         return withUnsafeMutablePointer(to: &call) { call in
@@ -177,8 +177,8 @@ final class PluginOwner: Sendable {
     /// Runs the plugin's code, and restores what it must not change.
     @inline(__always)
     private func running<Result>(
-        _ call: ActiveCall.Place, about subject: @autoclosure () -> String?,
-        _ body: (ActiveCall.Place) -> Result
+        _ call: ActiveCall.Pointer, about subject: @autoclosure () -> String?,
+        _ body: (ActiveCall.Pointer) -> Result
     ) -> Result {
         let floats = cpluginload_expected_float_control()
         let result =
@@ -223,7 +223,7 @@ final class PluginOwner: Sendable {
 
     private func restore(_ floats: UInt64, after hook: PluginHook) {
         cpluginload_set_float_control(floats)
-        note(
+        recordViolation(
             .changedProcess,
             "\(hook.rawValue): it changed the floating-point control of its thread, which was "
                 + "restored")
@@ -248,7 +248,7 @@ final class PluginOwner: Sendable {
     /// The completion of a call that has not returned; makes it at the first call.
     ///
     /// - Returns: `nil` if the call has none.
-    func completion(of call: ActiveCall.Place) -> Completion? {
+    func completion(of call: ActiveCall.Pointer) -> Completion? {
         state.withLock { $0.calls.completion(of: call) }
     }
 
@@ -286,7 +286,7 @@ final class PluginOwner: Sendable {
     ///   - fact: What happened, in one sentence.
     ///   - hook: The hook in which it happened; by default that which this thread is running.
     ///   - request: The request that the hook was called for; by default that of this thread's hook.
-    func note(
+    func recordViolation(
         _ kind: PluginMisbehaviour.Kind, _ fact: String, in hook: PluginHook? = nil,
         of request: String? = nil
     ) {

@@ -129,7 +129,7 @@ struct PluginLoader {
                 for refusal in refusals { take(refusal) }
                 return
             }
-            let state = ProcessState()
+            let state = RestorableProcessState()
             let before = plugins.count
             defer { note(state.restore(), for: plugins[before...], of: path) }
             let module = try PluginLoader.module(file)
@@ -218,11 +218,11 @@ struct PluginLoader {
         _ changes: [String], for plugins: ArraySlice<LoadedPlugin>, of path: String
     ) {
         guard !changes.isEmpty else { return }
-        let fact = ProcessState.fact(ofLoading: changes)
+        let fact = RestorableProcessState.fact(ofLoading: changes)
         // No plugin of the library has started.
         if plugins.isEmpty { warnings.append("\(path): \(fact)") }
         for plugin in plugins {
-            plugin.instance.owner.note(.changedProcess, fact)
+            plugin.instance.owner.recordViolation(.changedProcess, fact)
         }
     }
 

@@ -208,7 +208,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
         result.metrics.requestBodyBytes = counts.sent
         result.metrics.responseBodyBytes = counts.received
         result.metrics.total = elapsed
-        result.place(result.body ?? Data(), as: delivery)
+        result.deliver(result.body ?? Data(), as: delivery)
         return result
     }
 }

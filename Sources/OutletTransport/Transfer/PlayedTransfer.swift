@@ -448,7 +448,7 @@ private final class KnownTransfer: PlayedTransfer, @unchecked Sendable {
         // The transfer's queue must not wait for a disk.
         DiskQueue.shared.async { [self, known, delivery] in
             var result = known.value
-            result.place(known.value.body ?? Data(), as: delivery)
+            result.deliver(known.value.body ?? Data(), as: delivery)
             perform { [result] _ in
                 self.known = KnownResult(result)
                 self.isPlaced = true

@@ -11,7 +11,7 @@ extension TransferResult {
     /// ``TransferError/Code/cannotWriteToFile``, unless it is set already.
     ///
     /// Thread: any that may wait for a disk.
-    package mutating func place(_ content: Data, as delivery: BodyDelivery) {
+    package mutating func deliver(_ content: Data, as delivery: BodyDelivery) {
         body = nil
         switch delivery {
         case .chunks: break

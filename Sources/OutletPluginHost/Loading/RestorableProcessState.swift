@@ -11,7 +11,7 @@ import OutletHTTP
 /// known to have set the signal's action, because other threads of the host may set handlers of
 /// their own. The cost does not grow with the number of loaded libraries, unless a handler did
 /// change.
-package struct ProcessState {
+package struct RestorableProcessState {
     private static let names: [Int32: String] = [
         SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL",
         SIGTRAP: "SIGTRAP", SIGABRT: "SIGABRT", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE",
@@ -58,13 +58,13 @@ package struct ProcessState {
         for signal in Int32(1)...64 { dispositions[signal] = Disposition(of: signal) }
         self.dispositions = dispositions
         loadCount = cpluginload_count()
-        directory = ProcessState.currentDirectory
-        locale = ProcessState.currentLocale
-        umask = ProcessState.currentUmask
+        directory = RestorableProcessState.currentDirectory
+        locale = RestorableProcessState.currentLocale
+        umask = RestorableProcessState.currentUmask
         limits = ResourceLimit.all
-        environment = ProcessState.currentEnvironment
+        environment = RestorableProcessState.currentEnvironment
         streams = StandardStream.all
-        hadFreeDescriptor = ProcessState.hasFreeDescriptor
+        hadFreeDescriptor = RestorableProcessState.hasFreeDescriptor
         identity = Identity()
         floats = cpluginload_expected_float_control()
     }
@@ -74,11 +74,14 @@ package struct ProcessState {
         var changes: [String] = []
         for (signal, before) in dispositions.sorted(by: { $0.key < $1.key })
         where Disposition(of: signal).map({ $0 != before }) == true {
-            changes.append("the handler of \(ProcessState.names[signal] ?? "signal \(signal)")")
+            changes.append(
+                "the handler of \(RestorableProcessState.names[signal] ?? "signal \(signal)")")
         }
-        if ProcessState.currentDirectory != directory { changes.append("the current directory") }
-        if ProcessState.currentLocale != locale { changes.append("the locale") }
-        let mask = ProcessState.currentUmask
+        if RestorableProcessState.currentDirectory != directory {
+            changes.append("the current directory")
+        }
+        if RestorableProcessState.currentLocale != locale { changes.append("the locale") }
+        let mask = RestorableProcessState.currentUmask
         if !mask.isEmpty, mask != umask { changes.append("the umask") }
         for (before, now) in zip(limits, ResourceLimit.all) where before != now {
             changes.append("the limit of \(before.name)")
@@ -89,9 +92,10 @@ package struct ProcessState {
     /// The differences that are not restored.
     private var keptChanges: [String] {
         let environment =
-            ProcessState.currentEnvironment == environment ? [] : [ProcessState.environmentName]
-        let isFull = hadFreeDescriptor && !ProcessState.hasFreeDescriptor
-        return environment + (isFull ? [ProcessState.filesName] : [])
+            RestorableProcessState.currentEnvironment == environment
+            ? [] : [RestorableProcessState.environmentName]
+        let isFull = hadFreeDescriptor && !RestorableProcessState.hasFreeDescriptor
+        return environment + (isFull ? [RestorableProcessState.filesName] : [])
             + identity.changes(in: Identity())
             + zip(streams, StandardStream.all).filter { $0 != $1 }.map(\.0.name)
     }
@@ -111,18 +115,19 @@ package struct ProcessState {
                     || cpluginload_is_new(after.handler, loadCount)
             else { continue }
             before.restore(signal)
-            changes.append("the handler of \(ProcessState.names[signal] ?? "signal \(signal)")")
+            changes.append(
+                "the handler of \(RestorableProcessState.names[signal] ?? "signal \(signal)")")
         }
-        if ProcessState.currentDirectory != directory {
+        if RestorableProcessState.currentDirectory != directory {
             _ = chdir(directory)
             changes.append("the current directory")
         }
-        if ProcessState.currentLocale != locale {
+        if RestorableProcessState.currentLocale != locale {
             setlocale(LC_ALL, locale)
             changes.append("the locale")
         }
         // If the umask cannot be read, for example without free descriptors, it is not compared.
-        let now = ProcessState.currentUmask
+        let now = RestorableProcessState.currentUmask
         if !now.isEmpty, now != umask, let mask = mode_t(umask, radix: 8) {
             _ = Glibc.umask(mask)
             changes.append("the umask")
@@ -163,7 +168,7 @@ package struct ProcessState {
     }
 }
 
-extension ProcessState {
+extension RestorableProcessState {
     /// The environment variables in their order.
     package static var currentEnvironment: [String] {
         var variables: [String] = []
