@@ -42,7 +42,7 @@ import Testing
         let report = try JSONValue(parsing: result.standardOutput)
         #expect(report["schema"] == "outlet.check/1" && report["passed"] == false)
         let test = try #require(report["tests"]?[0])
-        #expect(test["test"] == "entry" && test["verdict"] == "failed")
+        #expect(test["test"] == "load" && test["verdict"] == "failed")
         #expect(test["rule"] == "entry-minor" && test["seed"] == report["seed"])
         #expect(test["findings"]?[0]?["advice"]?.stringValue?.isEmpty == false)
     }
