@@ -79,7 +79,7 @@ package final class ContentDecoder {
         case "zstd": try ZstdEngine()
         default:
             throw Failure(
-                description: "\(name): not a coding that is undone here: "
+                description: "\(Redaction.standard.quote(name)): not a coding that is undone here: "
                     + codings.joined(separator: ", "))
         }
     }

@@ -326,6 +326,18 @@ import Testing
         #expect(error?.reason.contains("rot13") == true)
     }
 
+    @Test func `the error of a long content coding shows its beginning`() async throws {
+        let coding = String(repeating: "x", count: 5000)
+        let server = try ScriptedServer.start(
+            .request, .respond(headers: ["Content-Encoding: \(coding)"], body: "uryyb"))
+        let error = try await CurlTransport.test().get(
+            server.baseURL, headers: ["Accept-Encoding": "gzip"]
+        ).error
+        #expect(error?.code == .cannotDecodeContentData)
+        #expect(error?.reason.contains("xxx…: not a coding") == true)
+        #expect((error?.reason.utf8.count ?? .max) < 400)
+    }
+
     @Test func `the transport returns a redirect response and does not follow it`() async throws {
         let server = try LoopbackServer.start()
         let result = try await CurlTransport.test().get("\(server.baseURL)/redirect/1")
