@@ -14,7 +14,7 @@ import Testing
         ("Content-Type", "text/plain", "text/plain"), ("Idempotency-Key", "7", "7"),
         ("X-Goog-Api-Key", "abc", "•••"), ("X-Vault-Token", "abc", "•••"),
         ("X-Functions-Key", "abc", "•••"), ("Cookie2", "abc", "•••"),
-        ("X-Session-Id", "abc", "•••"), ("X-Session", "abc", "abc"), ("X-Error-Code", "7", "7"),
+        ("X-Session-Id", "abc", "•••"), ("X-Session", "abc", "•••"), ("X-Error-Code", "7", "7"),
         ("SEC-WEBSOCKET-KEY", "abc", "abc"), ("Access-Control-Allow-Credentials", "true", "true"),
         ("Authorization", "abc ", "•••"), ("Authorization", "Basic\tabc", "Basic •••"),
         ("Authorization", "a=b,Basic abc", "•••"),
@@ -30,6 +30,10 @@ import Testing
             "WWW-Authenticate", "Digest realm=\"a\", nonce=\"b\", qop=\"auth\", Bearer",
             "Digest realm=\"a\", nonce=•••, qop=\"auth\", Bearer"
         ),
+        ("X-Json", #"{"token": "abc", "a": 1}"#, #"{"token": "•••", "a": 1}"#),
+        ("Location", #"/?q={"token":"abc"}&x=1"#, #"/?q={"token":"•••"}&x=1"#),
+        ("Location", "/?q=%7B%22token%22:%22abc%22%7D&x=1", "/?q=•••&x=1"),
+        ("Location", "/?q=%7B%22a%22:%22abc%22%7D", "/?q=%7B%22a%22:%22abc%22%7D"),
         ("Authentication-Info", "rspauth=\"a\", nc=00000001", "rspauth=•••, nc=00000001"),
     ])
     func `secrets in a field are hidden`(
@@ -103,6 +107,18 @@ import Testing
                 == #"{"user":"me","password":"•••","in":[{"apiToken":"•••"},{"pin":null}]}"#)
     }
 
+    @Test func `JSON and URLs that contain each other are hidden without deep recursion`() {
+        var text = #"{"token":"geheim"}"#
+        for _ in 0..<150 {
+            let encoded = text.utf8.map { byte in
+                byte.isAlpha || byte.isDigit
+                    ? String(decoding: [byte], as: UTF8.self) : "%" + String(byte, radix: 16)
+            }
+            text = #"["/?q=\#(encoded.joined())"]"#
+        }
+        #expect(rules.body(Data(text.utf8), contentType: nil) == #"["/?q=•••"]"#)
+    }
+
     @Test func `a deeply nested URL is hidden without deep recursion`() {
         let address = String(repeating: "http://h/?a=", count: 1000) + "http://h/?token=secret"
         #expect(!rules.address(address).contains("secret"))
@@ -125,6 +141,8 @@ import Testing
         (#"{"a":1,"password":"cut o"#, #"{"a":1,"password":"•••""#),
         ("{\"token\":1}\n{\"token\":2}\n", "{\"token\":\"•••\"}\n{\"token\":\"•••\"}\n"),
         (#"{"next":"https:\/\/u:p@h\/?code=1"}"#, #"{"next":"https://•••@h/?code=•••"}"#),
+        (#"{"a":"{\"token\":\"x\"}"}"#, #"{"a":"{\"token\":\"•••\"}"}"#),
+        (#"["[\"{\\\"pin\\\":1}\"]"]"#, #"["[\"{\\\"pin\\\":\\\"•••\\\"}\"]"]"#),
         (#"["say \"token\": 1", "a"]"#, #"["say \"token\": 1", "a"]"#),
     ])
     func `secret members are hidden in JSON text, even if it is malformed`(
@@ -169,6 +187,9 @@ import Testing
     }
 
     @Test func `form parameters are hidden by name`() {
+        let nested = Data("a=%7B%22token%22%3A%22x%22%7D&b=1".utf8)
+        let type = "application/x-www-form-urlencoded"
+        #expect(rules.body(nested, contentType: type) == "a=•••&b=1")
         let body = Data("user=me&password=x".utf8)
         #expect(
             rules.body(body, contentType: "application/x-www-form-urlencoded")

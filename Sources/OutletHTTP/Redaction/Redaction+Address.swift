@@ -1,8 +1,9 @@
 public import FoundationEssentials
 
 extension Redaction {
-    /// How deep URLs inside URLs are searched for secrets; deeper ones are replaced as a whole.
-    private static let maximumDepth = 8
+    /// How deep URLs and JSON inside of each other are searched for secrets; deeper ones are replaced
+    /// as a whole.
+    static let maximumDepth = 8
 
     /// Returns a URL with user name, password and the values of secret parameters replaced.
     ///
@@ -176,7 +177,7 @@ extension Redaction {
         return shown
     }
 
-    /// Returns a value that may be a URL or parameters, with secrets replaced.
+    /// Returns a value that may be a URL, parameters or JSON, with secrets replaced.
     ///
     /// A percent-encoded value is replaced as a whole if its decoded form contains a secret.
     private func nested(
@@ -185,10 +186,13 @@ extension Redaction {
         if value.contains(UInt8(ascii: "%")) {
             let decoded = percentDecoded(value)
             if decoded.count < value.count {
-                let isOpen = address(decoded[...], depth + 1) == decoded
-                return isOpen ? Array(value) : Array(mark.utf8)
+                let shown =
+                    beginsLikeJSON(decoded[...])
+                    ? json(decoded[...], depth + 1) : address(decoded[...], depth + 1)
+                return shown == decoded ? Array(value) : Array(mark.utf8)
             }
         }
+        if beginsLikeJSON(value) { return json(value, depth + 1) }
         return isAddress ? address(value, depth + 1) : Array(value)
     }
 }

@@ -47,7 +47,7 @@ extension Redaction {
                         return (member.name, isSecret ? .string(mark) : json(member.value))
                     }))
         case .string(let text):
-            .string(String(decoding: jsonString(Array(text.utf8)), as: UTF8.self))
+            .string(String(decoding: jsonString(Array(text.utf8), 0), as: UTF8.self))
         case .null, .bool, .number: value
         }
     }
@@ -62,13 +62,12 @@ extension Redaction {
             return multipart(bytes, type, depth)
         }
         if name == "application/x-www-form-urlencoded" { return parameters(bytes, 0) }
-        let start = bytes.first { !$0.isBlank && $0 != 0x0A && $0 != 0x0D }
         // Whatever its type, a body that begins like JSON is redacted as JSON: servers often send
         // it as plain text or without a type.
         let isJSON =
             name.utf8.firstRange(of: "json".utf8) != nil || name == "text/event-stream"
-            || start == UInt8(ascii: "{") || start == UInt8(ascii: "[")
-        if isJSON { return json(bytes) }
+            || beginsLikeJSON(bytes)
+        if isJSON { return json(bytes, 0) }
         guard name.isEmpty, bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             return Array(bytes)
         }
@@ -77,8 +76,19 @@ extension Redaction {
 
     // MARK: JSON
 
+    /// Whether a text begins with an object or an array.
+    func beginsLikeJSON(_ text: ArraySlice<UInt8>) -> Bool {
+        let first = text.first { !isJSONSpace($0) }
+        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+    }
+
     /// Redacts JSON text and keeps its layout; it may be cut off or contain several values.
-    private func json(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    ///
+    /// - Parameters:
+    ///   - bytes: The text.
+    ///   - depth: How many texts and URLs contain this one.
+    func json(_ bytes: ArraySlice<UInt8>, _ depth: Int) -> [UInt8] {
+        guard depth < Self.maximumDepth else { return Array(mark.utf8) }
         var shown: [UInt8] = []
         var index = bytes.startIndex
         while index < bytes.endIndex {
@@ -91,7 +101,7 @@ extension Redaction {
             let text = unescaped(bytes[index..<end])
             let colon = bytes[end...].drop(while: isJSONSpace)
             guard colon.first == UInt8(ascii: ":") else {
-                let string = jsonString(text)
+                let string = jsonString(text, depth)
                 shown += string == text ? Array(bytes[index..<end]) : quoted(string)
                 index = end
                 continue
@@ -139,13 +149,15 @@ extension Redaction {
         return index
     }
 
-    /// Returns the content of a JSON string; if it contains a URL, with its secrets replaced.
-    private func jsonString(_ text: [UInt8]) -> [UInt8] {
+    /// Returns the content of a JSON string; if it is JSON or contains a URL, with its secrets
+    /// replaced.
+    private func jsonString(_ text: [UInt8], _ depth: Int) -> [UInt8] {
+        if beginsLikeJSON(text[...]) { return json(text[...], depth + 1) }
         let isAddress =
             text.first == UInt8(ascii: "/") || text.first == UInt8(ascii: "?")
             || text[...].firstRange(of: Array("://".utf8)) != nil
         guard isAddress else { return text }
-        return self.text(text[...])
+        return self.text(text[...], depth + 1)
     }
 
     /// Returns the content of a JSON string in quotes, with escapes decoded.

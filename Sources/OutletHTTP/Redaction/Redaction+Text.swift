@@ -8,7 +8,7 @@ extension Redaction {
         return String(decoding: self.text(Array(text.utf8)[...]), as: UTF8.self)
     }
 
-    func text(_ text: ArraySlice<UInt8>) -> [UInt8] {
+    func text(_ text: ArraySlice<UInt8>, _ depth: Int = 0) -> [UInt8] {
         guard text.contains(where: { Array("=@?#%".utf8).contains($0) }) else { return Array(text) }
         var shown: [UInt8] = []
         var rest = text
@@ -26,7 +26,7 @@ extension Redaction {
             }
             let closing = word.reversed().prefix { Array("'\")]},.;:!".utf8).contains($0) }
             let end = word.endIndex - closing.count
-            shown += address(word[..<end], 0) + word[end...]
+            shown += address(word[..<end], depth) + word[end...]
         }
         return shown
     }

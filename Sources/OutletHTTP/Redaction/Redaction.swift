@@ -13,7 +13,7 @@ public struct Redaction: Sendable, Equatable {
     public var headerNames: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key",
         "x-goog-api-key", "x-auth-token", "x-csrf-token", "x-xsrf-token", "x-amz-security-token",
-        "dpop", "x-amzn-oidc-data",
+        "dpop", "x-amzn-oidc-data", "session", "x-session",
     ]
     /// The header fields whose values are shown although ``nameParts`` or ``nameWords`` match;
     /// names in lower case.
@@ -30,6 +30,8 @@ public struct Redaction: Sendable, Equatable {
         "token", "secret", "password", "passwd", "passw", "passphrase", "passcode", "pwd", "apikey",
         "api_key", "api-key", "accesskey", "privatekey", "signature", "credential", "authorization",
         "bearer", "cookie", "sessionid", "session-id", "session_id", "sessid", "samlresponse",
+        "authkey", "appkey", "passkey", "privkey", "subscriptionkey", "userpass", "authcode",
+        "otpcode", "totp", "pswd",
     ]
     /// The words, in lower case, that make a field, parameter or JSON member a secret if one of
     /// them is a whole word of its name.
@@ -37,7 +39,8 @@ public struct Redaction: Sendable, Equatable {
     /// `accessKey`, `access_key` and `access-key` have two words each; digits also end a word. The
     /// words `code` and `session` have no effect on header fields.
     public var nameWords: Set<String> = [
-        "key", "sig", "code", "auth", "oauth", "pass", "pw", "pin", "otp", "jwt", "sid", "session",
+        "key", "sig", "sign", "code", "auth", "authz", "oauth", "pass", "pw", "pin", "otp", "jwt",
+        "sid", "session",
         "csrf", "xsrf", "hmac", "assertion", "ticket", "hdnts", "hdnea", "hdntl",
     ]
     /// Whether the user name and password of a URL are secrets.

@@ -9,7 +9,8 @@ import OutletTransport
 /// Files are created by renaming and read as a whole, so that no reader sees half of one. Files
 /// damaged by a crash are detected by their checksum and removed. The file `<key>` contains the
 /// last response of a URL; responses for other values of the fields in `Vary` are in
-/// `<key>-<variant>`. Variants are found only through `<key>`, and never outlive it.
+/// `<key>-<variant>`. Variants are found only through `<key>`, and never outlive it. Files that
+/// another user has written, or can write to, are not used: the directory may be in a shared one.
 ///
 /// Thread: any that may wait for the disk. ``write(_:key:)``, ``remove(_:)`` and ``removeAll()``
 /// must not run at the same time.
@@ -55,6 +56,7 @@ final class DiskStore: Sendable {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_uid == geteuid(), status.st_mode & (S_IWGRP | S_IWOTH) == 0,
             status.st_size <= capacity,
             let data = Data(from: descriptor, count: Int(status.st_size)),
             let entry = CacheFile.decode(data, key: key)

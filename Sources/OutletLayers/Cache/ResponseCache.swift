@@ -54,7 +54,8 @@ public final class ResponseCache: Sendable {
     ///   - diskCapacity: The maximum number of bytes in `directory`; 0, the default, stores nothing
     ///     there.
     ///   - directory: The directory for files; created, for its owner only, if its parent exists.
-    ///     `nil`, the default, keeps responses in memory only.
+    ///     Files of other users in it are not used. `nil`, the default, keeps responses in memory
+    ///     only.
     ///   - usesHeuristics: Whether a response without an explicit lifetime is fresh for a tenth of
     ///     its age, at most a day (RFC 9111 §4.2.2); false by default.
     public init(

@@ -30,7 +30,7 @@ final class PartFile: Sendable {
     /// Opens and locks the file of an earlier download.
     ///
     /// - Returns: `nil` if the name is not that of a part file, the file is gone, is not a regular
-    ///   file of this user, or is locked by another download.
+    ///   file of this user with this name only, or is locked by another download.
     init?(takingOver path: String) {
         url = URL(filePath: path)
         // The path of the URL, because C would end `path` at a NUL, before the checked name.
@@ -41,7 +41,7 @@ final class PartFile: Sendable {
         // Locks before it checks: until then another process may remove the file.
         var status = stat()
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0,
-            status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_nlink > 0
+            status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_nlink == 1
         else { return nil }
     }
 

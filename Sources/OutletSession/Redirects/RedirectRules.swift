@@ -11,7 +11,8 @@ enum RedirectRules {
     /// - If the body is dropped, the header fields that describe it are removed, too: all
     ///   `Content-*`, `Digest`, `Transfer-Encoding`, `Trailer` and `Expect`.
     /// - If the origin changes, `Host` and all fields that ``Redaction`` treats as secret are
-    ///   removed: `Authorization`, `Cookie`, `X-Api-Key` and similar ones.
+    ///   removed: `Authorization`, `Cookie`, `X-Api-Key` and similar ones, and those in whose values
+    ///   it finds secrets, such as a `Referer` with a token.
     /// - User name and password in the location are ignored; those of the request's URL are kept
     ///   only if the origin stays the same.
     /// - A request with a body is redirected from https to http only if the session allows it.
@@ -80,8 +81,11 @@ enum RedirectRules {
 
     /// Removes the header fields that another origin must not receive.
     static func dropSecrets(of request: inout HTTPRequest) {
-        let secrets = request.headers.map(\.name).filter(Redaction.standard.hidesHeader)
-        for name in secrets + ["Host"] { request.headers.remove(name: name) }
+        let rules = Redaction.standard
+        let secrets = request.headers.filter {
+            rules.hidesHeader(named: $0.name) || !rules.value(of: $0).hasSameBytes(as: $0.value)
+        }
+        for name in secrets.map(\.name) + ["Host"] { request.headers.remove(name: name) }
     }
 
     /// Whether a header field describes the body of a request, so that it is sent with it only.

@@ -151,6 +151,28 @@ import Testing
         }
     }
 
+    @Test(arguments: [0o620, 0o602] as [mode_t])
+    func `a file that other users can write to is not used`(mode: mode_t) throws {
+        let directory = try TemporaryDirectory()
+        let cache = onDisk(directory)
+        cache.storeCachedResponse(response(200, ["ETag": "\"1\""]), for: request("a"))
+        cache.flush()
+        let file = try #require(files(directory).first)
+        #expect(chmod(file.path, mode) == 0)
+        #expect(onDisk(directory).cachedResponse(for: request("a")) == nil)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root gives files away"))
+    func `a file of another user is not used`() throws {
+        let directory = try TemporaryDirectory()
+        let cache = onDisk(directory)
+        cache.storeCachedResponse(response(200, ["ETag": "\"1\""]), for: request("a"))
+        cache.flush()
+        let file = try #require(files(directory).first)
+        #expect(chown(file.path, 65_534, 65_534) == 0)
+        #expect(onDisk(directory).cachedResponse(for: request("a")) == nil)
+    }
+
     @Test func `a truncated or damaged file is detected and removed`() throws {
         let directory = try TemporaryDirectory()
         let cache = onDisk(directory)

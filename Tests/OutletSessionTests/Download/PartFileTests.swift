@@ -43,6 +43,14 @@ import Testing
         #expect(PartFile(takingOver: "\(path)\0/\(name)") == nil)
     }
 
+    @Test func `a file that has another name, too, is not taken over`() throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("x", to: "other")
+        let name = directory.path("Outlet_00000000-0000-0000-0000-000000000000.part")
+        #expect(link(path, name) == 0)
+        #expect(PartFile(takingOver: name) == nil)
+    }
+
     @Test(.enabled(if: geteuid() == 0, "only root gives files away"))
     func `another user's file is not taken over`() throws {
         let directory = try TemporaryDirectory()

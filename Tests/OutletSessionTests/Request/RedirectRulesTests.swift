@@ -93,7 +93,8 @@ import Testing
     @Test(arguments: [
         "Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key", "x-api-key",
         "X-Auth-Token", "X-Goog-Api-Key", "X-Vault-Token", "X-Amz-Security-Token", "Api-Key",
-        "X-CSRF-Token", "Private-Token", "X-Client-Secret", "Host",
+        "X-CSRF-Token", "Private-Token", "X-Client-Secret", "Host", "Session",
+        "X-Session", "X-Authz",
     ])
     func `secret fields are sent only to the same origin`(name: String) throws {
         let headers: HTTPHeaders = [name: "geheim", "Accept": "text/plain"]
@@ -119,6 +120,19 @@ import Testing
         from: String, location: String, to: String
     ) throws {
         #expect(try next(from, location).get().url?.absoluteString == to)
+    }
+
+    @Test(arguments: [
+        ("Referer", "https://a.test/?token=geheim"), ("Referer", "https://a.test/2"),
+        ("X-Query", #"{"token": "geheim"}"#), ("X-Query", #"{"name": "a"}"#),
+    ])
+    func `a field with a secret in its value is sent only to the same origin`(
+        name: String, value: String
+    ) throws {
+        let away = try next("https://a.test/", "https://b.test/", headers: [name: value]).get()
+        #expect(away.headers[name] == (value.contains("geheim") ? nil : value))
+        let own = try next("https://a.test/", "https://a.test/2", headers: [name: value]).get()
+        #expect(own.headers[name] == value)
     }
 
     // MARK: Bodies
