@@ -120,7 +120,10 @@ final class PluginInstance: @unchecked Sendable {
         overlapping: Bool = false, _ body: (OpaquePointer, ActiveCall.Pointer) -> Result
     ) throws(PluginError) -> Result {
         guard isConcurrent || overlapping else {
-            return try performInOrder(&call, about: subject(), body)
+            try beginTurn(call.hook)
+            defer { endTurn() }
+            call.restart()
+            return owner.calling(&call, about: subject()) { body(pointer, $0) }
         }
         let hook = call.hook
         guard !isSuspended(hook),
@@ -130,29 +133,27 @@ final class PluginInstance: @unchecked Sendable {
         return result
     }
 
-    /// Runs a hook after those that are running.
-    // Not inlined: the closure would retain all that `body` captures, also where it does not run.
-    @inline(never)
-    private func performInOrder<Result>(
-        _ call: inout ActiveCall, about subject: @autoclosure () -> String?,
-        _ body: (OpaquePointer, ActiveCall.Pointer) -> Result
-    ) throws(PluginError) -> Result {
-        let hook = call.hook
-        // Before the calls that are running have ended, because a shutdown waits for this one.
+    /// Waits for the hooks that are running; ``endTurn()`` follows.
+    private func beginTurn(_ hook: PluginHook) throws(PluginError) {
+        // Before they have ended, because a shutdown waits for this one.
         guard enter(hook) else { throw closed(hook) }
-        defer { act(owner.withLifecycle { $0.leave() }) }
         let limit = limit(of: hook, atMost: longestWait)
+        let error: PluginError
         switch turns.enter(within: limit) {
-        case .begun: break
+        case .begun: return
         case .nested:
-            throw PluginError(
+            error = PluginError(
                 plugin: id, hook: hook, kind: .reentered,
                 message: "its hooks run one after another, and one is running")
-        case .tooLate: throw couldNotBegin(hook, within: limit)
+        case .tooLate: error = couldNotBegin(hook, within: limit)
         }
-        defer { turns.leave() }
-        call.restart()
-        return owner.calling(&call, about: subject()) { body(pointer, $0) }
+        act(owner.withLifecycle { $0.leave() })
+        throw error
+    }
+
+    private func endTurn() {
+        turns.leave()
+        act(owner.withLifecycle { $0.leave() })
     }
 
     /// The error of a call that could not begin because other calls of the plugin took too long.
