@@ -17,7 +17,7 @@ import Testing
         transport: StubTransport { _ in .text("x") },
         configuration: {
             var configuration = SessionConfiguration.default
-            configuration.headers = ["X-Session": "1", "X-Both": "session"]
+            configuration.headers = ["X-Default": "1", "X-Both": "session"]
             return configuration
         }())
 
@@ -46,7 +46,7 @@ import Testing
                 \t-H 'X-Both: own' \\
                 \t-H 'Content-Type: text/plain' \\
                 \t-H 'X-Empty;' \\
-                \t-H 'X-Session: 1' \\
+                \t-H 'X-Default: 1' \\
                 \t-d 'it'\\''s' \\
                 \t'http://example.test/post?a=1'
                 """)
