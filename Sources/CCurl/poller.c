@@ -435,10 +435,17 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
         poller->events[poller->ready++] = poller->events[index];
     }
     if (!is_lost) {
-        // libcurl finds out what is wrong with them.
-        for (size_t index = 0; index < broken && poller->ready < max_events; index++)
-            poller->events[poller->ready++] = (struct epoll_event){
-                .events = EPOLLERR, .data = data_of(poller, poller->dirty[index])};
+        // libcurl finds out what is wrong with them; those that have no place now are tried again.
+        for (size_t index = 0; index < broken; index++) {
+            int fd = poller->dirty[index];
+            if (poller->ready < max_events) {
+                poller->events[poller->ready++] =
+                    (struct epoll_event){.events = EPOLLERR, .data = data_of(poller, fd)};
+            } else {
+                poller->slots[fd].dirty = true;
+                poller->dirty[poller->dirty_count++] = fd;
+            }
+        }
         return poller->ready;
     }
     if (reopen(poller)) return poller->ready;

@@ -12,7 +12,7 @@ package enum FileLength {
     package static func of(_ descriptor: Int32, size: Int) -> Int64? {
         guard size == 0 else { return Int64(size) }
         var byte: UInt8 = 0
-        return pread(descriptor, &byte, 1, 0) == 0 ? 0 : nil
+        return pread(descriptor, &byte, 1, 0) > 0 ? nil : 0
     }
 
     /// Returns the number of bytes of a readable regular file, as ``of(_:size:)``.

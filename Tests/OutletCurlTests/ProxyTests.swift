@@ -31,6 +31,9 @@ import Testing
     @Test(arguments: [
         ("http://me:my secret@p:1", "a blank"), ("http://me:secret\n@p:1", "a control character"),
         ("me:secret@p:99999", "its port"), ("me:secret@p:", "its port"),
+        ("http://me:secret@[::1:80", "its host"),
+        ("http://me:secret@a:b:80", "its host"), ("http://me:secret@[::1]x:9", "its host"),
+        ("http://me:secret@p{q:80", "its host"),
         ("http://me:secret@p:1x/", "its port"), ("me:secret@[::1]:0", "its port"),
         ("ftp://me:secret@p:1", "its scheme"), ("http://me:secret@", "no host"),
         ("http://me:secret@:1", "no host"),
@@ -48,6 +51,7 @@ import Testing
 
     @Test(arguments: [
         "p", "p:1", "http://p", "https://u:p@p:65535/", "SOCKS5H://[::1]:1080", "socks5://p",
+        "http://p:",
         "[::1]", "http://u@v:p@q:80/path", "http://b\u{FC}cher.example:1",
     ])
     func `the usual forms of a proxy's address are accepted`(address: String) throws {

@@ -31,6 +31,8 @@ import Testing
             "Digest realm=\"a\", nonce=•••, qop=\"auth\", Bearer"
         ),
         ("X-Json", #"{"token": "abc", "a": 1}"#, #"{"token": "•••", "a": 1}"#),
+        ("X-Log", "[http://h/?token=abc]", "[http://h/?token=•••]"),
+        ("Location", "/?q=%5Bx%5D%20http%3A%2F%2Fh%2F%3Ftoken%3Dabc", "/?q=•••"),
         ("Location", #"/?q={"token":"abc"}&x=1"#, #"/?q={"token":"•••"}&x=1"#),
         ("Location", "/?q=%7B%22token%22:%22abc%22%7D&x=1", "/?q=•••&x=1"),
         ("Location", "/?q=%7B%22a%22:%22abc%22%7D", "/?q=%7B%22a%22:%22abc%22%7D"),
@@ -143,6 +145,7 @@ import Testing
         (#"{"next":"https:\/\/u:p@h\/?code=1"}"#, #"{"next":"https://•••@h/?code=•••"}"#),
         (#"{"a":"{\"token\":\"x\"}"}"#, #"{"a":"{\"token\":\"•••\"}"}"#),
         (#"["[\"{\\\"pin\\\":1}\"]"]"#, #"["[\"{\\\"pin\\\":\\\"•••\\\"}\"]"]"#),
+        (#"{"a":"[x] http://h/?token=b"}"#, #"{"a":"[x] http://h/?token=•••"}"#),
         (#"["say \"token\": 1", "a"]"#, #"["say \"token\": 1", "a"]"#),
     ])
     func `secret members are hidden in JSON text, even if it is malformed`(

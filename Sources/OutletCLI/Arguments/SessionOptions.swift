@@ -151,7 +151,9 @@ enum SessionOptions {
         if let fault = ProxyAddress.fault(in: text) {
             throw .usage("--proxy: \(fault)")
         }
-        configuration.proxy = .url(text, except: [])
+        // libcurl would guess the scheme from the name, such as ftp for ftp.example.org.
+        let address = text.containsBytes(of: "://") ? text : "http://\(text)"
+        configuration.proxy = .url(address, except: [])
     }
 
     private static func setAddresses(

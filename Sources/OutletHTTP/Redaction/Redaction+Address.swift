@@ -29,7 +29,8 @@ extension Redaction {
     /// Returns a text of a peer for an error or a log line: on one line, without secrets, and at
     /// most 200 bytes of it.
     package func quote(_ text: String) -> String {
-        self.text(TerminalText.visibleLine(text.shortened(toBytes: 200)))
+        // Shortened at last, because a secret is recognized by what follows it.
+        TerminalText.visibleLine(self.text(text.shortened(toBytes: 4096))).shortened(toBytes: 200)
     }
 
     /// Returns the parameters of a query or form with the values of secret ones replaced.
@@ -187,12 +188,11 @@ extension Redaction {
             let decoded = percentDecoded(value)
             if decoded.count < value.count {
                 let shown =
-                    beginsLikeJSON(decoded[...])
-                    ? json(decoded[...], depth + 1) : address(decoded[...], depth + 1)
+                    jsonInside(decoded[...], depth + 1) ?? address(decoded[...], depth + 1)
                 return shown == decoded ? Array(value) : Array(mark.utf8)
             }
         }
-        if beginsLikeJSON(value) { return json(value, depth + 1) }
+        if let shown = jsonInside(value, depth + 1) { return shown }
         return isAddress ? address(value, depth + 1) : Array(value)
     }
 }

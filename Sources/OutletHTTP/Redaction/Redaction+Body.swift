@@ -76,8 +76,18 @@ extension Redaction {
 
     // MARK: JSON
 
+    /// Redacts a text that is a JSON object or array; `nil` if it is none.
+    ///
+    /// - Parameters:
+    ///   - text: The text, which is part of another one.
+    ///   - depth: How many texts and URLs contain it.
+    func jsonInside(_ text: ArraySlice<UInt8>, _ depth: Int) -> [UInt8]? {
+        guard beginsLikeJSON(text), (try? JSONValue(parsing: Data(text))) != nil else { return nil }
+        return json(text, depth)
+    }
+
     /// Whether a text begins with an object or an array.
-    func beginsLikeJSON(_ text: ArraySlice<UInt8>) -> Bool {
+    private func beginsLikeJSON(_ text: ArraySlice<UInt8>) -> Bool {
         let first = text.first { !isJSONSpace($0) }
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
@@ -87,7 +97,7 @@ extension Redaction {
     /// - Parameters:
     ///   - bytes: The text.
     ///   - depth: How many texts and URLs contain this one.
-    func json(_ bytes: ArraySlice<UInt8>, _ depth: Int) -> [UInt8] {
+    private func json(_ bytes: ArraySlice<UInt8>, _ depth: Int) -> [UInt8] {
         guard depth < Self.maximumDepth else { return Array(mark.utf8) }
         var shown: [UInt8] = []
         var index = bytes.startIndex
@@ -152,7 +162,7 @@ extension Redaction {
     /// Returns the content of a JSON string; if it is JSON or contains a URL, with its secrets
     /// replaced.
     private func jsonString(_ text: [UInt8], _ depth: Int) -> [UInt8] {
-        if beginsLikeJSON(text[...]) { return json(text[...], depth + 1) }
+        if let shown = jsonInside(text[...], depth + 1) { return shown }
         let isAddress =
             text.first == UInt8(ascii: "/") || text.first == UInt8(ascii: "?")
             || text[...].firstRange(of: Array("://".utf8)) != nil

@@ -29,7 +29,7 @@ extension Redaction {
             case "www-authenticate", "proxy-authenticate", "authentication-info",
                 "proxy-authentication-info":
                 return challenges(value)
-            default: return beginsLikeJSON(value) ? json(value, 0) : text(value)
+            default: return jsonInside(value, 0) ?? text(value)
             }
         }
         switch lowercase {

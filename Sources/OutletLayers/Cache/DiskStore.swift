@@ -55,9 +55,11 @@ final class DiskStore: Sendable {
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_uid == geteuid(), status.st_mode & (S_IWGRP | S_IWOTH) == 0,
-            status.st_size <= capacity,
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        guard status.st_uid == geteuid(), status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+            return nil
+        }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= capacity,
             let data = Data(from: descriptor, count: Int(status.st_size)),
             let entry = CacheFile.decode(data, key: key)
         else {

@@ -27,7 +27,9 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
     /// none.
     fileprivate(set) var id: UInt64
     /// When the answer is due, in nanoseconds of the monotonic clock, if there is a `source`.
-    let deadline: UInt64
+    private(set) var deadline: UInt64
+    /// The time limit for the answer, in nanoseconds, if there is a `source`.
+    private let limit: UInt64
     /// The thread that makes the call (`pthread_self`).
     private(set) var thread = UInt(pthread_self())
     private let source: Source?
@@ -53,6 +55,7 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
         self.completion = completion
         id = completion?.id ?? 0
         deadline = 0
+        limit = 0
         source = nil
         start = Stopwatch.now
     }
@@ -67,6 +70,7 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
         self.hook = hook
         id = 0
         self.source = source
+        self.limit = limit
         start = Stopwatch.now
         deadline = start.adding(limit)
     }
@@ -77,6 +81,7 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
     /// Begins the call, which has waited for others, now and on the current thread.
     mutating func restart() {
         start = Stopwatch.now
+        if makesCompletion { deadline = start.adding(limit) }
         thread = UInt(pthread_self())
     }
 

@@ -91,8 +91,8 @@ final class PluginInstance: @unchecked Sendable {
     ///   - body: Makes the call; receives the plugin's instance.
     /// - Returns: The result of `body`.
     /// - Throws: ``PluginError`` with ``PluginError/Kind/closed``, ``PluginError/Kind/tripped``,
-    ///   ``PluginError/Kind/timedOut`` when other calls take longer than the host's time limit for
-    ///   answers, or ``PluginError/Kind/reentered`` when the plugin is calling itself.
+    ///   ``PluginError/Kind/timedOut`` when other calls take longer than the time limit of the hook,
+    ///   unless it reports an end, or ``PluginError/Kind/reentered`` when the plugin is calling itself.
     // Inlined, as the function that it calls.
     @inline(__always)
     func perform<Result>(
@@ -137,7 +137,8 @@ final class PluginInstance: @unchecked Sendable {
     private func beginTurn(_ hook: PluginHook) throws(PluginError) {
         // Before they have ended, because a shutdown waits for this one.
         guard enter(hook) else { throw closed(hook) }
-        let limit = limit(of: hook, atMost: longestWait)
+        // A hook that reports an end is not skipped.
+        let limit = hook.runsDuringShutdown ? .max : limit(of: hook, atMost: longestWait)
         let error: PluginError
         switch turns.enter(within: limit) {
         case .begun: return

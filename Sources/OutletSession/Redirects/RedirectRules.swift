@@ -11,8 +11,8 @@ enum RedirectRules {
     /// - If the body is dropped, the header fields that describe it are removed, too: all
     ///   `Content-*`, `Digest`, `Transfer-Encoding`, `Trailer` and `Expect`.
     /// - If the origin changes, `Host` and all fields that ``Redaction`` treats as secret are
-    ///   removed: `Authorization`, `Cookie`, `X-Api-Key` and similar ones, and those in whose values
-    ///   it finds secrets, such as a `Referer` with a token.
+    ///   removed: `Authorization`, `Cookie`, `X-Api-Key` and similar ones, and a `Referer` in which
+    ///   it finds a secret.
     /// - User name and password in the location are ignored; those of the request's URL are kept
     ///   only if the origin stays the same.
     /// - A request with a body is redirected from https to http only if the session allows it.
@@ -82,8 +82,10 @@ enum RedirectRules {
     /// Removes the header fields that another origin must not receive.
     static func dropSecrets(of request: inout HTTPRequest) {
         let rules = Redaction.standard
-        let secrets = request.headers.filter {
-            rules.hidesHeader(named: $0.name) || !rules.value(of: $0).hasSameBytes(as: $0.value)
+        let secrets = request.headers.filter { field in
+            rules.hidesHeader(named: field.name)
+                || field.name.equalsIgnoringCase("Referer")
+                    && !rules.value(of: field).hasSameBytes(as: field.value)
         }
         for name in secrets.map(\.name) + ["Host"] { request.headers.remove(name: name) }
     }

@@ -31,7 +31,8 @@ package enum ProxyAddress {
         guard !rest.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
             return "it has a blank or a control character, which must be percent-encoded"
         }
-        if let end = rest.firstRange(of: Array("://".utf8)) {
+        let schemeEnd = rest.firstRange(of: Array("://".utf8))
+        if let end = schemeEnd {
             let scheme = String(decoding: rest[..<end.lowerBound], as: UTF8.self)
             guard schemes.contains(where: { $0.equalsIgnoringCase(scheme) }) else {
                 return "its scheme is none of http, https, socks4, socks4a, socks5 and socks5h"
@@ -45,11 +46,19 @@ package enum ProxyAddress {
         if let colon = rest[bracket...].lastIndex(of: UInt8(ascii: ":")) {
             host = rest[..<colon]
             let digits = rest[(colon + 1)...]
-            guard digits.allSatisfy(\.isDigit),
-                let port = Int(String(decoding: digits, as: UTF8.self)),
-                (1...65_535).contains(port)
+            let port = Int(String(decoding: digits, as: UTF8.self)) ?? 0
+            guard
+                digits.allSatisfy(\.isDigit) && (1...65_535).contains(port)
+                    || digits.isEmpty && schemeEnd != nil
             else { return "its port is not a number from 1 to 65535" }
         }
-        return host.isEmpty ? "it has no host" : nil
+        if host.isEmpty { return "it has no host" }
+        let isAddress = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]")
+        let name = isAddress ? host.dropFirst().dropLast() : host
+        let isName = !name.contains { "[]{}<>|^`\\\"".utf8.contains($0) }
+        guard isName, isAddress || !name.contains(UInt8(ascii: ":")) else {
+            return "its host is neither a name nor an address"
+        }
+        return nil
     }
 }

@@ -124,9 +124,9 @@ import Testing
 
     @Test(arguments: [
         ("Referer", "https://a.test/?token=geheim"), ("Referer", "https://a.test/2"),
-        ("X-Query", #"{"token": "geheim"}"#), ("X-Query", #"{"name": "a"}"#),
+        ("User-Agent", "app/1 (https://a.test/?code=1; mailto:a@b.test)"),
     ])
-    func `a field with a secret in its value is sent only to the same origin`(
+    func `a Referer with a secret is sent only to the same origin`(
         name: String, value: String
     ) throws {
         let away = try next("https://a.test/", "https://b.test/", headers: [name: value]).get()
