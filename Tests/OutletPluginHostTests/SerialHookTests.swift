@@ -336,7 +336,8 @@ import Testing
     @Test func `a call that waits for a call which waits for it ends`() async throws {
         let folder = try PluginFolder()
         try await folder.compile(Self.threaded, as: "threaded.so", "-pthread")
-        let host = try folder.load(answerDeadline: .milliseconds(50))
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder, answerDeadline: .milliseconds(50))
         let plugin = try #require(host.plugins.first)
         let errors = Recorder<any Error>()
         let callback = PluginCallback { _ in
@@ -346,17 +347,22 @@ import Testing
                 errors.record(error)
             }
             do { try plugin.reconfigure("{}") } catch { errors.record(error) }
+            do { try plugin.instance.perform(.didReceive) { _ in } } catch { errors.record(error) }
             return .nothing
         }
         _ = try plugin.call("apart", .function(callback))
-        let fact =
-            "did not answer in time: it could not begin within 0.05 s, because it waits for other "
-            + "calls of the plugin, now in call"
+        let cause =
+            "it could not begin within 0.05 s, because it waits for other calls of the plugin, "
+            + "now in call"
+        let fact = "did not answer in time: \(cause)"
         #expect(
             errors.values.map { "\($0)" } == [
                 "plugin test.threaded: call of 'apart' \(fact)",
                 "plugin test.threaded: reconfigure \(fact)",
+                "plugin test.threaded: did_receive \(fact)",
             ])
+        // No request reports it.
+        #expect(recorder.lines.values.map(\.message) == ["did_receive was not called: \(cause)"])
         // Those that gave up do not keep others from the plugin.
         _ = try plugin.call("apart", .function(PluginCallback { _ in .nothing }))
         try plugin.reconfigure("{}")

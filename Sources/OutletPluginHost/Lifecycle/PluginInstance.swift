@@ -137,8 +137,9 @@ final class PluginInstance: @unchecked Sendable {
     private func beginTurn(_ hook: PluginHook) throws(PluginError) {
         // Before they have ended, because a shutdown waits for this one.
         guard enter(hook) else { throw closed(hook) }
-        // A hook that reports an end is not skipped.
-        let limit = hook.runsDuringShutdown ? .max : limit(of: hook, atMost: longestWait)
+        // A hook that reports an end is not skipped, unless a request waits for it.
+        let isSkipped = !hook.runsDuringShutdown || hook.isOfRequests
+        let limit = isSkipped ? limit(of: hook, atMost: longestWait) : .max
         let error: PluginError
         switch turns.enter(within: limit) {
         case .begun: return
@@ -146,10 +147,20 @@ final class PluginInstance: @unchecked Sendable {
             error = PluginError(
                 plugin: id, hook: hook, kind: .reentered,
                 message: "its hooks run one after another, and one is running")
-        case .tooLate: error = couldNotBegin(hook, within: limit)
+        case .tooLate:
+            error = couldNotBegin(hook, within: limit)
+            if hook.runsDuringShutdown { logSkipped(error) }
         }
         act(owner.withLifecycle { $0.leave() })
         throw error
+    }
+
+    /// Logs that a hook was not called whose failure no request reports.
+    private func logSkipped(_ error: PluginError) {
+        owner.observer?.pluginDidLog(
+            PluginLogLine(
+                plugin: id, level: .warning,
+                message: "\(error.hook.rawValue) was not called: \(error.message)", facts: []))
     }
 
     private func endTurn() {
