@@ -26,6 +26,7 @@ struct slot {
     uint32_t armed;   // the events registered with epoll; 0 if not registered
     bool ours;        // opened by open_socket, so close_socket is called for it
     bool dirty;       // listed in `dirty` below
+    bool refused;     // the kernel has no memory to register it
     bool suspect;     // idle, and may have received data since
     uint16_t port;    // the local port if it is suspect; 0 for none
     ccurl_tally *tally;
@@ -351,29 +352,60 @@ void ccurl_tally_release(ccurl_tally *tally) {
         tally->is_abandoned = true;
 }
 
+/// Registers the events that a socket is watched for. Returns 0 or the error.
+static int arm(const ccurl_poller *poller, int fd, const struct slot *slot) {
+    struct epoll_event event = {.events = slot->wanted, .data = data_of(poller, fd)};
+    int expected = slot->armed ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    if (epoll_ctl(poller->epoll, expected, fd, &event) == 0) return 0;
+    // The descriptor was closed, or opened again, without a callback.
+    int other = errno == ENOENT ? EPOLL_CTL_ADD : errno == EEXIST ? EPOLL_CTL_MOD : 0;
+    if (!other) return errno;
+    return epoll_ctl(poller->epoll, other, fd, &event) == 0 ? 0 : errno;
+}
+
 /// Registers with epoll the events that were requested since the last wait.
 ///
 /// Returns the number of sockets that could not be registered; they are the first in `dirty`.
 static size_t flush(ccurl_poller *poller) {
-    size_t broken = 0;
+    size_t failed = 0;
     for (size_t index = 0; index < poller->dirty_count; index++) {
         int fd = poller->dirty[index];
         struct slot *slot = &poller->slots[fd];
         slot->dirty = false;
         if (!slot->wanted || slot->wanted == slot->armed) continue;
-        struct epoll_event event = {.events = slot->wanted, .data = data_of(poller, fd)};
-        int first = slot->armed ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-        int second = slot->armed ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-        if (epoll_ctl(poller->epoll, first, fd, &event) == 0 ||
-            epoll_ctl(poller->epoll, second, fd, &event) == 0) {
-            slot->armed = slot->wanted;
-        } else {
-            slot->armed = 0;
-            poller->dirty[broken++] = fd;
-        }
+        int error = arm(poller, fd, slot);
+        slot->armed = error ? 0 : slot->wanted;
+        slot->refused = error == ENOSPC || error == ENOMEM;
+        if (error) poller->dirty[failed++] = fd;
     }
     poller->dirty_count = 0;
-    return broken;
+    return failed;
+}
+
+/// Returns the longest wait, in ms, if the first `failed` sockets in `dirty` could not be registered.
+static int longest_wait(const ccurl_poller *poller, size_t failed) {
+    // The loop must notice that both descriptors were closed while it waits.
+    enum { usual_ms = 10000, polling_ms = 5 };
+    for (size_t index = 0; index < failed; index++)
+        if (!poller->slots[poller->dirty[index]].refused) return 0;
+    return failed ? polling_ms : usual_ms;
+}
+
+/// Makes the sockets ready that could not be registered, the first `failed` in `dirty`.
+static void ready_failed(ccurl_poller *poller, size_t failed, bool has_waited) {
+    for (size_t index = 0; index < failed; index++) {
+        int fd = poller->dirty[index];
+        struct slot *slot = &poller->slots[fd];
+        // Those that the kernel refuses are polled instead. libcurl finds out what is wrong with the
+        // others.
+        bool has_place = poller->ready < max_events;
+        if (has_place && (has_waited || !slot->refused))
+            poller->events[poller->ready++] = (struct epoll_event){
+                .events = slot->refused ? slot->wanted : EPOLLERR, .data = data_of(poller, fd)};
+        if (has_place && !slot->refused) continue;
+        slot->dirty = true;
+        poller->dirty[poller->dirty_count++] = fd;
+    }
 }
 
 /// Replaces `epoll`, which another part of the process has closed.
@@ -410,11 +442,10 @@ static bool reopen(ccurl_poller *poller) {
 
 int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
     poller->ready = 0;
-    size_t broken = flush(poller);
-    // Limited, so that the loop notices that both descriptors were closed while it waits.
-    enum { longest_wait_ms = 10000 };
-    if (timeout_ms < 0 || timeout_ms > longest_wait_ms) timeout_ms = longest_wait_ms;
-    int count = epoll_wait(poller->epoll, poller->events, max_events, broken ? 0 : timeout_ms);
+    size_t failed = flush(poller);
+    int limit_ms = longest_wait(poller, failed);
+    if (timeout_ms < 0 || timeout_ms > limit_ms) timeout_ms = limit_ms;
+    int count = epoll_wait(poller->epoll, poller->events, max_events, timeout_ms);
     bool is_lost = count < 0 && errno != EINTR;
     uint32_t number = data_of(poller, 0).u64 >> 32;
     for (int index = 0; index < count; index++) {
@@ -435,17 +466,7 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
         poller->events[poller->ready++] = poller->events[index];
     }
     if (!is_lost) {
-        // libcurl finds out what is wrong with them; those that have no place now are tried again.
-        for (size_t index = 0; index < broken; index++) {
-            int fd = poller->dirty[index];
-            if (poller->ready < max_events) {
-                poller->events[poller->ready++] =
-                    (struct epoll_event){.events = EPOLLERR, .data = data_of(poller, fd)};
-            } else {
-                poller->slots[fd].dirty = true;
-                poller->dirty[poller->dirty_count++] = fd;
-            }
-        }
+        ready_failed(poller, failed, timeout_ms > 0);
         return poller->ready;
     }
     if (reopen(poller)) return poller->ready;
@@ -516,7 +537,7 @@ void ccurl_poller_wake(ccurl_poller *poller) {
     if (new < 0) return;
     bool is_first = __atomic_compare_exchange_n(
         &poller->event, &event, new, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    // Another thread has done the same, and its one wakes.
+    // Otherwise another thread has replaced it, and its new one wakes.
     if (!is_first) close(new);
 }
 

@@ -433,7 +433,7 @@ import Testing
         func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
             let reader = reader.withLock { $0 }
             switch reader?.read(at: 0, into: buffer) {
-            case .failed: seen.record("failed")
+            case .unreadable: seen.record("unreadable")
             default: seen.record("other")
             }
             do { try reader?.rewind() } catch { seen.record("\(error)") }
@@ -449,7 +449,7 @@ import Testing
         stream.reader.withLock { $0 = reader }
         var bytes = [UInt8](repeating: 0, count: 4)
         bytes.withUnsafeMutableBytes { _ = reader.read(at: 0, into: $0) }
-        #expect(stream.seen.values == ["failed", "the plugin is still reading it"])
+        #expect(stream.seen.values == ["unreadable", "the plugin is still reading it"])
         stream.reader.withLock { $0 = nil }
     }
 

@@ -13,7 +13,7 @@ final class BodyReader: Sendable {
     enum Part {
         /// The number of bytes read; 0 at the end of the body.
         case bytes(Int)
-        /// The body is a stream that plugins cannot read here.
+        /// The body is a stream that plugins cannot read here, or that another thread is reading.
         case unreadable
         /// Reading failed.
         case failed
@@ -101,7 +101,7 @@ final class BodyReader: Sendable {
                 state.isReading = true
                 return state
             }
-            guard var progress = begun else { return .failed }
+            guard var progress = begun else { return .unreadable }
             let part = runningProgram { Self.read(stream, &progress, at: offset, into: buffer) }
             state.withLock { [progress] state in
                 state.position = progress.position

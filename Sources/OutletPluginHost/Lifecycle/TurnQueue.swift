@@ -30,19 +30,17 @@ final class TurnQueue: Sendable {
     private enum Waiting: Sendable {
         case thread(WaitingThread)
         case work(Work)
+
+        func isThread(_ other: WaitingThread) -> Bool {
+            if case .thread(let waiting) = self { waiting === other } else { false }
+        }
     }
 
     private final class WaitingThread: @unchecked Sendable {
-        // @unchecked because `state` is used under the lock of the queue only.
-        enum State {
-            case waiting
-            case begun
-            case givenUp
-        }
-
+        // @unchecked because `hasTurn` is used under the lock of the queue only.
         let thread: UInt
         let turn = DispatchSemaphore(value: 0)
-        var state = State.waiting
+        var hasTurn = false
 
         init(_ thread: UInt) { self.thread = thread }
     }
@@ -82,10 +80,10 @@ final class TurnQueue: Sendable {
         if waiting.turn.wait(timeout: .now() + .nanoseconds(Int(clamping: limit))) == .success {
             return .begun
         }
-        return state.withLock { _ in
+        return state.withLock { state in
             // The turn may have begun since.
-            if waiting.state == .begun { return .begun }
-            waiting.state = .givenUp
+            if waiting.hasTurn { return .begun }
+            state.waiting.removeAll { $0.isThread(waiting) }
             return .tooLate
         }
     }
@@ -125,19 +123,16 @@ final class TurnQueue: Sendable {
     /// - Returns: The work that has the turn now; `nil` if a thread has it, or none.
     private func advance() -> Work? {
         let next = state.withLock { state -> Waiting? in
-            while let next = state.waiting.popFirst() {
-                guard case .thread(let waiting) = next else {
-                    state.thread = 0
-                    return next
-                }
-                guard waiting.state == .waiting else { continue }
-                waiting.state = .begun
-                state.thread = waiting.thread
-                return next
-            }
-            state.isTaken = false
+            let next = state.waiting.popFirst()
             state.thread = 0
-            return nil
+            switch next {
+            case .thread(let waiting):
+                waiting.hasTurn = true
+                state.thread = waiting.thread
+            case .work: break
+            case nil: state.isTaken = false
+            }
+            return next
         }
         switch next {
         case .work(let work): return work

@@ -48,6 +48,12 @@
         guard !elements.isEmpty, let first = elements[head], isWanted(first) else { return nil }
         return popFirst()
     }
+
+    /// Removes the elements that satisfy a condition.
+    @inlinable package mutating func removeAll(where isUnwanted: (Element) -> Bool) {
+        elements = elements[head...].filter { $0.map { !isUnwanted($0) } ?? false }
+        head = 0
+    }
 }
 
 extension Fifo: Sendable where Element: Sendable {}

@@ -288,8 +288,9 @@ struct outlet_host {
      *
      * Copies at most `capacity` bytes from `offset` on; *count receives their number, 0 at the end.
      * A stream is read in order, or again from its start for an earlier offset. Returns
-     * OUTLET_E_STATE if the stream is already being sent. A stream that cannot be rewound fails the
-     * request. May block on disk input. Thread: [in-call]. */
+     * OUTLET_E_STATE if the stream is already being sent, or if another thread is reading it. A
+     * stream that cannot be rewound fails the request. May block on disk input, and as long as the
+     * program's stream. Thread: [in-call]. */
     outlet_status (*request_body_read)(const outlet_host *host, outlet_request request,
                                        uint64_t offset, uint8_t *OUTLET_OPTIONAL out,
                                        uint64_t capacity, uint64_t *count);

@@ -1,0 +1,69 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTestSupport
+import OutletTransport
+import Testing
+
+@testable import OutletCurl
+
+@Suite(.timeLimit(.minutes(patience))) struct `Sockets that the kernel does not watch` {
+    /// Waits until the loop has polled a socket often, and opens a gate.
+    ///
+    /// A loop that polled it without a pause would need less time.
+    private func openLater(_ gate: Gate, _ port: UnwatchedPort) async {
+        let begin = ContinuousClock.now
+        let before = port.refusals
+        while port.refusals < before + 20, !Task.isCancelled { await Task.yield() }
+        #expect(ContinuousClock.now - begin > .milliseconds(50))
+        gate.open()
+    }
+
+    @Test func `a request is polled, without taking the processor`() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(.request, .wait(gate), .respond(), .again)
+        let port = UnwatchedPort(server.port)
+        let transport = CurlTransport.test()
+        async let opened: Void = openLater(gate, port)
+        let request = HTTPRequest(url: URL(string: server.baseURL))
+        #expect(try await transport.perform(request).error == nil)
+        await opened
+        // Also with further data on the same connection.
+        #expect(try await transport.get(server.baseURL).error == nil)
+        #expect(server.connections.values.count == 1)
+    }
+
+    @Test func `a WebSocket is polled, without taking the processor`() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(
+            .upgrade(), .wait(gate), .send(.close(1000)), .frame)
+        let port = UnwatchedPort(server.port)
+        async let opened: Void = openLater(gate, port)
+        let end = Once<TransferResult>()
+        _ = CurlTransport.test().connect(
+            WebSocketJob(request: HTTPRequest(url: URL(string: server.baseURL))),
+            handler: SocketEnd(end))
+        #expect(try await end.value().error == nil)
+        await opened
+    }
+}
+
+/// Records the end of a WebSocket.
+private final class SocketEnd: WebSocketHandler {
+    private let end: Once<TransferResult>
+
+    init(_ end: Once<TransferResult>) { self.end = end }
+
+    func webSocket(
+        _ connection: any WebSocketConnection, didReceive message: WebSocketMessage,
+        turn: TransportTurn
+    ) -> TransferDecision { .proceed }
+
+    func webSocket(
+        _ connection: any WebSocketConnection, didCloseWith code: WebSocketCloseCode,
+        reason: Data?, turn: TransportTurn
+    ) {}
+
+    func transferDidFinish(
+        _ task: any TransferTask, result: TransferResult, turn: TransportTurn
+    ) { end.set(result) }
+}
