@@ -123,12 +123,16 @@ let package = Package(
         .target(name: "OutletHTTP", dependencies: ["OutletIDN"], swiftSettings: swift),
         .target(name: "OutletFiles", swiftSettings: swift),
         .target(name: "OutletPointers", swiftSettings: swift),
+        .target(name: "CThread", cSettings: c),
+        .target(
+            name: "OutletThreads", dependencies: ["OutletPointers", "CThread"],
+            swiftSettings: swift),
         .target(
             name: "OutletCompression", dependencies: ["OutletHTTP", "CZlib", "CBrotli", "CZstd"],
             swiftSettings: swift),
         .target(name: "OutletPublicSuffix", dependencies: ["CPublicSuffix"], swiftSettings: swift),
         .target(
-            name: "OutletTransport", dependencies: ["OutletHTTP", "OutletFiles"],
+            name: "OutletTransport", dependencies: ["OutletHTTP", "OutletFiles", "OutletThreads"],
             swiftSettings: swift),
         .target(
             name: "OutletLayers",
@@ -182,7 +186,7 @@ let package = Package(
             name: "OutletCurl",
             dependencies: [
                 "OutletTransport", "OutletHTTP", "OutletFiles", "OutletCompression", "OutletTLS",
-                "OutletPointers", "CCurl", "CLibcurl", "CWslay",
+                "OutletPointers", "OutletThreads", "CCurl", "CLibcurl", "CWslay",
             ],
             swiftSettings: swift),
 
@@ -251,7 +255,8 @@ let package = Package(
         .target(
             name: "OutletCLI",
             dependencies: umbrella + [
-                "OutletPluginCheck", "OutletFiles", "OutletPointers", "OutletTestServer", "CMalloc",
+                "OutletPluginCheck", "OutletFiles", "OutletThreads",
+                "OutletTestServer", "CMalloc",
             ],
             swiftSettings: swift),
         .systemLibrary(name: "CMalloc"),

@@ -59,21 +59,6 @@ int64_t ccurl_now_us(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-void ccurl_prepare_thread(const char *name) {
-    sigset_t sent;
-    sigfillset(&sent);
-    // The kernel ends the process at once, without its crash report, if a thread causes a signal
-    // that it blocks.
-    static const int caused[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPROF};
-    for (size_t i = 0; i < sizeof caused / sizeof *caused; i++) sigdelset(&sent, caused[i]);
-    pthread_sigmask(SIG_BLOCK, &sent, NULL);
-    pthread_setname_np(pthread_self(), name);
-    // The thread serves all callers, but inherits the priority of the thread that started it, which
-    // may be lower than the program's (libdispatch has such threads). Without the privilege to
-    // raise the priority it stays as it is.
-    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)getpid()));
-}
-
 void *ccurl_reserve_memory(void) {
     enum { block_size = 96 * 1024, block_count = 86 };
     void *blocks[block_count];

@@ -136,7 +136,7 @@ import Testing
         // Suspended: stops between the end of the call and the entry in the instance's list.
         let queue = DispatchQueue(label: "outlet.test.abandon")
         queue.suspend()
-        token.abandon(finishingOn: queue)
+        token.abandon(finishingBy: { queue.async(execute: $0) })
         #expect(instance.mayNotKnow(isStale: id | 1))
         queue.resume()
         queue.sync {}

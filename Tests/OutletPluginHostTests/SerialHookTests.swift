@@ -454,7 +454,7 @@ import Testing
     }
 
     @Test func `a turn goes to those that still wait for it, in their order`() async throws {
-        let turns = TurnQueue(label: "test")
+        let turns = TurnQueue()
         let seen = Recorder<Int>()
         try holdTurn(of: turns) {
             turns.run { seen.record(1) }

@@ -97,9 +97,6 @@ bool ccurl_poller_set_relief(ccurl_poller *_Nonnull poller, int64_t us);
 /// Waits for the time that `ccurl_poller_set_relief` sets. Returns false if it cannot wait.
 bool ccurl_poller_await_relief(ccurl_poller *_Nonnull poller);
 
-/// Sets the name of the calling thread and blocks all signals in it but those that a thread causes
-/// itself, so that the program's own threads get them.
-void ccurl_prepare_thread(const char *_Nonnull name);
 /// Makes 8 MiB of free memory in the calling thread's arena that the allocator keeps; of that, only
 /// what was used, and 344 KiB for the allocator's headers, occupy physical memory.
 ///

@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Outlet
+import OutletThreads
 import Synchronization
 
 /// Runs a command and handles SIGINT, SIGTERM and SIGHUP.
@@ -147,7 +148,7 @@ private struct SignalPipe {
         _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
         let reader = ends[0]
         let cancellation = Cancellation()
-        let isStarted = SleepingThread.start {
+        let code = SystemThread.start(named: "outlet-signals") {
             var number: UInt8 = 0
             while true {
                 let count = read(reader, &number, 1)
@@ -158,7 +159,7 @@ private struct SignalPipe {
             }
         }
         SleepingThread.begin()
-        guard isStarted else {
+        guard code == 0 else {
             for end in ends { close(end) }
             return nil
         }

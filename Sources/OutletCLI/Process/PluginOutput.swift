@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Outlet
+import OutletThreads
 import Synchronization
 
 /// What plugins, and other code in the process, write to stdout and stderr themselves.
@@ -49,7 +50,7 @@ enum PluginOutput {
         let descriptor = reader.withLock { reader -> Int32? in
             guard reader == nil, let descriptor = makePipe() else { return reader?.descriptor }
             reader = Reader(descriptor: descriptor, identity: FileIdentity(of: descriptor))
-            if !SleepingThread.start({ copyAll(from: descriptor) }) {
+            if SystemThread.start(named: "outlet-output", { copyAll(from: descriptor) }) != 0 {
                 DispatchQueue.global().async { copyAll(from: descriptor) }
             }
             // Exit handlers of plugins, which are registered later, run before. A write may be

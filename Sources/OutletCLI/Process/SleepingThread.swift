@@ -1,6 +1,6 @@
 import Dispatch
 import Glibc
-import OutletPointers
+import OutletThreads
 
 /// Runs closures after a time on threads that sleep until then.
 ///
@@ -25,34 +25,6 @@ enum SleepingThread {
             DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: body)
             return
         }
-    }
-
-    /// Starts a thread.
-    ///
-    /// - Parameter body: Called once, on the thread.
-    /// - Returns: False if no thread can be started.
-    static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
-        let work = ObjectPointer.retained(Work(body))
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        defer { pthread_attr_destroy(&attributes) }
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, &attributes,
-            { pointer in
-                if let pointer { ObjectPointer.takeRetained(pointer, as: Work.self).body() }
-                return nil
-            }, work)
-        if code != 0 { ObjectPointer.release(work) }
-        return code == 0
-    }
-
-    /// What a thread runs.
-    private final class Work: Sendable {
-        let body: @Sendable () -> Void
-
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 }
 
@@ -81,7 +53,9 @@ private final class SleepingThreads: @unchecked Sendable {
         pthread_cond_init(condition, &attributes)
         pthread_condattr_destroy(&attributes)
         missing = count
-        for _ in 0..<count where SleepingThread.start({ self.run() }) { missing -= 1 }
+        for _ in 0..<count where SystemThread.start(named: "outlet-timer", { self.run() }) == 0 {
+            missing -= 1
+        }
     }
 
     /// Adds a closure; returns false if a thread could not be started, so that nobody may call it.

@@ -1,6 +1,6 @@
 import CCurl
 import Glibc
-import OutletPointers
+import OutletThreads
 import OutletTransport
 
 /// The threads of a loop, and the handlers that run on them.
@@ -17,19 +17,9 @@ extension EventLoop {
     /// - Parameter standsBy: Whether it stands by first, and does not drive the loop.
     /// - Returns: 0, or the errno of `pthread_create`.
     func startThread(standsBy: Bool) -> Int32 {
-        var thread = pthread_t()
-        let start = ObjectPointer.retained(LoopThread(loop: self, standsBy: standsBy))
-        let code = pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                ccurl_prepare_thread("outlet-loop")
-                let start = ObjectPointer.takeRetained(argument, as: LoopThread.self)
-                if !start.standsBy || start.loop.standBy() { start.loop.run() }
-                return nil
-            }, start)
-        if code == 0 { pthread_detach(thread) } else { ObjectPointer.release(start) }
-        return code
+        SystemThread.start(named: "outlet-loop") {
+            if !standsBy || self.standBy() { self.run() }
+        }
     }
 
     /// Drives the loop, or stands by, until the loop has ended.
@@ -121,17 +111,6 @@ extension EventLoop {
     func dismissStandby() {
         assertOnLoop()
         if handlers.hasStandby { _ = ccurl_poller_set_relief(poller, 1) }
-    }
-}
-
-/// What a thread of a loop is started with.
-private final class LoopThread {
-    let loop: EventLoop
-    let standsBy: Bool
-
-    init(loop: EventLoop, standsBy: Bool) {
-        self.loop = loop
-        self.standsBy = standsBy
     }
 }
 

@@ -61,8 +61,8 @@ struct HookedSession {
     /// Whether each call needs a ``RequestScope``.
     private var needsScope: Bool {
         // Blocking hooks that run during the transfer end before those at the end of a call.
-        // Requests that a plugin sends for a call use the call's session; its streams end with the
-        // call. It may ask for the service in its first hook only.
+        // Requests that a plugin sends for a call use the call's session. It may ask for the service
+        // in its first hook only.
         instances(with: .willSend, .didReceive, .process).contains { !$0.isNonblocking }
             || plugins.contains {
                 $0.hooks.contains(.requestDone) || $0.instance.owner.usesCallServices

@@ -149,7 +149,7 @@ private final class SerializeCall: Sendable {
     ///
     /// Its time begins when it is called; until then, it waits as long at most.
     private func performApart() {
-        DispatchQueue.global().async {
+        WorkerThreads.blocking.run {
             self.perform()
             self.begun.signal()
             self.ended.signal()

@@ -30,12 +30,9 @@ extension PluginInstance {
         _ subject: borrowing RequestHook.Subject, settled: Completion.Answer,
         _ function: HookFunction
     ) -> Asked {
-        guard isNonblocking else {
-            let token = RequestHook(subject, of: self)
-            let name = PluginWatch.isOn ? subject.name : nil
-            askLater(token, about: name, settled: settled, function)
-            return .follows(token)
-        }
+        guard isNonblocking else { return askLater(subject, settled: settled, function) }
+        let isHeld = holdsInTurn(subject.hook)
+        defer { if isHeld { endHold() } }
         let (hook, limit) = (subject.hook, limit(of: subject.hook, atMost: subject.limit))
         return withUnsafePointer(to: subject) { subject in
             var call = ActiveCall(
@@ -48,7 +45,10 @@ extension PluginInstance {
                     self.call(function, $0, $1)
                 }
             } catch {
-                return .given(.failed(error), token: nil)
+                guard isPostponed(hook, error) else {
+                    return .given(.failed(error), token: nil)
+                }
+                return askLater(subject.pointee, settled: settled, function)
             }
             noteBlocking(call, of: subject.pointee.name)
             guard let token = call.completion as? RequestHook else {
@@ -71,19 +71,36 @@ extension PluginInstance {
         _ token: ServiceHook, settled: Completion.Answer, _ function: HookFunction
     ) -> Completion.Answer? {
         guard isNonblocking else {
-            let name = PluginWatch.isOn ? token.name : nil
-            askLater(token, about: name, settled: settled, function)
+            askLater(token, about: token.name, settled: settled, function)
             return nil
         }
+        let isHeld = holdsInTurn(token.hook)
+        defer { if isHeld { endHold() } }
         var call = ActiveCall(token.hook, passing: token)
         do throws(PluginError) {
             let returned = try perform(&call, about: token.name) { self.call(function, $0, $1) }
             noteBlocking(call, of: token.name)
             return token.hookReturned(answer(returned, token, settled: settled))
         } catch {
-            token.cancel(error)
+            if isPostponed(token.hook, error) {
+                askLater(token, about: token.name, settled: settled, function)
+            } else {
+                token.cancel(error)
+            }
             return nil
         }
+    }
+
+    /// Delays the shutdown for a hook that may be postponed; ``endHold()`` follows.
+    ///
+    /// - Returns: Whether the shutdown is delayed.
+    private func holdsInTurn(_ hook: PluginHook) -> Bool {
+        !isConcurrent && hook.reportsEnd && hold()
+    }
+
+    /// Whether a hook that could not be called now is called later.
+    private func isPostponed(_ hook: PluginHook, _ error: PluginError) -> Bool {
+        hook.reportsEnd && (error.kind == .timedOut || error.kind == .reentered)
     }
 
     /// Records a violation if a call that has returned took too long for a hook that never blocks.
@@ -102,11 +119,21 @@ extension PluginInstance {
     private static let longestNonblocking: UInt64 = 1_000_000_000
 
     private func askLater(
-        _ token: Completion, about name: String?, settled: Completion.Answer,
+        _ subject: borrowing RequestHook.Subject, settled: Completion.Answer,
+        _ function: HookFunction
+    ) -> Asked {
+        let token = RequestHook(subject, of: self)
+        askLater(token, about: subject.name, settled: settled, function)
+        return .follows(token)
+    }
+
+    private func askLater(
+        _ token: Completion, about name: @autoclosure () -> String, settled: Completion.Answer,
         _ function: HookFunction
     ) {
         token.keep()
         token.startTimer()
+        let name = PluginWatch.isOn ? name() : nil
         performLater(token.hook, about: name, passing: token) { pointer, call in
             self.call(function, pointer, call)
         } then: { result in

@@ -40,8 +40,11 @@ final class PluginStream: ServiceSubject {
         self.ending = ending
     }
 
-    // Ends streams of calls without a session: no piece can be requested after this.
-    deinit { end() }
+    // Ends streams of calls without a scope: no piece can be requested after this. On another thread,
+    // because the plugin may release the body inside one of its hooks.
+    deinit {
+        if state.withLock({ !$0.isOver }) { ending.cancel(with: completeness.outcome) }
+    }
 
     /// Opens a stream.
     ///

@@ -88,7 +88,7 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
     ///
     /// Ends it on another thread, because the plugin may call this inside one of its own functions.
     func cancel(with outcome: Outcome) {
-        DispatchQueue.global().async { self.end(outcome) }
+        WorkerThreads.prompt.run { self.end(outcome) }
     }
 
     /// Ends the request and reports the outcome to the plugin; only the first call has an effect.

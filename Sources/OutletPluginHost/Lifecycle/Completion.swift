@@ -313,7 +313,7 @@ class Completion: CallContext, @unchecked Sendable {
             return OUTLET_OK
         case .deliver(let answer), .deliverFailure(let answer):
             // On another thread: what follows may call the plugin again.
-            DispatchQueue.global().async { self.finish(answer) }
+            WorkerThreads.prompt.run { self.finish(answer) }
             return OUTLET_OK
         case .refuse(let isBreach):
             if isBreach {
@@ -353,7 +353,7 @@ class Completion: CallContext, @unchecked Sendable {
         return nil
     }
 
-    /// Delivers the answer once, after the handles of ``arguments`` have ended.
+    /// Delivers the answer once, after the handles of the arguments have ended.
     ///
     /// - Parameter deliver: Called at once if the answer is there, else later on a thread that is
     ///   not inside the plugin.
@@ -372,15 +372,17 @@ class Completion: CallContext, @unchecked Sendable {
 
     /// Stops waiting for the plugin, on a thread that must not block.
     ///
-    /// Answers with an error in the plugin's place; everything that may block runs on `queue`.
+    /// Answers with an error in the plugin's place, on another thread.
     ///
-    /// - Parameter queue: The queue on which the answer is delivered.
-    func abandon(finishingOn queue: DispatchQueue = .global()) {
+    /// - Parameter run: Runs a closure on another thread.
+    func abandon(
+        finishingBy run: (@escaping WorkerThreads.Work) -> Void = WorkerThreads.prompt.run
+    ) {
         let error = PluginError(
             plugin: instance.id, hook: hook, kind: .cancelled,
             message: "its answer is no longer needed")
         guard let action = withdraw(error) else { return }
-        queue.async { self.act(on: action, error, breach: nil) }
+        run { self.act(on: action, error, breach: nil) }
     }
 
     /// Cancels the state machine, so that the hook does not begin after this.

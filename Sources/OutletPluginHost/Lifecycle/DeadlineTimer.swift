@@ -1,17 +1,19 @@
 import Dispatch
+import OutletTransport
 
 /// Runs a closure once at a time, unless cancelled before.
 ///
 /// Thread: any.
 final class DeadlineTimer: @unchecked Sendable {
     // @unchecked because a dispatch source may be used from any thread.
-    private let source = DispatchSource.makeTimerSource(queue: .global())
+    private let source = DispatchSource.makeTimerSource(queue: queue)
+    private static let queue = DispatchQueue(label: "outlet.plugin.deadlines")
 
     /// Starts the timer.
     ///
     /// - Parameters:
     ///   - nanoseconds: The delay.
-    ///   - body: Called once, on a global queue.
+    ///   - body: Called once, on a thread of ``WorkerThreads/prompt``.
     convenience init(_ nanoseconds: UInt64, _ body: @escaping @Sendable () -> Void) {
         self.init(at: .now() + .nanoseconds(Int(clamping: nanoseconds)), body)
     }
@@ -20,10 +22,10 @@ final class DeadlineTimer: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - deadline: When the closure is called.
-    ///   - body: Called once, on a global queue.
+    ///   - body: Called once, on a thread of ``WorkerThreads/prompt``.
     init(at deadline: DispatchTime, _ body: @escaping @Sendable () -> Void) {
         source.schedule(deadline: deadline)
-        source.setEventHandler(handler: body)
+        source.setEventHandler { WorkerThreads.prompt.run(body) }
         source.activate()
     }
 

@@ -26,7 +26,7 @@ final class PluginInstance: @unchecked Sendable {
     private let longestWait: UInt64
     private let pointer: OpaquePointer
     /// Runs hooks that must not overlap, and then `quiesce` and `destroy`.
-    private let turns: TurnQueue
+    private let turns = TurnQueue()
     /// The completions that the plugin has not settled.
     let completions = PendingCompletions()
     /// Closures that report the end of a call or service to the plugin.
@@ -71,7 +71,6 @@ final class PluginInstance: @unchecked Sendable {
         isNonblocking = descriptor.has(flag: UInt32(OUTLET_F_NONBLOCKING))
         self.pointer = pointer
         self.hooks = hooks
-        turns = TurnQueue(label: "outlet.plugin.\(owner.id)")
     }
 
     /// The plugin's id, with `#` and the name of the instance if there are several.
@@ -92,7 +91,8 @@ final class PluginInstance: @unchecked Sendable {
     /// - Returns: The result of `body`.
     /// - Throws: ``PluginError`` with ``PluginError/Kind/closed``, ``PluginError/Kind/tripped``,
     ///   ``PluginError/Kind/timedOut`` when other calls take longer than the time limit of the hook,
-    ///   unless it reports an end, or ``PluginError/Kind/reentered`` when the plugin is calling itself.
+    ///   or ``PluginError/Kind/reentered`` when the plugin is calling itself. A hook for which
+    ///   ``PluginHook/reportsEnd`` does not wait.
     // Inlined, as the function that it calls.
     @inline(__always)
     func perform<Result>(
@@ -135,11 +135,9 @@ final class PluginInstance: @unchecked Sendable {
 
     /// Waits for the hooks that are running; ``endTurn()`` follows.
     private func beginTurn(_ hook: PluginHook) throws(PluginError) {
-        // Before they have ended, because a shutdown waits for this one.
+        // Counts as begun before it waits, so that a shutdown waits for it.
         guard enter(hook) else { throw closed(hook) }
-        // A hook that reports an end is not skipped, unless a request waits for it.
-        let isSkipped = !hook.runsDuringShutdown || hook.isOfRequests
-        let limit = isSkipped ? limit(of: hook, atMost: longestWait) : .max
+        let limit = hook.reportsEnd ? 0 : limit(of: hook, atMost: longestWait)
         let error: PluginError
         switch turns.enter(within: limit) {
         case .begun: return
@@ -149,7 +147,7 @@ final class PluginInstance: @unchecked Sendable {
                 message: "its hooks run one after another, and one is running")
         case .tooLate:
             error = couldNotBegin(hook, within: limit)
-            if hook.runsDuringShutdown { logSkipped(error) }
+            if hook == .didReceive { logSkipped(error) }
         }
         act(owner.withLifecycle { $0.leave() })
         throw error
@@ -214,9 +212,9 @@ final class PluginInstance: @unchecked Sendable {
             let result = self.owner.calling(&call, about: subject) { body(self.pointer, $0) }
             self.act(self.owner.withLifecycle { $0.leave() })
             if isConcurrent { return then(.success(result)) }
-            DispatchQueue.global().async { then(.success(result)) }
+            WorkerThreads.prompt.run { then(.success(result)) }
         }
-        if isConcurrent { DispatchQueue.global().async(execute: work) } else { turns.run(work) }
+        if isConcurrent { WorkerThreads.blocking.run(work) } else { turns.run(work) }
     }
 
     private func enter(_ hook: PluginHook) -> Bool {
@@ -367,7 +365,7 @@ final class PluginInstance: @unchecked Sendable {
     func sendCancel(_ completion: UInt64, then: @escaping @Sendable () -> Void) {
         // Counts as begun, so that it runs before quiesce; on another thread, because it may block.
         guard let cancel = hooks.cancel, enter(.cancel) else { return then() }
-        DispatchQueue.global().async {
+        WorkerThreads.blocking.run {
             self.owner.calling(.cancel) {
                 cancel(self.pointer, outlet_completion(id: completion))
             }
@@ -535,6 +533,15 @@ extension PluginHook {
     var isNeeded: Bool {
         switch self {
         case .adapt, .prepare, .finalize, .redirect, .streamPiece, .streamMake: true
+        default: false
+        }
+    }
+
+    /// Whether the hook reports an end that no request waits for: it is called later if it must not
+    /// overlap with calls that are running.
+    var reportsEnd: Bool {
+        switch self {
+        case .requestDone, .httpDone, .timerDone, .streamEnd, .events: true
         default: false
         }
     }

@@ -4,7 +4,7 @@ import OutletTransport
 
 /// Runs the calls of an instance one after the other, in the order in which they were asked for.
 ///
-/// A caller can end its wait for a call that does not return, unlike with a serial dispatch queue.
+/// Unlike with a serial dispatch queue, a caller can end its wait for a call that does not return.
 ///
 /// Thread: any.
 final class TurnQueue: Sendable {
@@ -46,10 +46,6 @@ final class TurnQueue: Sendable {
     }
 
     private let state = Lock(State())
-    /// Runs work that has the turn.
-    private let worker: DispatchQueue
-
-    init(label: String) { worker = DispatchQueue(label: label) }
 
     /// Whether the calling thread has the turn.
     var isInside: Bool {
@@ -62,7 +58,7 @@ final class TurnQueue: Sendable {
     /// - Parameter limit: The longest wait, in nanoseconds.
     func enter(within limit: UInt64) -> Entry {
         let thread = UInt(pthread_self())
-        var waiting: WaitingThread?
+        let waiting = WaitingThread(thread)
         let entry = state.withLock { state -> Entry? in
             if state.thread == thread { return .nested }
             guard state.isTaken else {
@@ -70,13 +66,11 @@ final class TurnQueue: Sendable {
                 state.thread = thread
                 return .begun
             }
-            let new = WaitingThread(thread)
-            state.waiting.append(.thread(new))
-            waiting = new
+            guard limit > 0 else { return .tooLate }
+            state.waiting.append(.thread(waiting))
             return nil
         }
         if let entry { return entry }
-        guard let waiting else { return .tooLate }
         if waiting.turn.wait(timeout: .now() + .nanoseconds(Int(clamping: limit))) == .success {
             return .begun
         }
@@ -107,7 +101,7 @@ final class TurnQueue: Sendable {
     }
 
     private func start(_ first: @escaping Work) {
-        worker.async {
+        WorkerThreads.blocking.run {
             var next: Work? = first
             while let work = next {
                 let thread = UInt(pthread_self())

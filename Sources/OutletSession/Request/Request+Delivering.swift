@@ -61,7 +61,7 @@ extension Request {
         _ handler: ResponseHandler, _ outcome: AttemptOutcome, _ step: inout FinishingStep
     ) {
         if let made = step.made.take() { append(made) }
-        DispatchQueue.global().async {
+        WorkerThreads.blocking.run {
             let serialized = handler.serialize(self, outcome)
             self.onFinishingQueue { place in
                 var step = FinishingStep()

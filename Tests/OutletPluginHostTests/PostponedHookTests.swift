@@ -1,0 +1,162 @@
+import COutletPlugin
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import OutletTransport
+import Testing
+
+@testable import OutletPluginHost
+
+/// Hooks that block, and hooks that have to wait for those that do.
+@Suite(.timeLimit(.minutes(patience))) struct PostponedHookTests {
+    // Blocks until the test lets it go on; the time limit is what the test is about.
+    private static let blocking = """
+        #include <stdatomic.h>
+        #include <unistd.h>
+        static atomic_int is_released;
+        static void release(outlet_instance *self) {
+            (void)self;
+            atomic_store(&is_released, 1);
+        }
+        static const outlet_export release_export = {
+            .struct_size = sizeof(outlet_export), .flags = OUTLET_X_ANY_THREAD,
+            .name = OUTLET_TEXT("release"), .signature = OUTLET_TEXT("v()"),
+            .function = (outlet_function)release};
+        static const outlet_export *const exports[] = {&release_export};
+        static outlet_status block(outlet_instance *self, outlet_call call, outlet_request request,
+                                   outlet_completion completion) {
+            (void)self, (void)call, (void)request, (void)completion;
+            for (int ms = 0; ms < 120000 && !atomic_load(&is_released); ++ms) usleep(1000);
+            return OUTLET_OK;
+        }
+        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .prepare = block};
+        static const outlet_hooks *hooks(outlet_instance *self) {
+            (void)self;
+            return &table;
+        }
+        static const outlet_descriptor descriptor = {
+            DESCRIPTOR("test.blocking"), .flags = OUTLET_F_CONCURRENT, .hooks = hooks,
+            .exports = exports, .export_count = 1};
+        OUTLET_MODULE(descriptor)
+        """
+
+    @Test func `hooks that block delay neither each other nor the time limits`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(Self.blocking, as: "blocking.so")
+        let host = try folder.load(answerDeadline: .milliseconds(500))
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let begin = ContinuousClock.now
+        let errors = await withTaskGroup(of: PluginError?.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    let response = await session.request("http://a.example/").serializingString()
+                        .response
+                    return response.error?.underlyingError as? PluginError
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(errors.allSatisfy { $0?.kind == .timedOut })
+        // All have begun, and none has returned.
+        #expect(host.status.first?.activeCalls == 40)
+        // As many threads as processors, and one more each second, take longer.
+        #expect(ContinuousClock.now - begin < .seconds(15))
+        _ = try host.call("test.blocking.release")
+        await host.shutDown()
+    }
+
+    // Logs the ends that it is called for.
+    private static let ends = """
+        static void line(outlet_instance *self, const char *text) {
+            const outlet_call none = {0};
+            self->host->log(self->host, none, OUTLET_LOG_INFO, outlet_text(text), NULL, 0);
+        }
+        static void within(outlet_instance *self, void (*function)(void)) {
+            (void)self;
+            function();
+        }
+        static const outlet_export within_export = {
+            .struct_size = sizeof(outlet_export), .name = OUTLET_TEXT("within"),
+            .signature = OUTLET_TEXT("v(f{v()})"), .function = (outlet_function)within};
+        static const outlet_export *const exports[] = {&within_export};
+        static outlet_status piece(outlet_instance *self, outlet_call call, uint64_t offset,
+                                   outlet_sink sink, outlet_completion completion, void *data) {
+            (void)self, (void)call, (void)offset, (void)sink, (void)completion, (void)data;
+            return OUTLET_OK;
+        }
+        static void ended(outlet_instance *self, outlet_call call, outlet_status status,
+                          void *data) {
+            (void)call, (void)status;
+            line(self, data);
+        }
+        static outlet_status replace(outlet_instance *self, outlet_call call,
+                                     outlet_request request, outlet_completion completion) {
+            const void *table = NULL;
+            (void)call, (void)completion;
+            self->host->extension(self->host, outlet_text(OUTLET_STREAM_1), &table);
+            const outlet_streams *streams = table;
+            if (streams == NULL) return OUTLET_E_FAILED;
+            streams->send_body(self->host, request, 4, piece, ended, "first");
+            streams->send_body(self->host, request, 4, piece, ended, "second");
+            line(self, "hook");
+            return OUTLET_OK;
+        }
+        static void done(outlet_instance *self, outlet_call call, outlet_request request) {
+            (void)call, (void)request;
+            line(self, "done");
+        }
+        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), HOOK};
+        static const outlet_hooks *hooks(outlet_instance *self) {
+            (void)self;
+            return &table;
+        }
+        static const outlet_descriptor descriptor = {
+            DESCRIPTOR("test.ends"), .flags = OUTLET_F_NONBLOCKING, .hooks = hooks,
+            .exports = exports, .export_count = 1};
+        OUTLET_MODULE(descriptor)
+        """
+
+    @Test func `the end of a request does not wait for a call of the plugin`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile("#define HOOK .request_done = done\n" + Self.ends, as: "ends.so")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let (begun, gate) = (Recorder<Int>(), try Gate())
+        let plugin = try #require(host.plugins.first)
+        try onOwnThread {
+            _ = try? plugin.call(
+                "within",
+                .function(
+                    PluginCallback { _ in
+                        begun.record(1)
+                        _ = gate.isOpen(within: .seconds(60))
+                        return .nothing
+                    }))
+        }
+        try await begun.values(1)
+        let response = await session.request("http://a.example/").serializingString().response
+        #expect(response.value == "x")
+        #expect(recorder.lines.values.isEmpty)
+        gate.open()
+        try await recorder.lines.values(1)
+        await host.shutDown()
+        #expect(recorder.lines.values.map(\.message) == ["done"])
+        #expect(recorder.misbehaviours.values.isEmpty)
+    }
+
+    @Test func `the end of a body that a hook replaces is reported after the hook`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile("#define HOOK .adapt = replace\n" + Self.ends, as: "ends.so")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let response = await session.request("http://a.example/").serializingString().response
+        #expect(response.value == "x")
+        await host.shutDown()
+        let lines = recorder.lines.values.map(\.message)
+        #expect(lines.first == "hook" && lines.sorted() == ["first", "hook", "second"])
+        #expect(recorder.misbehaviours.values.isEmpty)
+    }
+}
