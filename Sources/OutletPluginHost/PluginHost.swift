@@ -251,7 +251,8 @@ public final class PluginHost: SessionPlugins {
     /// Calls a function that a plugin exports.
     ///
     /// Blocks until the function returns. Unless the plugin allows overlapping calls, it also waits
-    /// for hooks of the same instance that are running.
+    /// for calls of the same instance that are running, at most as long as
+    /// ``PluginHost/Options/answerDeadline``.
     ///
     /// - Parameters:
     ///   - name: `plugin-id.function`, or `plugin-id#instance.function`.
@@ -364,7 +365,7 @@ extension Duration {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
         let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? .max : whole &+ UInt64(attoseconds / 1_000_000_000)
+        return overflow ? .max : whole.adding(UInt64(attoseconds / 1_000_000_000))
     }
 }
 

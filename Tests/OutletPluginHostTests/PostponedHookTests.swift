@@ -30,20 +30,32 @@ import Testing
             for (int ms = 0; ms < 120000 && !atomic_load(&is_released); ++ms) usleep(1000);
             return OUTLET_OK;
         }
-        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .prepare = block};
+        static void see(outlet_instance *self, outlet_call call, outlet_request request,
+                        outlet_response response) {
+            (void)self, (void)call, (void)request, (void)response;
+        }
+        static outlet_status process(outlet_instance *self, outlet_call call,
+                                     outlet_request request, outlet_response response,
+                                     outlet_completion completion) {
+            (void)self, (void)call, (void)request, (void)response, (void)completion;
+            return OUTLET_OK;
+        }
+        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .prepare = block,
+                                           .did_receive = see, .process = process};
         static const outlet_hooks *hooks(outlet_instance *self) {
             (void)self;
             return &table;
         }
         static const outlet_descriptor descriptor = {
-            DESCRIPTOR("test.blocking"), .flags = OUTLET_F_CONCURRENT, .hooks = hooks,
+            DESCRIPTOR("test.blocking"), .flags = FLAGS, .hooks = hooks,
             .exports = exports, .export_count = 1};
         OUTLET_MODULE(descriptor)
         """
 
     @Test func `hooks that block delay neither each other nor the time limits`() async throws {
         let folder = try PluginFolder()
-        try await folder.compile(Self.blocking, as: "blocking.so")
+        try await folder.compile(
+            "#define FLAGS OUTLET_F_CONCURRENT\n" + Self.blocking, as: "blocking.so")
         let host = try folder.load(answerDeadline: .milliseconds(500))
         let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
         let begin = ContinuousClock.now
@@ -63,6 +75,28 @@ import Testing
         // As many threads as processors, and one more each second, take longer.
         #expect(ContinuousClock.now - begin < .seconds(15))
         _ = try host.call("test.blocking.release")
+        await host.shutDown()
+    }
+
+    @Test func `nothing waits for a hook that has passed its time limit`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile("#define FLAGS 0\n" + Self.blocking, as: "blocking.so")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder, answerDeadline: .seconds(4))
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let begin = ContinuousClock.now
+        let response = await session.request("http://a.example/").serializingString().response
+        let error = response.error?.underlyingError as? PluginError
+        #expect(error?.hook == .prepare && error?.kind == .timedOut, "\(response)")
+        // Neither did_receive nor process of this request, nor prepare of another, waits as long.
+        let other = await session.request("http://b.example/").serializingString().response
+        let cause = "it could not begin, because it waits for other calls of the plugin, now in prepare"
+        #expect((other.error?.underlyingError as? PluginError)?.message == cause, "\(other)")
+        #expect(ContinuousClock.now - begin < .seconds(7.5))
+        _ = try host.call("test.blocking.release")
+        while host.status.first?.activeCalls != 0, !Task.isCancelled { await Task.yield() }
+        let last = await session.request("http://c.example/").serializingString().response
+        #expect(last.value == "x", "\(last)")
         await host.shutDown()
     }
 
@@ -97,9 +131,14 @@ import Testing
             self->host->extension(self->host, outlet_text(OUTLET_STREAM_1), &table);
             const outlet_streams *streams = table;
             if (streams == NULL) return OUTLET_E_FAILED;
-            streams->send_body(self->host, request, 4, piece, ended, "first");
-            streams->send_body(self->host, request, 4, piece, ended, "second");
+            streams->send_body(self->host, request, 0, piece, ended, "first");
+            streams->send_body(self->host, request, 0, piece, ended, "second");
             line(self, "hook");
+            return OUTLET_OK;
+        }
+        static outlet_status pass(outlet_instance *self, outlet_call call, outlet_request request,
+                                  outlet_completion completion) {
+            (void)self, (void)call, (void)request, (void)completion;
             return OUTLET_OK;
         }
         static void done(outlet_instance *self, outlet_call call, outlet_request request) {
@@ -119,25 +158,35 @@ import Testing
 
     @Test func `the end of a request does not wait for a call of the plugin`() async throws {
         let folder = try PluginFolder()
-        try await folder.compile("#define HOOK .request_done = done\n" + Self.ends, as: "ends.so")
+        try await folder.compile(
+            "#define HOOK .prepare = pass, .request_done = done\n" + Self.ends, as: "ends.so")
         let recorder = ActivityRecorder()
         let host = try folder.load(observer: recorder)
-        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let (sent, answered) = (Recorder<Int>(), try Gate())
+        let session = Session(
+            transport: StubTransport { _ in
+                sent.record(1)
+                _ = answered.isOpen(within: .seconds(60))
+                return .text("x")
+            }, plugins: host)
+        async let response = session.request("http://a.example/").serializingString().response
+        try await sent.values(1)
+        // A call of the plugin begins while the request is under way, and ends after it.
         let (begun, gate) = (Recorder<Int>(), try Gate())
         let plugin = try #require(host.plugins.first)
         try onOwnThread {
-            _ = try? plugin.call(
-                "within",
-                .function(
-                    PluginCallback { _ in
-                        begun.record(1)
-                        _ = gate.isOpen(within: .seconds(60))
-                        return .nothing
-                    }))
+            let callback = PluginCallback { _ in
+                begun.record(1)
+                _ = gate.isOpen(within: .seconds(60))
+                return .nothing
+            }
+            do { _ = try plugin.call("within", .function(callback)) } catch {
+                Issue.record(error)
+            }
         }
         try await begun.values(1)
-        let response = await session.request("http://a.example/").serializingString().response
-        #expect(response.value == "x")
+        answered.open()
+        #expect(await response.value == "x")
         #expect(recorder.lines.values.isEmpty)
         gate.open()
         try await recorder.lines.values(1)

@@ -218,13 +218,16 @@ private struct OutcomeHooks: Sendable {
         return nil
     }
 
+    /// The failure of the call so far; `nil` for none.
+    private var failure: (any Error)? {
+        switch result {
+        case .success(let response): response.failure
+        case .failure(let error): error
+        }
+    }
+
     /// Whether a plugin has refused the request: that is final, and no other plugin replaces it.
     private var isRefused: Bool {
-        let failure: (any Error)? =
-            switch result {
-            case .success(let response): response.failure
-            case .failure(let error): error
-            }
         guard let failure else { return false }
         let cause = failure as? PluginError
         return (cause ?? (failure as? SessionError)?.underlyingError as? PluginError)?.isRefusal
@@ -311,7 +314,8 @@ private struct OutcomeHooks: Sendable {
         switch change {
         case .nothing: return
         case .failure(let failure):
-            guard !isRefused else { return }
+            // A hook that was not called, or did not answer, does not hide an earlier failure.
+            guard !isRefused, failure.kind == .failed || self.failure == nil else { return }
             if case .success(var response) = result {
                 if failure.isRefusal { response = response.withoutBody }
                 response.failure = failure

@@ -48,6 +48,11 @@ extension InspectedFile {
         var objections: [PluginLoadError] = []
         do throws(PluginLoadError) {
             let settings = try resolved(plugin.id)
+            let deadlines = PluginLoader.objections(to: settings.deadlines)
+            if !deadlines.isEmpty {
+                objections.append(
+                    .invalidConfiguration(path: path, id: plugin.id, violations: deadlines))
+            }
             let plan = PluginPlan(settings, asking: plugin.permissions)
             if let policy = plan.policy, !plan.permissions.withheld.isEmpty {
                 objections.append(

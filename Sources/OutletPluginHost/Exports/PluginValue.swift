@@ -115,7 +115,9 @@ extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
         case (let kind, let value) where value.isOf(kind): self
         case (.bytes, .text(let value)): .bytes(Array(value.utf8))
         case (.double, .int(let value)): .double(Double(value))
+        case (.double, .uint(let value)): .double(Double(value))
         case (.int32, .int(let value)): Int32(exactly: value) == nil ? nil : self
+        case (.int32, .uint(let value)): Int32(exactly: value).map { .int(Int64($0)) }
         case (.int64, .uint(let value)): Int64(exactly: value).map(PluginValue.int)
         case (.uint32, .int(let value)): UInt32(exactly: value).map { .uint(UInt64($0)) }
         case (.uint32, .uint(let value)): UInt32(exactly: value) == nil ? nil : self

@@ -19,8 +19,6 @@ enum HTTPService {
             send: { HTTPService.send($0, $1, $2, $3, $4, $5) },
             cancel: { HTTPService.cancel($0, $1) }))
 
-    /// The value of `OUTLET_HTTP_NO_REDIRECTS`.
-    private static let noRedirects: UInt32 = 1
     private typealias Call = ServiceCall<ResponseHandle.Outcome>
 
     private static func send(
@@ -45,7 +43,7 @@ enum HTTPService {
         let grants = instance.owner.grants
         guard grants.allowsNetwork(to: request.url) else { return OUTLET_E_DENIED }
         let flags = asked.pointee.flags
-        guard flags & ~noRedirects == 0 else { return OUTLET_E_UNSUPPORTED }
+        guard flags & ~UInt32(OUTLET_HTTP_NO_REDIRECTS) == 0 else { return OUTLET_E_UNSUPPORTED }
         request.context.exclude(instance, and: caller?.excluded)
         request.context.exceedsLimits = true
         let limit = asked.pointee.timeout_ns
@@ -65,7 +63,7 @@ enum HTTPService {
         }
         out.pointee = outlet_exchange(id: id)
         let redirects: any RedirectHandler =
-            flags & noRedirects == 0
+            flags & UInt32(OUTLET_HTTP_NO_REDIRECTS) == 0
             ? GrantedRedirects(grants: grants, handler: session.redirectHandler)
             : Redirector.doNotFollow
         let sent = session.request(request, shouldAutomaticallyResume: false)

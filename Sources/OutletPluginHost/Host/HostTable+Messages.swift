@@ -111,7 +111,7 @@ extension HostTable {
         _ host: Table, _ request: outlet_request, _ name: outlet_view, _ nth: UInt32,
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let name = name.foreign(.name) else { return OUTLET_E_ARGUMENT }
+        guard let name = name.read(.name) else { return OUTLET_E_ARGUMENT }
         return with(host, request) { request in
             store(request.header(name, Int(nth)), at: out)
         }
@@ -311,7 +311,7 @@ extension HostTable {
         _ host: Table, _ response: outlet_response, _ name: outlet_view, _ nth: UInt32,
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let name = name.foreign(.name) else { return OUTLET_E_ARGUMENT }
+        guard let name = name.read(.name) else { return OUTLET_E_ARGUMENT }
         return with(host, response.id, ResponseHandle.self) { response in
             store(response.header(name, Int(nth)), at: out)
         }

@@ -241,15 +241,17 @@ final class RequestHandle: SettledSubject {
     func snapshot() -> (
         method: CopiedBytes, url: CopiedBytes, fields: CopiedFields, length: UInt64?
     ) {
-        state.withLock { state in
+        let (method, url, fields, body) = state.withLock { state in
             state.loadFields()
             let request = state.request
             return (
                 state.copies.copy(.method, request.method.rawValue.utf8),
                 state.copies.copy(.url, (request.url?.absoluteString ?? "").utf8),
-                state.fields.all(), BodyReader.length(of: request.body)
+                state.fields.all(), request.body
             )
         }
+        // Without the lock: a file system may take long to answer.
+        return (method, url, fields, BodyReader.length(of: body))
     }
 
     /// Reads bytes of the body from an offset on.

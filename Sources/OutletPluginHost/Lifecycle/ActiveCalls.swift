@@ -7,8 +7,8 @@ import OutletTransport
 /// It is on the stack of the thread that makes the call, and other threads find it through
 /// ``ActiveCalls``. So a hook whose handles the plugin does not use needs no object.
 struct ActiveCall: ~Copyable, @unchecked Sendable {
-    // @unchecked: `completion` and the links are protected by the lock of the plugin's owner while
-    // the call is in the list; nothing else changes then.
+    // @unchecked: what changes while the call is in the list (the completion, the times, the links)
+    // is protected by the lock of the plugin's owner.
 
     /// A call in the list.
     typealias Pointer = UnsafeMutablePointer<ActiveCall>
@@ -160,6 +160,16 @@ struct ActiveCalls: @unchecked Sendable {
         return nil
     }
 
+    /// Whether the hook that a completion was passed to is running.
+    func contains(_ id: UInt64) -> Bool {
+        var next = first
+        while let call = next {
+            if call.pointee.id == id { return true }
+            next = call.pointee.next
+        }
+        return false
+    }
+
     /// The hook that a thread is running, the innermost of several; `nil` for none.
     func hook(on thread: UInt) -> PluginHook? { call(on: thread)?.pointee.hook }
 
@@ -230,7 +240,7 @@ public struct PluginCall: Sendable, Equatable {
     /// Whether the hook has returned and its answer is pending.
     public var isPending = false
     /// Whether the host waits until the hook returns, whatever the time limit: it runs on a
-    /// transport's thread, or loads or creates the plugin, or serializes.
+    /// transport's thread, or loads or creates the plugin.
     public var mustReturn = false
 }
 

@@ -59,7 +59,7 @@ class Completion: CallContext, @unchecked Sendable {
         }
     }
 
-    /// How far the plugin has been told that its answer is no longer needed.
+    /// Whether the plugin knows that its answer is no longer needed.
     private enum Cancelling {
         case no
         /// Its `cancel` has not returned yet, or has not been called; with closures to call then.
@@ -458,6 +458,7 @@ class Completion: CallContext, @unchecked Sendable {
         }
         guard case .giveUp = action, let action else { return }
         instance.completions.beginCancelling(self)
+        if !isQueued { instance.refuseTurns(behind: id) }
         // The wait is the fault of the other calls, which have time limits of their own.
         act(on: action, isQueued ? queued : running, breach: isQueued ? nil : .neverSettled)
     }

@@ -146,7 +146,7 @@ final class PluginInstance: @unchecked Sendable {
                 plugin: id, hook: hook, kind: .reentered,
                 message: "its hooks run one after another, and one is running")
         case .tooLate:
-            error = couldNotBegin(hook, within: limit)
+            error = couldNotBegin(hook, within: turns.isOverdue ? nil : limit)
             if hook == .didReceive { logSkipped(error) }
         }
         act(owner.withLifecycle { $0.leave() })
@@ -170,14 +170,23 @@ final class PluginInstance: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - hook: The hook that the call is of.
-    ///   - limit: How long it waited, in nanoseconds.
-    func couldNotBegin(_ hook: PluginHook, within limit: UInt64) -> PluginError {
+    ///   - limit: How long it waited, in nanoseconds; `nil` if it did not, because one of the others
+    ///     has passed its time limit.
+    func couldNotBegin(_ hook: PluginHook, within limit: UInt64?) -> PluginError {
         let longest = owner.activeCalls.max { $0.duration < $1.duration }
+        let time = limit.map { " within \(Double($0) / 1e9) s" } ?? ""
         return PluginError(
             plugin: id, hook: hook, kind: .timedOut,
-            message: "it could not begin within \(Double(limit) / 1e9) s, because it waits for "
-                + "other calls of the plugin"
+            message: "it could not begin\(time), because it waits for other calls of the plugin"
                 + (longest.map { ", now in \($0.hook.rawValue)" } ?? ""))
+    }
+
+    /// Lets calls that must not overlap with a hook fail instead of waiting for it: its time limit
+    /// has passed.
+    ///
+    /// - Parameter completion: The id of the hook's completion.
+    func refuseTurns(behind completion: UInt64) {
+        if !isConcurrent, owner.isRunning(completion) { turns.refuseWaits() }
     }
 
     /// Whether calls may begin: whether the shutdown has not begun.
@@ -201,10 +210,10 @@ final class PluginInstance: @unchecked Sendable {
         _ body: @escaping @Sendable (OpaquePointer, ActiveCall.Pointer) -> Result,
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
     ) {
-        guard enter(hook) else {
-            then(.failure(closed(hook)))
-            return
+        guard isConcurrent || hook.reportsEnd || !turns.isOverdue else {
+            return then(.failure(couldNotBegin(hook, within: nil)))
         }
+        guard enter(hook) else { return then(.failure(closed(hook))) }
         // The call counts as begun: a shutdown waits for it.
         let isConcurrent = isConcurrent
         let work = { @Sendable in

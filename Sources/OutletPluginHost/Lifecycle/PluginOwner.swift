@@ -240,6 +240,9 @@ final class PluginOwner: Sendable {
         }
     }
 
+    /// Whether the hook that a completion was passed to is running.
+    func isRunning(_ id: UInt64) -> Bool { state.withLock { $0.calls.contains(id) } }
+
     /// Makes the id of a completion.
     func makeCompletionID() -> UInt64 {
         state.withLock { $0.calls.makeCompletionID(for: $0.number) }

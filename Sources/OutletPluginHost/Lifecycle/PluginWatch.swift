@@ -148,15 +148,15 @@ public enum PluginWatch {
     /// - Parameters:
     ///   - plugin: The plugin's id, or the path of its file while it is loaded.
     ///   - library: The number of its library.
-    ///   - moment: The name of the hook.
+    ///   - hook: The name of the hook.
     ///   - subject: A description of the call without secrets; `nil` for none.
     ///   - body: Calls the plugin.
     static func watching<Result>(
-        _ plugin: String, in library: UInt32, _ moment: String, about subject: String?,
+        _ plugin: String, in library: UInt32, _ hook: String, about subject: String?,
         _ body: () -> Result
     ) -> Result {
         guard isOn else { return body() }
-        cpluginwatch_enter(plugin, moment, subject ?? "", library)
+        cpluginwatch_enter(plugin, hook, subject ?? "", library)
         defer { cpluginwatch_leave() }
         return body()
     }

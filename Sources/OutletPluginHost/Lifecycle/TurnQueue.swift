@@ -22,6 +22,8 @@ final class TurnQueue: Sendable {
 
     private struct State {
         var isTaken = false
+        /// Whether the turn has taken too long: nothing waits for its end any more.
+        var isOverdue = false
         /// The thread that has the turn (`pthread_self`); 0 for none.
         var thread: UInt = 0
         var waiting = Fifo<Waiting>()
@@ -66,7 +68,7 @@ final class TurnQueue: Sendable {
                 state.thread = thread
                 return .begun
             }
-            guard limit > 0 else { return .tooLate }
+            guard limit > 0, !state.isOverdue else { return .tooLate }
             state.waiting.append(.thread(waiting))
             return nil
         }
@@ -81,6 +83,12 @@ final class TurnQueue: Sendable {
             return .tooLate
         }
     }
+
+    /// Whether the present turn has taken too long.
+    var isOverdue: Bool { state.withLock { $0.isOverdue } }
+
+    /// Refuses the wait for the end of the present turn from now on, because it takes too long.
+    func refuseWaits() { state.withLock { $0.isOverdue = $0.isTaken } }
 
     /// Ends a turn of the calling thread.
     func leave() {
@@ -119,6 +127,7 @@ final class TurnQueue: Sendable {
         let next = state.withLock { state -> Waiting? in
             let next = state.waiting.popFirst()
             state.thread = 0
+            state.isOverdue = false
             switch next {
             case .thread(let waiting):
                 waiting.hasTurn = true
