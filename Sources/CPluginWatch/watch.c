@@ -521,6 +521,12 @@ static void unblock(void) {
     pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
 }
 
+/* Calls what the handler of a crash calls, because a plugin may damage what the dynamic linker needs to find a
+ * function at its first call. */
+static void bind_functions(void) {
+    (void)sigabbrev_np(SIGSEGV);
+}
+
 /* Gives the thread an alternate stack for the signal handler, because the crash may be a stack overflow. */
 static void make_ready(void) {
     inside.is_ready = true;
@@ -819,6 +825,7 @@ void cpluginwatch_report(int exit_code, int descriptor, int reader) {
     dl_iterate_phdr(note_library, NULL);
     atomic_store(&is_on, true);
     mark_original();
+    bind_functions();
     pthread_atfork(before_fork, on_fork, NULL);
     atexit(on_exit_call);
     at_quick_exit(cpluginwatch_quick_exit_called);

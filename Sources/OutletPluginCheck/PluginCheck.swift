@@ -103,8 +103,7 @@ public struct CheckResult: Sendable, Equatable {
     public var findings: [CheckFinding]
     /// Why the test was skipped; `nil` when it was not.
     public var skipReason: String?
-    /// Why the process of the test could not be started, which is no fault of the plugin; `nil` when
-    /// it was.
+    /// Why the test could not be run, which is no fault of the plugin; `nil` when it was.
     public var startFault: String?
 
     /// Whether a test passed.
@@ -115,7 +114,7 @@ public struct CheckResult: Sendable, Equatable {
         case failed
         /// The test does not apply, or an earlier test failed.
         case skipped
-        /// The process of the test could not be started.
+        /// The test could not be run: its process could not be started, or it could not measure.
         case notRun = "not-run"
     }
 
@@ -140,6 +139,7 @@ extension CheckResult {
         }
         var findings: [CheckFinding] = []
         var skipReason: String?
+        var startFault: String?
         var step = ""
         var hasEnded = false
         for line in outcome.lines {
@@ -147,6 +147,7 @@ extension CheckResult {
             case .step(let text): step = text
             case .finding(let finding): findings.append(finding)
             case .skipped(let reason): skipReason = reason
+            case .notRun(let reason): startFault = reason
             case .ended: hasEnded = true
             }
         }
@@ -181,7 +182,7 @@ extension CheckResult {
         self.init(
             test: test, seed: seed, duration: duration,
             findings: findings.filter { !$0.isWarning } + findings.filter(\.isWarning),
-            skipReason: skipReason)
+            skipReason: skipReason, startFault: startFault)
     }
 
     /// The violation shown by how the process ended; `nil` when it ended normally.
@@ -228,6 +229,7 @@ private final class ResultsInOrder: Sendable {
     private struct State {
         var waiting: [Int: CheckResult] = [:]
         var next = 0
+        var isReporting = false
     }
     private let state = Lock(State())
     private let report: @Sendable (CheckResult) -> Void
@@ -235,13 +237,25 @@ private final class ResultsInOrder: Sendable {
     init(_ report: @escaping @Sendable (CheckResult) -> Void) { self.report = report }
 
     func add(_ result: CheckResult, at index: Int) {
-        // Under the lock, so that calls of `report` do not overlap.
-        state.withLock { state in
+        let begins = state.withLock { state in
             state.waiting[index] = result
-            while let next = state.waiting.removeValue(forKey: state.next) {
-                report(next)
-                state.next += 1
+            defer { state.isReporting = true }
+            return !state.isReporting
+        }
+        // One thread at a time reports, without the lock.
+        guard begins else { return }
+        while let next = takeNext() { report(next) }
+    }
+
+    /// The next result in the order of the tests; `nil` if its test has not ended.
+    private func takeNext() -> CheckResult? {
+        state.withLock { state in
+            guard let next = state.waiting.removeValue(forKey: state.next) else {
+                state.isReporting = false
+                return nil
             }
+            state.next += 1
+            return next
         }
     }
 }

@@ -166,7 +166,7 @@ import Testing
         program.signal(1)
         let result = try await program.result()
         #expect(result.exitCode == 129)
-        #expect(result.output.contains("interrupted (\(file) holds the first 4 B)\r\n"))
+        #expect(result.output.contains("hung up (\(file) holds the first 4 B)\r\n"))
     }
 
     @Test(arguments: [("HUP", 1, 2, 130), ("INT", 2, 15, 143), ("TERM", 15, 2, 130)])

@@ -100,6 +100,15 @@ private func item(_ text: String) throws -> RequestItem {
         #expect(error?.message == message)
     }
 
+    @Test func `a name has at most 512 parts`() throws {
+        let brackets = String(repeating: "[b]", count: 511)
+        #expect(throws: Never.self) { try NestedField(parsing: "a" + brackets) }
+        let error = #expect(throws: CommandError.self) {
+            try NestedField(parsing: "a[b]" + brackets)
+        }
+        #expect(error?.message == "a field's name has more than 512 parts")
+    }
+
     @Test func `a value is not replaced by an object`() {
         let error = #expect(throws: CommandError.self) { try build([("a", "x"), ("a[b]", 1)]) }
         #expect(error?.message == "field 'a[b]': a string, not an object, is already there")
@@ -224,7 +233,7 @@ private func item(_ text: String) throws -> RequestItem {
 
     @Test(arguments: [
         [":80", "a=1", "--raw=x"], [":80", "@f", "a=1"], [":80", "@f", "@g"],
-        [":80", "Bad Name:x"], [":80", "X:a\nb"],
+        [":80", "Bad Name:x"], [":80", "X:a\nb"], [":80", "--auth-type=bearer"],
     ])
     func `contradicting or invalid items are refused`(arguments: [String]) {
         let error = #expect(throws: CommandError.self) {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletPluginHost
+@testable import OutletPluginHost
 import OutletProvider
 import OutletSession
 import OutletTransport
@@ -16,6 +16,15 @@ import Testing
         folder = try PluginFolder(
             faulty: "Obliging", samples: ["librequest-id.so", "libpacer.so"])
         host = try folder.load(configuration: ["dev.outlet.request-id": #"{"prefix": "ab-"}"#])
+    }
+
+    @Test func `unsigned integers are converted to the kind of a parameter`() {
+        #expect(PluginValue.uint(5).converted(to: .int32) == .int(5))
+        #expect(PluginValue.uint(1 << 31).converted(to: .int32) == nil)
+        #expect(PluginValue.uint(5).converted(to: .double) == .double(5))
+        #expect(PluginValue.uint(5).converted(to: .int64) == .int(5))
+        #expect(PluginValue.uint(.max).converted(to: .int64) == nil)
+        #expect(PluginValue.uint(5).converted(to: .boolean) == nil)
     }
 
     @Test func `a function takes and returns text`() throws {

@@ -15,6 +15,8 @@ struct NestedField: Equatable {
 
     /// The highest index allowed, because an array is filled with `null` up to its index.
     static let highestIndex = 9_999
+    /// The highest number of steps, as deep as JSON from a text may be.
+    static let longestPath = 512
 
     /// Parses a name.
     ///
@@ -36,6 +38,9 @@ struct NestedField: Equatable {
             let (text, isEscaped) = NestedField.literal(from: &rest, until: "]")
             guard rest.popFirst() == "]" else { throw .usage("field '\(name)': ']' is missing") }
             steps.append(try NestedField.step(text, isEscaped: isEscaped, in: name))
+        }
+        guard steps.count <= NestedField.longestPath else {
+            throw .usage("a field's name has more than \(NestedField.longestPath) parts")
         }
         self.steps = steps
     }
@@ -111,16 +116,22 @@ extension NestedField {
         let rest = steps.dropFirst()
         switch step {
         case .member(let name):
-            var object = try opened(place, as: "an object", JSONObject()) { $0.objectValue }
+            // What is changed is taken out of the place, because otherwise all of it would be copied.
+            var object = try opened(&place, as: "an object", JSONObject()) { $0.objectValue }
             var child = object[name]
+            if child != nil { object[name] = .null }
             try set(value, in: &child, steps: rest)
             object[name] = child
             place = .object(object)
         case .element, .append:
-            var elements = try opened(place, as: "an array", []) { $0.arrayValue }
+            var elements = try opened(&place, as: "an array", []) { $0.arrayValue }
             var index = elements.count
             if case .element(let wanted) = step { index = wanted }
-            var child: JSONValue? = elements.indices.contains(index) ? elements[index] : nil
+            var child: JSONValue?
+            if elements.indices.contains(index) {
+                child = elements[index]
+                elements[index] = .null
+            }
             try set(value, in: &child, steps: rest)
             while elements.count <= index { elements.append(.null) }
             elements[index] = child ?? .null
@@ -128,15 +139,16 @@ extension NestedField {
         }
     }
 
-    /// Returns the existing container, or an empty one if there is nothing or `null`.
+    /// Takes the existing container out, or makes an empty one if there is nothing or `null`.
     private static func opened<Container>(
-        _ place: JSONValue?, as wanted: String, _ empty: Container,
+        _ place: inout JSONValue?, as wanted: String, _ empty: Container,
         _ container: (JSONValue) -> Container?
     ) throws(Conflict) -> Container {
-        guard let place, !place.isNull else { return empty }
-        guard let found = container(place) else {
-            throw Conflict(found: kind(of: place), wanted: wanted)
+        guard let value = place, !value.isNull else { return empty }
+        guard let found = container(value) else {
+            throw Conflict(found: kind(of: value), wanted: wanted)
         }
+        place = nil
         return found
     }
 

@@ -55,7 +55,10 @@ struct RequestArguments: Sendable {
     private mutating func takeCredential(
         _ text: String?, _ arguments: ParsedArguments
     ) throws(CommandError) {
-        guard let text else { return }
+        guard let text else {
+            guard let type = arguments.value(.authType) else { return }
+            throw .usage("--auth-type=\(type): there are no credentials", advice: "add --auth")
+        }
         if arguments.value(.authType) == "bearer" {
             headers.update(.authorization(bearerToken: text))
             return

@@ -44,10 +44,10 @@ struct DemoCommand: Sendable {
     }
 
     private func runCollection() async throws -> ExitCode {
-        let watcher = PluginWatcher(console: console, isVerbose: false)
-        let host = try loading.loadForWork(observer: watcher, console: console)
         let server = try LoopbackServer.start()
         defer { server.stop() }
+        let watcher = PluginWatcher(console: console, isVerbose: false)
+        let host = try loading.loadForWork(observer: watcher, console: console)
         var configuration = SessionConfiguration()
         configuration.headers = SessionOptions.defaultHeaders
         // The server listens on loopback, which a proxy from the environment could not reach.
@@ -55,10 +55,26 @@ struct DemoCommand: Sendable {
         let service = RequestService(
             configuration, redirects: .follow, host: host, watcher: watcher)
         let text = DemoText(style: console.outputStyle)
-        var totals = DemoTotals()
-        if !isReport {
-            try console.output.write(text.opening(host.plugins, server: server.baseURL))
+        let totals: Result<DemoTotals, any Error>
+        do {
+            if !isReport {
+                try console.output.write(text.opening(host.plugins, server: server.baseURL))
+            }
+            totals = .success(try await sendAll(to: server, with: service, text))
+        } catch {
+            totals = .failure(error)
         }
+        // Also after an error, so that no plugin runs while the process ends.
+        let isRight = await service.shutDown(console, within: nil)
+        let sent = try totals.get()
+        if !isReport, !Task.isCancelled { try console.output.write(text.closing(sent)) }
+        return sent.unexpected > 0 ? .failure : isRight ? .ok : .plugin
+    }
+
+    private func sendAll(
+        to server: LoopbackServer, with service: RequestService, _ text: DemoText
+    ) async throws -> DemoTotals {
+        var totals = DemoTotals()
         for exchange in try targets(server) where !Task.isCancelled {
             let start = ContinuousClock.now
             let body = SpoolingReceiver()
@@ -72,9 +88,7 @@ struct DemoCommand: Sendable {
                 try console.output.write(text.exchange(answered, of: exchange, elapsed: elapsed))
             }
         }
-        let isRight = await service.shutDown(console, within: nil)
-        if !isReport, !Task.isCancelled { try console.output.write(text.closing(totals)) }
-        return totals.unexpected > 0 ? .failure : isRight ? .ok : .plugin
+        return totals
     }
 
     private func targets(_ server: LoopbackServer) throws(CommandError) -> [DemoTarget] {

@@ -61,7 +61,8 @@ final class BodySink: Sendable {
         return stat(place, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
     }
 
-    deinit { close() }
+    // Of a body that could not be written, whose error is known.
+    deinit { try? close() }
 
     /// Writes a piece; the first call opens the file.
     ///
@@ -84,12 +85,15 @@ final class BodySink: Sendable {
     var bytes: Int64 { state.withLock { $0.bytes } }
 
     /// Closes the file.
-    func close() {
+    ///
+    /// - Throws: ``OutputError`` if the system could not store what was written.
+    func close() throws(OutputError) {
         let file = state.withLock { state in
             defer { state.file = nil }
             return state.file
         }
-        if let file { Glibc.close(file.descriptor) }
+        guard let file, Glibc.close(file.descriptor) < 0, errno != EINTR else { return }
+        throw .failed(name: path, reason: systemReason(errno))
     }
 
     private func open(_ state: inout State) throws(OutputError) -> OutputFile {

@@ -11,8 +11,7 @@ extension Exchange.Failure {
         let place = Self.place(of: request)
         if error.isExplicitlyCancelledError {
             self.init(
-                error: CommandError(.interrupted, "\(place): interrupted"), code: "cancelled",
-                stage: "")
+                error: .cancelled(place), code: "cancelled", stage: "")
             return
         }
         if case .requestRetryFailed(is AlreadyPrinted, let original) = error,

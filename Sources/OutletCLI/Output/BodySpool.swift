@@ -113,7 +113,8 @@ private final class TemporaryFile {
     let output: OutputFile
 
     init() throws(OutputError) {
-        let directory = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        let chosen = getenv("TMPDIR").map { String(cString: $0) } ?? ""
+        let directory = chosen.isEmpty ? "/tmp" : chosen
         var path = Array("\(directory)/outlet-XXXXXX".utf8CString)
         let descriptor = mkstemp(&path)
         guard descriptor >= 0 else {

@@ -148,7 +148,7 @@ final class ExchangePrinter: ResponseReceiver {
         } else if isEmpty {
             console.report("outlet: \(sink.path): not written, because the response has no body")
         }
-        sink.close()
+        do throws(OutputError) { try sink.close() } catch { state.error = state.error ?? error }
         if sink.bytes > 0 || isWanted { exchange.savedPath = sink.path }
         guard let failure = exchange.failure, sink.bytes > 0, state.error == nil else { return }
         let held = "\(sink.path) holds the first \(Quantity.bytes(sink.bytes))"

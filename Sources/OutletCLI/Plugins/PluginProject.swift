@@ -70,13 +70,23 @@ struct PluginProject {
                 : systemReason(errno)
             throw CommandError(.failure, "\(directory): not made: \(reason)")
         }
+        do throws(CommandError) {
+            try writeFiles(to: directory)
+        } catch {
+            // Otherwise the same command would find the folder there.
+            try? FileManager.default.removeItem(atPath: directory)
+            throw error
+        }
+    }
+
+    private func writeFiles(to directory: String) throws(CommandError) {
         for (file, text) in files {
             let path = "\(directory)/\(file)"
-            if let (folders, _) = file.cutAtLast("/") {
-                try? FileManager.default.createDirectory(
-                    atPath: "\(directory)/\(folders)", withIntermediateDirectories: true)
-            }
             do {
+                if let (folders, _) = file.cutAtLast("/") {
+                    try FileManager.default.createDirectory(
+                        atPath: "\(directory)/\(folders)", withIntermediateDirectories: true)
+                }
                 try Data(filled(text).utf8).write(
                     to: URL(filePath: path), options: .withoutOverwriting)
             } catch {

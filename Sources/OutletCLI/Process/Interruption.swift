@@ -90,6 +90,7 @@ final class Interruption: Sendable {
 
     /// Handles a signal: cancels the work at the first one, ends the process at the second one.
     private func receive(_ number: Int32) {
+        CommandError.signal.store(number, ordering: .relaxed)
         let (isFirst, cancel) = state.withLock { state in
             let isFirst = state.received == nil && !state.isPreparing
             if isFirst { state.received = number }
@@ -200,15 +201,28 @@ private struct SignalPipe {
 }
 
 extension CommandError {
+    /// The signal that cancels the work; SIGINT if there was none.
+    fileprivate static let signal = Atomic(SIGINT)
+
+    /// The error of work that a signal has cancelled.
+    ///
+    /// - Parameter place: What was cancelled.
+    static func cancelled(_ place: String) -> CommandError {
+        let word = word(for: signal.load(ordering: .relaxed))
+        return CommandError(.interrupted, "\(place): \(word)")
+    }
+
     /// Makes the error of a program that a signal ends.
     fileprivate init(endedBy number: Int32) {
-        let message =
-            switch number {
-            case SIGTERM: "terminated"
-            case SIGHUP: "hung up"
-            default: "interrupted"
-            }
-        self.init(ExitCode(signal: number), message)
+        self.init(ExitCode(signal: number), CommandError.word(for: number))
+    }
+
+    private static func word(for number: Int32) -> String {
+        switch number {
+        case SIGTERM: "terminated"
+        case SIGHUP: "hung up"
+        default: "interrupted"
+        }
     }
 }
 

@@ -51,7 +51,9 @@ struct OutputFile: Sendable {
     private init(stream: Int32, name: String) {
         // A high number, which code in this process is unlikely to close by mistake.
         let far = fcntl(stream, F_DUPFD_CLOEXEC, 200)
-        descriptor = far >= 0 ? far : fcntl(stream, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+        let near = far >= 0 ? far : fcntl(stream, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+        // Without any free number, the program ends soon, with an error in this file.
+        descriptor = near >= 0 ? near : stream
         self.stream = stream
         self.name = name
         identity = FileIdentity(of: descriptor)

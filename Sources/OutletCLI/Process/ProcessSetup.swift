@@ -1,5 +1,7 @@
 import CMalloc
+import Dispatch
 import Glibc
+import OutletThreads
 
 /// Sets up the process at its start.
 enum ProcessSetup {
@@ -45,8 +47,8 @@ enum ProcessSetup {
 
     /// Checks that the limits of the process (`ulimit`) permit a request.
     ///
-    /// - Throws: ``CommandError`` if too few files can be opened, or too little memory can be
-    ///   mapped.
+    /// - Throws: ``CommandError`` if too few files can be opened, too little memory can be mapped,
+    ///   or too few threads can be started.
     static func checkLimits() throws(CommandError) {
         guard hasDescriptors else {
             throw CommandError(
@@ -58,6 +60,40 @@ enum ProcessSetup {
                 .failure, "less than \(neededMemory >> 20) MiB of memory can be mapped",
                 advice: "raise the limit of memory (ulimit -v)")
         }
+        guard hasThreads else {
+            throw CommandError(
+                .failure, "fewer than \(neededThreads) threads can be started",
+                advice: "raise the limit of processes (ulimit -u)")
+        }
+    }
+
+    /// The number of threads that a command needs at the same time; the runtime waits without end
+    /// if it cannot start its own.
+    private static let neededThreads = 10
+    /// The limit of processes from which on threads are not tried.
+    private static let usualThreads = 4096
+
+    /// Whether ``neededThreads`` more can be started; tried only under a low limit.
+    private static var hasThreads: Bool {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(__RLIMIT_NPROC.rawValue), &limit)
+        guard limit.rlim_cur < usualThreads else { return true }
+        let gate = DispatchSemaphore(value: 0)
+        let ended = DispatchSemaphore(value: 0)
+        var count = 0
+        while count < neededThreads,
+            SystemThread.start(
+                named: "outlet-limits",
+                {
+                    gate.wait()
+                    ended.signal()
+                }) == 0
+        {
+            count += 1
+        }
+        for _ in 0..<count { gate.signal() }
+        for _ in 0..<count { ended.wait() }
+        return count == neededThreads
     }
 
     /// Whether ``neededMemory`` more can be mapped.

@@ -57,11 +57,14 @@ struct CheckProcess {
         }
         let (input, read) = (streams[0], Array(streams[1...]))
         // The child's TMPDIR, so that temporary files are removed after the test.
-        let directory = FileManager.default.temporaryDirectory
-            .appending(path: "outlet-check-\(UUID().uuidString)")
-        try? FileManager.default.createDirectory(
-            at: directory, withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700])
+        let temporary = FileManager.default.temporaryDirectory
+        let directory = temporary.appending(path: "outlet-check-\(UUID().uuidString)")
+        guard mkdir(directory.path, 0o700) == 0 else {
+            let reason = "no directory can be made in \(temporary.path): \(systemText(errno))"
+            for stream in read { close(stream.writer) }
+            close(input.writer)
+            return Outcome(end: .notStarted(reason))
+        }
         defer { try? FileManager.default.removeItem(at: directory) }
         var child: pid_t = 0
         let result = spawn(
@@ -75,8 +78,9 @@ struct CheckProcess {
         // Open until the test is over: the child kills its process group when this descriptor is
         // closed, also when the checker ends before the child.
         defer { close(input.writer) }
-        writeAll(Array(job.line.utf8), to: input.writer)
-        var (contents, isWhole) = collect(read.map(\.reader), within: job.limit)
+        var (contents, isWhole) = collect(
+            read.map(\.reader), within: job.limit, writing: Array(job.line.utf8),
+            to: input.writer)
         // After its report, the child may take the time of another step to end.
         let deadline = isWhole ? ContinuousClock.now + job.limit : .now
         let isOver = waitForEnd(of: child, until: deadline)
@@ -124,18 +128,6 @@ struct CheckProcess {
         texts.map { text in strdup(text) } + [nil]
     }
 
-    private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-            if count > 0 {
-                rest = rest.dropFirst(count)
-            } else if errno != EINTR {
-                return
-            }
-        }
-    }
-
     /// How many times the time limit a test may take, if it reports steps until then.
     static let longestTest = 6
 
@@ -144,12 +136,14 @@ struct CheckProcess {
     private static let reportIndex = 2
 
     /// Reads streams of the child until the report ends, or the time limit has passed since the test
-    /// has begun its last step.
+    /// has begun its last step; writes the job meanwhile.
     ///
     /// - Returns: The bytes read from each, and whether the report has ended.
     private static func collect(
-        _ readers: [Int32], within limit: Duration
+        _ readers: [Int32], within limit: Duration, writing job: [UInt8], to writer: Int32
     ) -> (contents: [[UInt8]], isWhole: Bool) {
+        _ = fcntl(writer, F_SETFL, O_NONBLOCK)
+        var job = job[...]
         let start = ContinuousClock.now
         var deadline = start + limit
         var descriptors = readers
@@ -158,9 +152,15 @@ struct CheckProcess {
             let left = (deadline - .now) / .milliseconds(1)
             guard left > 0 else { break }
             var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            polled.append(
+                pollfd(fd: job.isEmpty ? -1 : writer, events: Int16(POLLOUT), revents: 0))
             let milliseconds = Int32(clamping: Int64(left) + 1)
             guard poll(&polled, nfds_t(polled.count), milliseconds) >= 0 || errno == EINTR else {
                 break
+            }
+            if let input = polled.popLast(), input.revents != 0 {
+                let count = job.withUnsafeBytes { write(writer, $0.baseAddress, $0.count) }
+                if count > 0 { job = job.dropFirst(count) }
             }
             for index in polled.indices where polled[index].revents != 0 {
                 let known = contents[index].count
@@ -205,7 +205,7 @@ struct CheckProcess {
         return true
     }
 
-    private static func systemText(_ code: Int32) -> String {
+    static func systemText(_ code: Int32) -> String {
         strerror(code).map { String(cString: $0) } ?? "error \(code)"
     }
 }

@@ -11,6 +11,8 @@ enum CheckLine: Sendable, Equatable {
     case finding(CheckFinding)
     /// The test does not apply, for this reason.
     case skipped(String)
+    /// The test cannot be run, for this reason, which is no fault of the plugin.
+    case notRun(String)
     /// The test ran to its end.
     case ended
 
@@ -25,6 +27,7 @@ enum CheckLine: Sendable, Equatable {
                     "advice": .string(finding.advice), "warning": .bool(finding.isWarning),
                 ]
             case .skipped(let reason): ["skipped": .string(reason)]
+            case .notRun(let reason): ["not-run": .string(reason)]
             case .ended: ["ended": true]
             }
         return "\(mark) \(value.text(.compact))"
@@ -57,6 +60,8 @@ enum CheckLine: Sendable, Equatable {
             self = .step(text)
         } else if let reason = value["skipped"]?.stringValue {
             self = .skipped(reason)
+        } else if let reason = value["not-run"]?.stringValue {
+            self = .notRun(reason)
         } else if let rule = value["rule"]?.stringValue.flatMap(PluginRule.init),
             let message = value["message"]?.stringValue
         {
@@ -135,6 +140,9 @@ final class CheckReport: Sendable {
     }
 
     func skip(_ reason: String) { write(.skipped(Self.cut(reason))) }
+
+    /// Reports that the test cannot be run, which is no fault of the plugin.
+    func cannotRun(_ reason: String) { write(.notRun(Self.cut(reason))) }
 
     func end() { write(.ended) }
 

@@ -46,7 +46,13 @@ struct ProcessHoldings: Equatable {
 final class HoldingsMeter {
     private var meter = cplugincheck_meter()
 
-    init() { cplugincheck_open_meter(&meter) }
+    /// Why resources cannot be measured; `nil` if they can.
+    let fault: String?
+
+    init() {
+        let code = cplugincheck_open_meter(&meter)
+        fault = code == 0 ? nil : "cannot read /proc/self: \(CheckProcess.systemText(code))"
+    }
 
     deinit { cplugincheck_close_meter(&meter) }
 

@@ -33,7 +33,10 @@ struct LeakCheck {
     private static let longestFreeing = 500
 
     /// Creates a check that reports to the report of a test.
-    init(_ subject: CheckSubject) { self.subject = subject }
+    init(_ subject: CheckSubject) {
+        self.subject = subject
+        if let fault = meter.fault { subject.report.cannotRun(fault) }
+    }
 
     /// What the process holds once that has not changed for 10 ms; after 100 ms in any case.
     ///

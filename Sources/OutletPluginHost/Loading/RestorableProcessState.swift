@@ -64,7 +64,9 @@ package struct RestorableProcessState {
         limits = ResourceLimit.all
         environment = RestorableProcessState.currentEnvironment
         streams = StandardStream.all
-        hadFreeDescriptor = RestorableProcessState.hasFreeDescriptor
+        hadFreeDescriptor =
+            RestorableProcessState.hasFreeDescriptor
+            && !limits.contains(where: \.isLowLimitOfFiles)
         identity = Identity()
         floats = cpluginload_expected_float_control()
     }
@@ -205,6 +207,9 @@ private struct ResourceLimit: Equatable {
             ResourceLimit("real-time processor time", __RLIMIT_RTTIME),
         ]
     }
+
+    /// Whether it is so low a limit of open files that the host itself may need the last one.
+    var isLowLimitOfFiles: Bool { resource == Int32(RLIMIT_NOFILE.rawValue) && soft < 64 }
 
     private init(_ name: String, _ resource: __rlimit_resource) {
         self.name = name

@@ -51,7 +51,7 @@ package final class WorkerThreads: Sendable {
     /// - Parameters:
     ///   - maximum: The maximum number of threads; further work waits.
     ///   - idleTime: How long a thread waits for further work before it ends.
-    package init(maximum: Int, idleTime: DispatchTimeInterval = .seconds(5)) {
+    package init(maximum: Int, idleTime: DispatchTimeInterval = .seconds(60)) {
         self.maximum = maximum
         self.idleTime = idleTime
     }
