@@ -90,7 +90,8 @@ import Testing
         #expect(error?.hook == .prepare && error?.kind == .timedOut, "\(response)")
         // Neither did_receive nor process of this request, nor prepare of another, waits as long.
         let other = await session.request("http://b.example/").serializingString().response
-        let cause = "it could not begin, because it waits for other calls of the plugin, now in prepare"
+        let cause =
+            "it could not begin, because it waits for other calls of the plugin, now in prepare"
         #expect((other.error?.underlyingError as? PluginError)?.message == cause, "\(other)")
         #expect(ContinuousClock.now - begin < .seconds(7.5))
         _ = try host.call("test.blocking.release")

@@ -305,7 +305,6 @@ struct PluginLoader {
     }
 
     /// Names that are no hooks with an answer, and times that are not positive.
-    /// The violations in the time limits of hooks.
     static func objections(to deadlines: [String: Duration]) -> [ConfigurationViolation] {
         deadlines.sorted { $0.key < $1.key }.compactMap { name, deadline in
             let fact: String? =
