@@ -255,8 +255,7 @@ let package = Package(
         .target(
             name: "OutletCLI",
             dependencies: umbrella + [
-                "OutletPluginCheck", "OutletFiles", "OutletThreads",
-                "OutletTestServer", "CMalloc",
+                "OutletPluginCheck", "OutletFiles", "OutletThreads", "OutletTestServer", "CMalloc",
             ],
             swiftSettings: swift),
         .systemLibrary(name: "CMalloc"),

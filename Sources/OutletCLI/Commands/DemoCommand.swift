@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Outlet
 import OutletTestServer
-import Synchronization
+import OutletTransport
 
 /// `outlet demo`: sends sample requests through provider plugins, session and libcurl to a
 /// ``LoopbackServer`` in this process.
@@ -107,7 +107,7 @@ struct DemoCommand: Sendable {
 
 /// Stores a response's body for a report.
 private final class SpoolingReceiver: ResponseReceiver {
-    private let spool = Mutex<BodySpool?>(nil)
+    private let spool = Lock<BodySpool?>(nil)
 
     func receive(_ head: HTTPResponse, to request: HTTPRequest) -> Bool {
         let claimsJSON = head.mimeType.map(BodyText.claimsJSON) ?? false

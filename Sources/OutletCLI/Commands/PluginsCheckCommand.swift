@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Outlet
 import OutletPluginCheck
-import Synchronization
+import OutletTransport
 
 /// `outlet plugins check FILE`.
 struct PluginsCheckCommand {
@@ -104,7 +104,7 @@ struct PluginsCheckCommand {
 
 /// The results so far.
 private final class Results: Sendable {
-    let list = Mutex<[CheckResult]>([])
+    let list = Lock<[CheckResult]>([])
 }
 
 /// Formats the results as text and as JSON of the schema `outlet.check/1`.

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Outlet
-import Synchronization
+import OutletTransport
 
 /// Writes a body unchanged to a file, piece by piece.
 ///
@@ -16,7 +16,7 @@ final class BodySink: Sendable {
     let path: String
     /// The path from the directory in which the program was started.
     private let place: String
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Makes a sink; the first write creates the file, or truncates an existing one.
     init(path: String) {

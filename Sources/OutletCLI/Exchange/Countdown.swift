@@ -1,6 +1,6 @@
 import Dispatch
 import Outlet
-import Synchronization
+import OutletTransport
 
 /// The time limit of the whole command (`--timeout`), which starts when this object is made.
 ///
@@ -19,7 +19,7 @@ final class Countdown: Sendable {
 
     private let seconds: Double
     private let start = ContinuousClock.now
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// How much later than the transfer's own timeout this one fires, in seconds.
     ///

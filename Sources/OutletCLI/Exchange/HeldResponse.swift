@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Outlet
+import OutletTransport
 import Synchronization
 
 /// Passes a response to its receiver while it arrives, but buffers one that may be retried.
@@ -24,7 +25,7 @@ final class HeldResponse: Sendable {
 
     private let receiver: any ResponseReceiver
     private let retries: PrintedGuard?
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Makes the buffer of one exchange.
     ///

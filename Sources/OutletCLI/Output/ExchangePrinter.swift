@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Outlet
-import Synchronization
+import OutletTransport
 
 /// Prints an exchange to stdout and files while it happens, according to the options.
 ///
@@ -23,7 +23,7 @@ final class ExchangePrinter: ResponseReceiver {
     private let console: Console
     private let progress: ProgressReporter?
     private let bodyLimit: Int64
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Makes a printer for one exchange.
     ///

@@ -1,10 +1,10 @@
 import Outlet
-import Synchronization
+import OutletTransport
 
 /// Records the actions of plugins, and prints their log lines and faults to stderr.
 final class PluginWatcher: PluginObserver {
-    private let actions = Mutex<[PluginAction]>([])
-    private let reported = Mutex<[PluginMisbehaviour]>([])
+    private let actions = Lock<[PluginAction]>([])
+    private let reported = Lock<[PluginMisbehaviour]>([])
     private let console: Console
     private let lowestLevel: PluginLogLine.Level
     /// The longest wait for another attempt that is not reported, in seconds.

@@ -1,4 +1,4 @@
-import Synchronization
+import OutletTransport
 
 /// The `write` calls of this process in progress, and the total number of bytes written.
 ///
@@ -20,7 +20,7 @@ enum ActiveWrites {
         var bytesTaken: Int64 = 0
     }
 
-    private static let state = Mutex(State())
+    private static let state = Lock(State())
 
     /// Records the start of a call; returns its number for ``end(_:took:)``.
     static func begin(_ name: String) -> Int {

@@ -1,12 +1,12 @@
 import Glibc
 import Outlet
-import Synchronization
+import OutletTransport
 
 /// The input that the program reads before there is a request: stdin, or a file that may be a pipe.
 ///
 /// If a signal or the time limit ends the program meanwhile, the error names this input.
 enum AwaitedInput {
-    private static let awaited = Mutex<String?>(nil)
+    private static let awaited = Lock<String?>(nil)
 
     /// A description of the input that is being read; `nil` if there is none.
     static var blocker: String? { awaited.withLock { $0 }.map { "\($0) is not at its end" } }

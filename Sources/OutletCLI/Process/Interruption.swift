@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import Outlet
 import OutletThreads
+import OutletTransport
 import Synchronization
 
 /// Runs a command and handles SIGINT, SIGTERM and SIGHUP.
@@ -20,7 +21,7 @@ final class Interruption: Sendable {
         var cancel: (@Sendable () -> Void)?
         var code: ExitCode?
     }
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let console: Console
 
     private init(_ console: Console) { self.console = console }
@@ -40,7 +41,7 @@ final class Interruption: Sendable {
         _ console: Console, limit: Double? = nil, of name: String = "",
         blocking work: () throws -> Result
     ) rethrows -> Result {
-        let isDone = Mutex(false)
+        let isDone = Lock(false)
         if let limit {
             let error = CommandError(
                 .timeout, "\(name): not done within \(limit) s", advice: "--timeout allows more")

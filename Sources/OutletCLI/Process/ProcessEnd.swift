@@ -1,7 +1,7 @@
 import Dispatch
 import Glibc
 import Outlet
-import Synchronization
+import OutletTransport
 
 /// Ends the process if it should end but something blocks it.
 ///
@@ -24,9 +24,9 @@ enum ProcessEnd {
     /// seconds.
     private static let reportLimit = 0.2
 
-    private static let isActive = Mutex(false)
+    private static let isActive = Lock(false)
     /// The exit code of the last error that was reported.
-    private static let reported = Mutex<ExitCode?>(nil)
+    private static let reported = Lock<ExitCode?>(nil)
 
     /// Records that an error was reported; ``endNow(_:with:)`` does not report the same end again.
     static func didReport(_ error: CommandError) { reported.withLock { $0 = error.exitCode } }

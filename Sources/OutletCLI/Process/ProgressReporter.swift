@@ -1,6 +1,6 @@
 import Dispatch
 import Outlet
-import Synchronization
+import OutletTransport
 
 /// Draws a progress line on stderr, ten times per second, starting after one second.
 ///
@@ -13,7 +13,7 @@ final class ProgressReporter: Sendable {
         var isStopped = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let console: Console
     private let start = ContinuousClock.now
 

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 import Outlet
 import OutletFiles
-import Synchronization
+import OutletTransport
 
 /// Reads a request's body from stdin.
 enum StandardInput {
@@ -91,9 +91,9 @@ final class StandardInputBody: BodyStream {
     /// A pipe whose reading end becomes readable when the body is cancelled.
     private let wake: (reader: Int32, writer: Int32)
     /// The number of bytes read since the last rewind.
-    private let position = Mutex<Int64>(0)
+    private let position = Lock<Int64>(0)
     /// What to call when stdin can be read; `nil` while no thread waits for that.
-    private let waiting = Mutex<(@Sendable () -> Void)?>(nil)
+    private let waiting = Lock<(@Sendable () -> Void)?>(nil)
 
     /// Makes a body.
     ///

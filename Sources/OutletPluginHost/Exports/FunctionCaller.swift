@@ -6,6 +6,10 @@ import OutletTransport
 /// An exported function with its prepared libffi call interface.
 final class CallableFunction: Sendable {
     let export: PluginExport
+    let name: String
+    let code: outlet_function
+    /// Whether its calls may overlap with others of the instance.
+    let isCallableAnywhere: Bool
     /// The kinds of the arguments that the caller supplies.
     let parameters: [Signature.Kind]
     /// The call interface; `nil` if libffi does not support the signature on this machine.
@@ -15,6 +19,9 @@ final class CallableFunction: Sendable {
 
     init(_ export: PluginExport) {
         self.export = export
+        name = export.name
+        code = export.function
+        isCallableAnywhere = export.isCallableAnywhere
         parameters = export.signature.parameters
         interface = CallInterface(export.signature)
         isPlain = export.signature.isScalar && export.signature.result != .status
@@ -38,7 +45,7 @@ final class FunctionCaller: Sendable {
     ///
     /// - Throws: ``PluginCallError/unknownFunction(_:plugin:known:)``.
     func function(named name: String) throws(PluginCallError) -> CallableFunction {
-        guard let function = functions.first(where: { $0.export.name.hasSameBytes(as: name) })
+        guard let function = functions.first(where: { $0.name.hasSameBytes(as: name) })
         else {
             throw .unknownFunction(
                 name, plugin: instance.id, known: instance.descriptor.exports.map(\.name))
@@ -60,7 +67,10 @@ final class FunctionCaller: Sendable {
         guard values.count == function.parameters.count else {
             throw .wrongCount(declaration: declaration(function), given: values.count)
         }
-        let areFitting = values.indices.allSatisfy { values[$0].isOf(function.parameters[$0]) }
+        var areFitting = true
+        for index in values.indices where !values[index].isOf(function.parameters[index]) {
+            areFitting = false
+        }
         return try perform(function, areFitting ? values : converted(values, for: function))
     }
 
@@ -182,13 +192,12 @@ final class FunctionCaller: Sendable {
         _ function: CallableFunction, _ interface: CallInterface, _ values: [PluginValue],
         _ arguments: CallArguments? = nil
     ) throws(PluginCallError) -> PluginValue {
+        var call = ActiveCall(.call)
         do {
             return try instance.perform(
-                .call, about: function.export.name,
-                overlapping: function.export.isCallableAnywhere
-            ) {
-                interface.call(
-                    function.export.function, on: $0, values: values, arguments: arguments)
+                &call, about: function.name, overlapping: function.isCallableAnywhere
+            ) { pointer, _ in
+                interface.call(function.code, on: pointer, values: values, arguments: arguments)
             }
         } catch {
             throw .failed(named(error, function))
@@ -199,8 +208,7 @@ final class FunctionCaller: Sendable {
         _ function: CallableFunction, _ error: PluginError?, _ stopwatch: Stopwatch
     ) {
         stopwatch.report(
-            instance.owner, .call, requestID: nil, effects: [function.export.name],
-            failure: error)
+            instance.owner, .call, requestID: nil, effects: [function.name], failure: error)
     }
 
     private func failure(
