@@ -10,13 +10,17 @@
  *   components       the signed components: names of fields, @method, @target-uri, @authority, @scheme,
  *                    @path, @query (["@method", "@target-uri", "content-type", "content-digest"])
  *   label            the name of the signature in Signature and Signature-Input ("sig1")
- *   hosts            the hosts whose requests are signed, such as ["api.example.com", "[::1]:8080"]; empty
- *                    for all ([])
+ *   hosts            the servers whose requests are signed, such as ["api.example.com", "[::1]:8080"]; without
+ *                    a port, the default port of the scheme; empty for all ([])
+ *
+ * With "hosts", both the URL of a request and its Host field must name a listed server. Names are compared
+ * in canonical form: lower case, no dot at the end, IP addresses as numbers.
  *
  * Fields that a request does not have are left out. For "content-digest", the plugin sets Content-Digest
  * (RFC 9530), the SHA-256 hash of the body, which it reads in pieces from memory, a file or a stream. It
  * runs after all other plugins and signs each request that is sent, so each attempt has its own time. */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
+#include "server.h"
 #include "signature_base.h"
 
 #include <errno.h>
@@ -54,7 +58,9 @@ struct names {
 struct outlet_instance {
     const outlet_host *host;
     char key_id[NAME_CAPACITY], label[NAME_CAPACITY];
-    struct names components, hosts;
+    struct names components;
+    struct server hosts[HOST_LIMIT];
+    size_t host_count;
     int has_digest;
     size_t secret_length;
     unsigned char secret[SECRET_CAPACITY];
@@ -133,14 +139,38 @@ static outlet_status add_signature(const outlet_instance *self, outlet_call call
     return OUTLET_OK;
 }
 
-static int signs_for(const outlet_instance *self, const struct text *authority) {
-    for (size_t i = 0; i < self->hosts.count; i++) {
-        if (strlen(self->hosts.list[i]) == authority->length &&
-            memcmp(self->hosts.list[i], authority->bytes, authority->length) == 0) {
-            return 1;
-        }
+/* Whether "hosts" lists a server. */
+static int is_listed(const outlet_instance *self, const struct server *server, int is_secure) {
+    const unsigned usual = is_secure ? 443 : 80;
+    const unsigned port = server->port == 0 ? usual : server->port;
+    for (size_t i = 0; i < self->host_count; i++) {
+        const unsigned listed = self->hosts[i].port == 0 ? usual : self->hosts[i].port;
+        if (listed == port && strcmp(self->hosts[i].name, server->name) == 0) return 1;
     }
-    return self->hosts.count == 0;
+    return 0;
+}
+
+/* Whether a request to `url` with this Host field is to be signed; -1 if the URL names no server that can
+ * be compared. */
+static int signs_for(const outlet_instance *self, outlet_view url, outlet_view host) {
+    const struct address address = read_address(url);
+    struct server server;
+    if (self->host_count == 0) return 1;
+    if (read_server((const char *)host.ptr, (size_t)host.len, &server) != NULL ||
+        !is_listed(self, &server, address.is_secure)) {
+        return 0;
+    }
+    size_t start = address.scheme_end + 3, length = address.path > start ? address.path - start : 0;
+    const char *authority = (const char *)url.ptr + start;
+    const char *at = length == 0 ? NULL : memchr(authority, '@', length);
+    /* Some parsers end the host there, others do not. */
+    if (length > 0 && memchr(authority, '\\', length) != NULL) return -1;
+    if (at != NULL) {
+        length -= (size_t)(at + 1 - authority);
+        authority = at + 1;
+    }
+    if (read_server(authority, length, &server) != NULL) return -1;
+    return is_listed(self, &server, address.is_secure);
 }
 
 static outlet_status sign(const outlet_instance *self, outlet_call call, outlet_request request,
@@ -153,7 +183,10 @@ static outlet_status sign(const outlet_instance *self, outlet_call call, outlet_
         return fail(self, call, "no-host", "the request has no host");
     }
     read_authority(message, named);
-    if (!signs_for(self, &message->authority)) return OUTLET_OK;
+    const int is_signed = signs_for(self, message->url, named);
+    if (is_signed < 0)
+        return fail(self, call, "host-unclear", "the URL's host cannot be compared with \"hosts\"");
+    if (!is_signed) return OUTLET_OK;
     if (self->has_digest) {
         outlet_status status = set_digest(self, call, request);
         if (status != OUTLET_OK) return status;
@@ -165,6 +198,12 @@ static outlet_status sign(const outlet_instance *self, outlet_call call, outlet_
     message->url = head.url;
     message->fields = head.fields;
     message->field_count = head.field_count;
+    if (has_signature(message, self->label)) {
+        char reason[NAME_CAPACITY + 96];
+        snprintf(reason, sizeof reason,
+                 "the request has a signature \"%s\" already; set another \"label\"", self->label);
+        return fail(self, call, "label-exists", reason);
+    }
 
     struct text base = {0}, parameters = {0};
     const char *odd =
@@ -255,6 +294,21 @@ static outlet_status read_names(const outlet_host *host, outlet_call call, const
     return OUTLET_OK;
 }
 
+static outlet_status read_hosts(outlet_instance *self, const outlet_host *host, outlet_call call) {
+    struct names *names = calloc(1, sizeof *names);
+    if (names == NULL) return refuse(host, call, "out of memory");
+    outlet_status status = read_names(host, call, "hosts", HOST_LIMIT, names);
+    for (size_t i = 0; status == OUTLET_OK && i < names->count; i++) {
+        const char *text = names->list[i];
+        const char *problem = read_server(text, strlen(text), &self->hosts[i]);
+        if (problem != NULL)
+            status = refuse(host, call, "\"hosts\": element %zu (%s): %s", i + 1, text, problem);
+    }
+    self->host_count = names->count;
+    free(names);
+    return status;
+}
+
 /* Reads the file of the key; returns null, or what is wrong with it. */
 static const char *read_secret_file(const char *path, unsigned char *out, size_t *length) {
     /* With O_NONBLOCK, because opening a FIFO would wait for a writer. */
@@ -342,7 +396,7 @@ static outlet_status configure(outlet_instance *self, const outlet_host *host, o
         status = read_text(host, call, "label", self->label, sizeof self->label);
     if (status == OUTLET_OK)
         status = read_names(host, call, "components", COMPONENT_LIMIT, &self->components);
-    if (status == OUTLET_OK) status = read_names(host, call, "hosts", HOST_LIMIT, &self->hosts);
+    if (status == OUTLET_OK) status = read_hosts(self, host, call);
     if (status != OUTLET_OK) return status;
     for (size_t i = 0; i < self->components.count; i++) {
         if (strcmp(self->components.list[i], "content-digest") == 0) self->has_digest = 1;

@@ -158,6 +158,37 @@ static int add_field(struct text *text, const struct message *message, const cha
     return count > 0;
 }
 
+/* Whether a dictionary (RFC 8941 3.2) has a member `key`. */
+static int has_member(outlet_view dictionary, const char *key) {
+    const char *bytes = (const char *)dictionary.ptr;
+    const size_t end = (size_t)dictionary.len, length = strlen(key);
+    for (size_t i = 0; i < end; i++) {
+        while (i < end && (bytes[i] == ' ' || bytes[i] == '\t')) i++;
+        if (end - i >= length && memcmp(bytes + i, key, length) == 0 &&
+            (end - i == length || strchr("=;, \t", bytes[i + length]) != NULL)) {
+            return 1;
+        }
+        for (int is_quoted = 0; i < end && (is_quoted || bytes[i] != ','); i++) {
+            if (bytes[i] == '"') is_quoted = !is_quoted;
+            if (is_quoted && bytes[i] == '\\') i++;
+        }
+    }
+    return 0;
+}
+
+/* Whether a message has a signature with a label. Labels must be unique (RFC 9421 4). */
+static int has_signature(const struct message *message, const char *label) {
+    for (uint64_t i = 0; i < message->field_count; i++) {
+        const outlet_field *field = &message->fields[i];
+        if ((is_same_name(field->name, "signature-input") ||
+             is_same_name(field->name, "signature")) &&
+            has_member(field->value, label)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Adds the value of a component; as add_field. */
 static int add_value(struct text *text, const struct message *message, const char *name) {
     const struct address address = read_address(message->url);

@@ -224,6 +224,85 @@ import Testing
         #expect(unsigned.values("content-digest") == [])
     }
 
+    @Test(arguments: [("127.1:PORT", "127.0.0.1"), ("LOCALHOST.:PORT", "localhost")])
+    func `hosts are compared in canonical form`(listed: String, host: String) async throws {
+        let server = try answering()
+        let list = listed.replacing("PORT", with: "\(server.port)")
+        let session = try plugin.session(#"{\#(settings), "hosts": ["\#(list)"]}"#)
+        #expect(await session.response(to: "http://\(host):\(server.port)/").value == "hello")
+        let verifier = Verifier(request: try await server.requests.values(1)[0])
+        #expect(verifier.values("signature").count == 1)
+    }
+
+    @Test func `a listed host is compared with the URL, the Host field and their ports`()
+        async throws
+    {
+        // The host of `hosts`, the URL, the Host field, and what `signs_for` returns.
+        let cases = [
+            ("a.test", "http://a.test/", "a.test", 1), ("a.test.", "http://a.test/", "a.test", 1),
+            ("a.test", "http://A.test./", "A.test.", 1),
+            ("a.test:80", "http://a.test/x", "a.test", 1),
+            ("a.test:80", "https://a.test/", "a.test", 0),
+            ("a.test:443", "wss://a.test?x", "a.test", 1),
+            ("a.test", "http://a.test:80/", "a.test:80", 1),
+            ("a.test", "http://a.test:8080/", "a.test:8080", 0),
+            ("127.1", "http://0x7f.1/", "127.0.0.1", 1),
+            ("[0::1]:81", "http://[::1]:81/", "[::1]:81", 1),
+            ("a.test", "http://user:pw@a.test/", "a.test", 1),
+            ("a.test", "http://%61.test/", "a.test", 1),
+            ("a.test", "http://other.test/", "a.test", 0),
+            ("a.test", "http://a.test/", "other.test", 0),
+            ("a.test", "http://a.test:81/", "a.test", 0),
+            ("a.test", "http://a.test@b.test/", "a.test", 0),
+            ("a.test", "http://b.test\\\\@a.test/", "a.test", -1),
+        ]
+        let rows = cases.map { "{\"\($0.0)\", \"\($0.1)\", \"\($0.2)\"}" }
+        let output = try await SamplePlugin.run(
+            """
+            #include "hmac_signer.c"
+            int main(void) {
+                static const char *const cases[][3] = {\(rows.joined(separator: ",\n"))};
+                for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                    static struct outlet_instance self;
+                    self.host_count = 1;
+                    if (read_server(cases[i][0], strlen(cases[i][0]), &self.hosts[0])) return 1;
+                    printf("%d ", signs_for(&self, outlet_text(cases[i][1]), outlet_text(cases[i][2])));
+                }
+            }
+            """, including: "HMACSigner", flags: ["-lcrypto"])
+        #expect(output == cases.map { "\($0.3) " }.joined())
+    }
+
+    @Test func `a request to another server is not signed because of its Host field`()
+        async throws
+    {
+        let server = try answering()
+        let session = try plugin.session(#"{\#(settings), "hosts": ["api.example.com"]}"#)
+        let response = await session.response(
+            to: server.baseURL, headers: ["Host": "api.example.com"])
+        #expect(response.value == "hello")
+        let verifier = Verifier(request: try await server.requests.values(1)[0])
+        #expect(verifier.values("signature") == [] && verifier.values("content-digest") == [])
+    }
+
+    @Test(arguments: [
+        ("Signature", #"other=:AAAA:, sig1=:AAAA:"#, true),
+        ("Signature-Input", #"sig1=("@path");keyid="a""#, true),
+        ("Signature-Input", #"sig2=("@path");keyid="a, sig1=\", sig1=""#, false),
+        ("Signature", "sig10=:AAAA:", false),
+    ])
+    func `a second signature with the same label is an error`(
+        name: String, value: String, isRefused: Bool
+    ) async throws {
+        let server = try answering()
+        let session = try plugin.session("{\(settings)}")
+        let response = await session.response(to: server.baseURL, headers: [name: value])
+        let error = response.error?.pluginError
+        #expect(error?.code == (isRefused ? "label-exists" : nil))
+        #expect(error?.message.contains("\"sig1\"") == (isRefused ? true : nil))
+        #expect(server.connections.count == (isRefused ? 0 : 1))
+    }
+
     @Test func `fields from earlier plugins are signed`() async throws {
         let server = try answering()
         let host = try plugin.host(
@@ -335,6 +414,13 @@ import Testing
             #"{"key_id": "k", "secret": "hidden", "hosts": ["http://a.test"]}"#,
             "/hosts/0: "
         ),
+        (#"{"key_id": "k", "secret": "hidden", "hosts": ["a.test:0"]}"#, "(a.test:0): its port"),
+        (
+            #"{"key_id": "k", "secret": "hidden", "hosts": ["b.test", "a..test"]}"#,
+            "\"hosts\": element 2 (a..test): its host has an empty label"
+        ),
+        (#"{"key_id": "k", "secret": "hidden", "hosts": ["1.2.3.4.5"]}"#, "not an IPv4 address"),
+        (#"{"key_id": "k", "secret": "hidden", "hosts": ["[::1"]}"#, "has one bracket"),
         (
             #"{"key_id": "k", "secret": "hidden", "keyid": "k"}"#,
             "'keyid'"
