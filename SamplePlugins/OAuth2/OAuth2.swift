@@ -23,8 +23,8 @@ final class OAuth2: RequestFinalizing, RequestRetrying, CallTracking {
 
     /// The state of a call.
     private struct Call {
-        /// The number of the token that was sent last.
-        var token: Int
+        /// The number of the token that the last request was sent with; `nil` if it had none.
+        var token: Int?
         /// Whether the request was retried because of a 401.
         var isRepeated = false
     }
@@ -41,21 +41,25 @@ final class OAuth2: RequestFinalizing, RequestRetrying, CallTracking {
             origins.contains(origin),
             // A reverse proxy may select the server by this field.
             current.header("Host").map({ Origin("\(origin.scheme)://\($0)") == origin }) ?? true
-        else { return }
+        else {
+            // A 401 to this request says nothing about the token of an earlier one.
+            calls.withLock { $0[current.id]?.token = nil }
+            return
+        }
         let token = try await tokens.token()
         try request.setHeader("Authorization", "Bearer \(token.value)")
         let id = current.id
         guard !id.isEmpty else { return }
-        calls.withLock { $0[id, default: Call(token: token.number)].token = token.number }
+        calls.withLock { $0[id, default: Call()].token = token.number }
     }
 
     func retry(_ request: Request, after response: Response, attempt: Int) async -> RetryDecision {
         guard response.status == 401 else { return .doNotRetry }
         let id = request.id
         let used = calls.withLock { calls -> (token: Int, isRepeated: Bool)? in
-            guard let call = calls[id] else { return nil }
+            guard let call = calls[id], let token = call.token else { return nil }
             calls[id]?.isRepeated = true
-            return (call.token, call.isRepeated)
+            return (token, call.isRepeated)
         }
         guard let used else { return .doNotRetry }
         tokens.invalidate(used.token)

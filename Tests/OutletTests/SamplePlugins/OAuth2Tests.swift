@@ -177,6 +177,22 @@ import Testing
         #expect(server.requests.count == 3 && tokens.requests.count == 3)
     }
 
+    @Test func `a 401 from a server that gets no token does not replace the token`()
+        async throws
+    {
+        let (tokens, other) = (try tokenServer(), try server(accepting: []))
+        let server = try ScriptedServer.start { _ in
+            [.request, .respond("302 Found", headers: ["Location: \(other.baseURL)/"])]
+        }
+        let session = try plugin.session(settings(tokens, server))
+        for count in 1...2 {
+            #expect(await session.response(to: server.baseURL).response?.statusCode == 401)
+            #expect(server.requests.count == count && other.requests.count == count)
+        }
+        #expect(server.requests.values.map(Self.token) == ["token-1", "token-1"])
+        #expect(tokens.requests.count == 1)
+    }
+
     @Test func `simultaneous requests with a refused token share the next token`() async throws {
         let (tokens, server) = (try tokenServer(), try server(accepting: ["token-2"]))
         let session = try plugin.session(settings(tokens, server))
