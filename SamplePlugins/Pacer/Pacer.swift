@@ -5,15 +5,15 @@ public import OutletPluginKit
 /// Retries only idempotent methods (RFC 9110 §9.2.2), after a failed transfer or a status of 408,
 /// 429 or 5xx. A `Retry-After` in seconds replaces the doubled delay.
 ///
-/// Configuration: `maxAttempts` (3, the first one included), `baseDelayMs` (200), `maxDelayMs`
-/// (10000; after a longer `Retry-After` the request is not retried).
+/// Configuration: `maxAttempts` (3, 1 to 11, the first one included), `baseDelayMs` (200),
+/// `maxDelayMs` (10000; after a longer `Retry-After` the request is not retried).
 struct Pacer: RequestRetrying, FunctionExporting {
     static let info = PluginInfo(
         id: "dev.outlet.pacer", version: "1.0.0", name: "Pacer",
-        summary: "Sends failed requests again, at a pace the server can bear.",
+        summary: "Retries failed requests with growing delays.",
         configurationSchema: """
-            {"type":"object","properties":{"maxAttempts":{"type":"integer","minimum":1},\
-            "baseDelayMs":{"type":"integer","minimum":0},\
+            {"type":"object","properties":{"maxAttempts":{"type":"integer","minimum":1,\
+            "maximum":11},"baseDelayMs":{"type":"integer","minimum":0},\
             "maxDelayMs":{"type":"integer","minimum":0,"maximum":86400000}},\
             "additionalProperties":false}
             """,

@@ -1,8 +1,9 @@
 /* RequestID: adds an id to every request, for searches in the logs of servers.
  *
  * Configuration: "header", the name of the field (X-Request-ID), and "prefix", the text before each
- * id (none). A request that has the field already keeps it. The id is the host's id of the request,
- * which is the same in every attempt, or a random one if the host has none. */
+ * id (none); both have at most 127 bytes of ASCII without control characters. A request that has
+ * the field already keeps it. The id is the host's id of the request, which is the same in every
+ * attempt, or a random one if the host has none. */
 #include <outlet/outlet.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -47,6 +48,12 @@ static outlet_view view(const char *bytes, size_t length) {
     return view;
 }
 
+static outlet_status fail(const outlet_instance *self, outlet_call call, const char *code,
+                          const char *reason) {
+    self->host->fail(self->host, call, outlet_text(code), outlet_text(reason));
+    return OUTLET_E_FAILED; /* not a refusal, which the status of a reserved header would be */
+}
+
 static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
                              outlet_completion completion) {
     (void)completion;
@@ -56,31 +63,26 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
 
     char made[ID_LENGTH], text[TEXT_CAPACITY];
     if (host->request_attr(host, request, outlet_text("request.id"), &id) != OUTLET_OK) {
-        if (!random_id(made)) {
-            host->fail(host, call, outlet_text("no-random"),
-                       outlet_text("the system gave no random bytes"));
-            return OUTLET_E_FAILED;
-        }
+        if (!random_id(made))
+            return fail(self, call, "no-random", "the system gave no random bytes");
         id = view(made, ID_LENGTH);
     }
     size_t length = join(text, outlet_text(self->prefix), id);
+    if (length == 0) return fail(self, call, "bad-id", "the id is empty or too long");
     atomic_fetch_add(&self->made, 1);
     outlet_status status = host->request_set_header(host, request, name, view(text, length));
     if (status == OUTLET_OK) return OUTLET_OK;
-    host->fail(host, call, outlet_text("bad-header"), outlet_text("the header cannot be set"));
-    return OUTLET_E_FAILED; /* not a refusal, which the status of a reserved header would be */
+    return fail(self, call, "bad-header",
+                "the header cannot be set: its name may be one that plugins cannot set");
 }
 
 /* next() -> text: a new id. */
 static outlet_status next(outlet_instance *self, outlet_call call, outlet_sink sink) {
     char id[ID_LENGTH], text[TEXT_CAPACITY];
-    if (!random_id(id)) {
-        self->host->fail(self->host, call, outlet_text("no-random"),
-                         outlet_text("the system gave no random bytes"));
-        return OUTLET_E_FAILED;
-    }
-    atomic_fetch_add(&self->made, 1);
+    if (!random_id(id)) return fail(self, call, "no-random", "the system gave no random bytes");
     size_t length = join(text, outlet_text(self->prefix), view(id, ID_LENGTH));
+    if (length == 0) return fail(self, call, "bad-id", "the id is too long");
+    atomic_fetch_add(&self->made, 1);
     return self->host->sink_write(self->host, sink, view(text, length));
 }
 
@@ -121,6 +123,7 @@ static outlet_status setting(const outlet_host *host, outlet_call call, const ch
     return OUTLET_OK;
 }
 
+/* The host has validated the configuration by the schema. */
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
                             outlet_call call, const outlet_config *config,
                             outlet_instance **out) {
@@ -174,8 +177,10 @@ static const outlet_descriptor descriptor = {
     .name = OUTLET_TEXT("Request ID"),
     .summary = OUTLET_TEXT("Adds an id header to every request."),
     .config_schema = OUTLET_TEXT("{\"type\":\"object\",\"properties\":{"
-                                 "\"header\":{\"type\":\"string\",\"minLength\":1},"
-                                 "\"prefix\":{\"type\":\"string\"}},"
+                                 "\"header\":{\"type\":\"string\",\"maxLength\":127,"
+                                 "\"pattern\":\"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$\"},"
+                                 "\"prefix\":{\"type\":\"string\",\"maxLength\":127,"
+                                 "\"pattern\":\"^[ -~]*$\"}},"
                                  "\"additionalProperties\":false}"),
     .exports = exports,
     .export_count = sizeof exports / sizeof exports[0],

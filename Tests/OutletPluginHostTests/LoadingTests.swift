@@ -292,6 +292,25 @@ import Testing
             ])
     }
 
+    @Test(arguments: [
+        ("libpacer.so", "pacer", #"{"maxAttempts": 12}"#, "/maxAttempts"),
+        ("librequest-id.so", "request-id", #"{"header": "X Y"}"#, "/header"),
+        ("librequest-id.so", "request-id", #"{"header": "X\u0000Y"}"#, "/header"),
+        ("librequest-id.so", "request-id", #"{"prefix": "a\nb"}"#, "/prefix"),
+        (
+            "librequest-id.so", "request-id",
+            #"{"prefix": "\#(String(repeating: "a", count: 128))"}"#, "/prefix"
+        ),
+    ])
+    func `the samples refuse settings that would fail each request`(
+        file: String, name: String, configuration: String, place: String
+    ) throws {
+        let folder = try PluginFolder(samples: [file])
+        let host = try folder.load(configuration: ["dev.outlet.\(name)": configuration])
+        let failure = try #require(host.failures.first).description
+        #expect(host.plugins.isEmpty && failure.contains(": the program: \(place): "), "\(failure)")
+    }
+
     @Test func `a plugin with an unusable schema is refused`() async throws {
         let folder = try PluginFolder()
         let path = try await folder.compile(
