@@ -65,15 +65,15 @@ headers: ## Check the plugin headers with gcc and clang in every standard, and t
 	@$(STEP) "layout of the plugin ABI" .ci/abi check
 
 fixtures: ## Build the faulty plugins that tests load, which `swift build` does not
-	@$(STEP) "faulty plugins, by cc alone" $(MAKE) -s -C Tests/FaultyPlugins BUILD=$(CURDIR)/.build/fixtures
+	@$(STEP) "faulty plugins, by cc alone" $(MAKE) -s -C Tests/FaultyPlugins BUILD=../../.build/fixtures
 
 samples: ## Build the C sample plugins with nothing but cc and the header
-	@$(STEP) "sample plugins, by cc alone" $(MAKE) -C SamplePlugins BUILD=$(CURDIR)/.build/samples
+	@$(STEP) "sample plugins, by cc alone" $(MAKE) -C SamplePlugins BUILD=../.build/samples
 
 bench: setup ## Measure what a request costs, beside a plain C libcurl loop (under two minutes)
 	@Benchmarks/run
 
-bench-all: setup ## Measure everything, longer: downloads of 1 GiB, 4,096 under way, soak excepted
+bench-all: setup ## Measure everything but the soak test, for longer: downloads of 1 GiB, 4,096 requests at a time
 	@Benchmarks/run --all
 	@Benchmarks/count --skip-build
 
@@ -101,5 +101,6 @@ lint: setup ## Check format, imports and warnings
 format: ## Format the Swift sources in place
 	@swift format --in-place --recursive $(FORMATTED)
 
-clean: ## Delete what was built
-	@rm -rf .build plugins
+clean: ## Delete what was built, but no other files in plugins/
+	@rm -rf .build
+	@.ci/install-plugins --remove plugins
