@@ -92,9 +92,15 @@ import Testing
                 ($0 as? PluginError)?.status == OUTLET_E_DENIED
             }
         }
+        for name in ["Transfer-Encoding", "connection", "TE", "Upgrade", "Keep-Alive", "Trailer"] {
+            #expect(throws: PluginError.self) { try request.setHeader(name, "x") }
+            #expect(throws: PluginError.self) { try request.addHeader(name, "x") }
+            try request.removeHeader(name)
+        }
         for change in [
             { try request.setURL("/relative") }, { try request.setURL("ftp://test.example/") },
             { try request.setURL("http://") }, { try request.setURL("http:///path") },
+            { try request.setHeader("Host", "a b") }, { try request.setHeader("Host", "") },
             { try request.setURL("http://test.example/\n") }, { try request.setAttribute("", "x") },
             { try request.answer(status: 200, headers: [("a b", "1")]) },
             { try request.answer(status: 200, headers: [("a", "1\r\nb: 2")]) },
@@ -109,12 +115,27 @@ import Testing
         #expect(fake.answer(to: request) == nil)
         try request.setURL("HTTPS://other.example:8443/a b?c")
         try request.setAttribute("x", "y")
+        // Names of attributes are compared with case.
+        try request.setAttribute("Target.name", "y")
+        #expect(request.current.attribute("target.name") == "list")
+        try request.setHeader("Host", "[::1]:8080")
+        #expect(throws: PluginError.self) { try request.addHeader("host", "other.example") }
+        #expect(request.current.header("Host") == "[::1]:8080")
         let response = fake.response(headers: [("X", "1")])
         #expect(throws: PluginError.self) {
             try response.replace(status: 200, headers: [("a b", "1")])
         }
         #expect(throws: PluginError.self) { try response.replace(status: 204, body: [1]) }
         #expect(response.current.header("X") == "1" && fake.replacement(of: response) == nil)
+    }
+
+    @Test func `a fake host has any number of requests, responses and completions`() throws {
+        for number in 1...600 {
+            let request = fake.request("https://test.example/\(number)")
+            try request.answer(status: 200)
+            #expect(fake.answer(to: request) == 200)
+            #expect(fake.response(status: number).current.status == number)
+        }
     }
 
     @Test func `an invalid configuration makes the fake host throw`() {

@@ -134,6 +134,43 @@ import Testing
         #expect((service("outlet.http/1") as UnsafePointer<outlet_http>?) == nil)
     }
 
+    @Test func `a test can read what is written to a sink`() {
+        defer { outlet_fake_free(fake) }
+        let table = host
+        let sink = outlet_fake_sink(fake)
+        #expect(outlet_fake_written(fake, sink).len == 0)
+        for text in ["ab", "", "c"] {
+            let status = text.withCString { table.pointee.sink_write(table, sink, outlet_text($0)) }
+            #expect(status == OUTLET_OK)
+        }
+        let written = outlet_fake_written(fake, sink)
+        #expect(written.len == 3 && written.ptr.map { String(cString: $0) } == "abc")
+        let request = outlet_fake_request(fake, "GET", "http://a.example/")
+        let status = table.pointee.sink_write(table, outlet_sink(id: request.id), outlet_text(""))
+        #expect(status == OUTLET_E_STALE)
+        // 64 MiB in total, as in Outlet.
+        let rest = [UInt8](repeating: 0, count: 64 << 20)
+        rest.withUnsafeBufferPointer { rest in
+            let bytes = outlet_view(ptr: rest.baseAddress, len: UInt64(rest.count))
+            #expect(table.pointee.sink_write(table, sink, bytes) == OUTLET_E_ARGUMENT)
+        }
+        #expect(outlet_fake_written(fake, sink).len == 3)
+    }
+
+    @Test func `completions keep their results when others are made`() {
+        defer { outlet_fake_free(fake) }
+        let (table, none) = (host, outlet_view())
+        let completions = (0..<600).map { _ in
+            let completion = outlet_fake_completion(fake)
+            #expect(table.pointee.done(table, completion, OUTLET_E_FAILED, none, none) == OUTLET_OK)
+            return completion
+        }
+        for completion in completions {
+            #expect(outlet_fake_settled(fake, completion) == 1)
+            #expect(outlet_fake_result(fake, completion) == OUTLET_E_FAILED)
+        }
+    }
+
     @Test func `a timer completes when it fires or when it is cancelled`() throws {
         defer { outlet_fake_free(fake) }
         outlet_fake_offer(fake, "outlet.timer/1")

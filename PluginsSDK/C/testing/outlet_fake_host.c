@@ -27,6 +27,7 @@ struct message {
     outlet_field *views;
     void *slot;
     int32_t status, answer;
+    int is_sink; /* its body is what was written */
 };
 
 struct completion {
@@ -49,20 +50,25 @@ struct timer {
     int is_over, is_cancelled;
 };
 
+/* The host's limit for a sink. */
+static const uint64_t sink_limit = 64 << 20;
+
 struct outlet_fake_host {
     outlet_host table; /* first: the table's address is the host's */
+    outlet_http http;
+    outlet_timers timer;
     /* Protects what services of several threads add. */
     pthread_mutex_t mutex;
     struct pairs services;
-    struct exchange exchanges[256];
-    struct timer timers[4 * OUTLET_MAX_TIMERS];
+    struct exchange *exchanges;
+    struct timer *timers;
     size_t exchange_count, timer_count;
     uint64_t now;
     outlet_fake_observer observer;
     void *context;
     struct pairs settings;
-    struct message *messages[256];
-    struct completion completions[256];
+    struct message **messages;
+    struct completion *completions;
     size_t message_count, completion_count;
     struct bytes failure;
     int logged, quiesced;
@@ -71,6 +77,12 @@ struct outlet_fake_host {
 static void *checked(void *memory) {
     if (memory == NULL) abort();
     return memory;
+}
+
+/* Makes place for one more element of an array, whose capacity is the next power of two. */
+static void *grown(void *array, size_t count, size_t size) {
+    if ((count & (count - 1)) != 0) return array;
+    return checked(realloc(array, (count == 0 ? 1 : 2 * count) * size));
 }
 
 static void set(struct bytes *bytes, outlet_view view) {
@@ -168,7 +180,8 @@ static uint64_t new_message(struct outlet_fake_host *fake, struct message **out)
     struct message *self = (struct message *)checked(calloc(1, sizeof *self));
     self->headers.ignores_case = 1;
     pthread_mutex_lock(&fake->mutex);
-    if (fake->message_count == sizeof fake->messages / sizeof *fake->messages) abort();
+    fake->messages = (struct message **)grown(fake->messages, fake->message_count,
+                                              sizeof *fake->messages);
     fake->messages[fake->message_count++] = self;
     const uint64_t id = fake->message_count;
     pthread_mutex_unlock(&fake->mutex);
@@ -199,6 +212,12 @@ static void note(struct outlet_fake_host *fake, outlet_view code, outlet_view te
 
 static int equals(outlet_view text, const char *word) {
     return text.len == strlen(word) && memcmp(text.ptr, word, text.len) == 0;
+}
+
+/* Whether the bytes of a text begin with a word. */
+static int has_prefix(outlet_view text, const char *word) {
+    const size_t length = strlen(word);
+    return text.len >= length && memcmp(text.ptr, word, length) == 0;
 }
 
 /* Whether a text begins with a word, in any case of its ASCII letters. */
@@ -243,6 +262,17 @@ static int is_reserved(outlet_view name) {
     return 0;
 }
 
+static int is_host_name(outlet_view name) { return name.len == 4 && starts_with(name, "Host"); }
+
+/* Whether a text consists of bytes that the value of Host can have. */
+static int is_host(outlet_view text) {
+    for (uint64_t i = 0; i < text.len; i++) {
+        const outlet_view byte = {text.ptr + i, 1};
+        if (!is_token(byte) && strchr("[]:(),;=", text.ptr[i]) == NULL) return 0;
+    }
+    return text.len > 0;
+}
+
 /* Whether a request can be sent. */
 static int is_sendable(const outlet_http_request *asked) {
     const int is_get = asked->method.len == 0 || equals(asked->method, "GET");
@@ -274,9 +304,9 @@ static outlet_status http_send(const outlet_host *host, outlet_call call,
     pthread_mutex_lock(&fake->mutex);
     const size_t nth = fake->exchange_count;
     for (size_t i = 0; i < nth; i++) running += !fake->exchanges[i].is_over;
-    const int is_full =
-        running >= OUTLET_MAX_EXCHANGES || nth == sizeof fake->exchanges / sizeof exchange;
+    const int is_full = running >= OUTLET_MAX_EXCHANGES;
     if (!is_full) {
+        fake->exchanges = (struct exchange *)grown(fake->exchanges, nth, sizeof exchange);
         fake->exchanges[fake->exchange_count++] = exchange;
         out->id = nth + 1;
     }
@@ -305,9 +335,11 @@ static outlet_status timer_start(const outlet_host *host, uint64_t delay, outlet
     size_t running = 0;
     pthread_mutex_lock(&fake->mutex);
     for (size_t i = 0; i < fake->timer_count; i++) running += !fake->timers[i].is_over;
-    if (running < OUTLET_MAX_TIMERS && fake->timer_count < sizeof fake->timers / sizeof *fake->timers) {
+    if (running < OUTLET_MAX_TIMERS) {
         const uint64_t due = delay > UINT64_MAX - fake->now ? UINT64_MAX : fake->now + delay;
         const struct timer timer = {due, done, data, 0, 0};
+        fake->timers =
+            (struct timer *)grown(fake->timers, fake->timer_count, sizeof *fake->timers);
         fake->timers[fake->timer_count++] = timer;
         out->id = fake->timer_count;
         status = OUTLET_OK;
@@ -329,13 +361,11 @@ static outlet_status timer_cancel(const outlet_host *host, outlet_timer id) {
 }
 
 static outlet_status fake_extension(const outlet_host *host, outlet_view id, const void **out) {
-    static const outlet_http http = {
-        .struct_size = sizeof(outlet_http), .send = http_send, .cancel = http_cancel};
-    static const outlet_timers timers = {
-        .struct_size = sizeof(outlet_timers), .start = timer_start, .cancel = timer_cancel};
-    const struct bytes *service = find(&fake_of(host)->services, id, 0);
+    const struct outlet_fake_host *fake = fake_of(host);
+    const struct bytes *service = find(&fake->services, id, 0);
     if (service == NULL) return OUTLET_E_UNSUPPORTED;
-    *out = strcmp(service->ptr, OUTLET_HTTP_1) == 0 ? (const void *)&http : (const void *)&timers;
+    *out = strcmp(service->ptr, OUTLET_HTTP_1) == 0 ? (const void *)&fake->http
+                                                    : (const void *)&fake->timer;
     return OUTLET_OK;
 }
 
@@ -445,7 +475,9 @@ static outlet_status request_set_url(const outlet_host *host, outlet_request req
 /* Why a header cannot be set; OUTLET_OK if it can. */
 static outlet_status objection(outlet_view name, outlet_view value) {
     if (is_length(name)) return OUTLET_E_DENIED;
-    return is_token(name) && is_field_value(value) ? OUTLET_OK : OUTLET_E_ARGUMENT;
+    if (!is_token(name) || !is_field_value(value)) return OUTLET_E_ARGUMENT;
+    if (is_host_name(name)) return is_host(value) ? OUTLET_OK : OUTLET_E_ARGUMENT;
+    return is_reserved(name) ? OUTLET_E_ARGUMENT : OUTLET_OK;
 }
 
 static outlet_status request_add_header(const outlet_host *host, outlet_request request,
@@ -453,6 +485,7 @@ static outlet_status request_add_header(const outlet_host *host, outlet_request 
     MESSAGE(request);
     const outlet_status status = objection(name, value);
     if (status != OUTLET_OK) return status;
+    if (is_host_name(name) && find(&self->headers, name, 0) != NULL) return OUTLET_E_ARGUMENT;
     add(&self->headers, name, value);
     return OUTLET_OK;
 }
@@ -491,7 +524,7 @@ static outlet_status request_set_attr(const outlet_host *host, outlet_request re
                                       outlet_view value) {
     MESSAGE(request);
     if (key.len == 0) return OUTLET_E_ARGUMENT;
-    if (starts_with(key, "target.") || starts_with(key, "request.") || starts_with(key, "outlet."))
+    if (has_prefix(key, "target.") || has_prefix(key, "request.") || has_prefix(key, "outlet."))
         return OUTLET_E_DENIED;
     set_attr(self, key, value);
     return OUTLET_OK;
@@ -582,7 +615,8 @@ static outlet_status response_replace_error(const outlet_host *host, outlet_resp
 
 static outlet_status sink_write(const outlet_host *host, outlet_sink sink, outlet_view bytes) {
     struct message *self = message(host, sink.id);
-    if (self == NULL) return OUTLET_E_STALE;
+    if (self == NULL || !self->is_sink) return OUTLET_E_STALE;
+    if (bytes.len > sink_limit - self->body.len) return OUTLET_E_ARGUMENT;
     struct bytes joined = {(char *)checked(malloc(self->body.len + bytes.len + 1)), 0};
     if (self->body.len > 0) memcpy(joined.ptr, self->body.ptr, self->body.len);
     if (bytes.len > 0) memcpy(joined.ptr + self->body.len, bytes.ptr, bytes.len);
@@ -671,51 +705,55 @@ static outlet_status response_body_read(const outlet_host *host, outlet_response
 
 outlet_fake_host *outlet_fake_new(void) {
     outlet_fake_host *fake = (outlet_fake_host *)checked(calloc(1, sizeof *fake));
-    const outlet_host table = {
-        .struct_size = sizeof(outlet_host),
-        .abi_minor = OUTLET_ABI_MINOR,
-        .name = OUTLET_TEXT("outlet-fake"),
-        .version = OUTLET_TEXT("0"),
-        .extension = fake_extension,
-        .log = fake_log,
-        .fail = fake_fail,
-        .deadline_ns = fake_deadline,
-        .config_value = fake_config_value,
-        .request_method = request_method,
-        .request_url = request_url,
-        .request_header = request_header,
-        .request_headers = request_headers,
-        .request_body = request_body,
-        .request_attr = request_attr,
-        .request_set_method = request_set_method,
-        .request_set_url = request_set_url,
-        .request_set_header = request_set_header,
-        .request_add_header = request_add_header,
-        .request_remove_header = request_remove_header,
-        .request_set_body = request_set_body,
-        .request_set_attr = request_set_attr,
-        .request_slot = request_slot,
-        .request_set_slot = request_set_slot,
-        .request_answer = request_answer,
-        .response_status = response_status,
-        .response_error = response_error,
-        .response_header = response_header,
-        .response_headers = response_headers,
-        .response_body = response_body,
-        .response_replace = response_replace,
-        .response_replace_error = response_replace_error,
-        .sink_write = sink_write,
-        .is_awaited = is_awaited,
-        .done = settle,
-        .retry_done = retry_done,
-        .quiesced = quiesced,
-        .redirect_done = settle,
-        .request_snapshot = request_snapshot,
-        .request_body_read = request_body_read,
-        .response_snapshot = response_snapshot,
-        .response_body_read = response_body_read,
-    };
-    fake->table = table;
+    outlet_host *table = &fake->table;
+    table->struct_size = sizeof(outlet_host);
+    table->abi_minor = OUTLET_ABI_MINOR;
+    table->name = outlet_text("outlet-fake");
+    table->version = outlet_text("0");
+    table->extension = fake_extension;
+    table->log = fake_log;
+    table->fail = fake_fail;
+    table->deadline_ns = fake_deadline;
+    table->config_value = fake_config_value;
+    table->request_method = request_method;
+    table->request_url = request_url;
+    table->request_header = request_header;
+    table->request_headers = request_headers;
+    table->request_body = request_body;
+    table->request_attr = request_attr;
+    table->request_set_method = request_set_method;
+    table->request_set_url = request_set_url;
+    table->request_set_header = request_set_header;
+    table->request_add_header = request_add_header;
+    table->request_remove_header = request_remove_header;
+    table->request_set_body = request_set_body;
+    table->request_set_attr = request_set_attr;
+    table->request_slot = request_slot;
+    table->request_set_slot = request_set_slot;
+    table->request_answer = request_answer;
+    table->response_status = response_status;
+    table->response_error = response_error;
+    table->response_header = response_header;
+    table->response_headers = response_headers;
+    table->response_body = response_body;
+    table->response_replace = response_replace;
+    table->response_replace_error = response_replace_error;
+    table->sink_write = sink_write;
+    table->is_awaited = is_awaited;
+    table->done = settle;
+    table->retry_done = retry_done;
+    table->quiesced = quiesced;
+    table->redirect_done = settle;
+    table->request_snapshot = request_snapshot;
+    table->request_body_read = request_body_read;
+    table->response_snapshot = response_snapshot;
+    table->response_body_read = response_body_read;
+    fake->http.struct_size = sizeof fake->http;
+    fake->http.send = http_send;
+    fake->http.cancel = http_cancel;
+    fake->timer.struct_size = sizeof fake->timer;
+    fake->timer.start = timer_start;
+    fake->timer.cancel = timer_cancel;
     pthread_mutex_init(&fake->mutex, NULL);
     return fake;
 }
@@ -732,6 +770,10 @@ void outlet_fake_free(outlet_fake_host *fake) {
     }
     free_pairs(&fake->settings);
     free_pairs(&fake->services);
+    free(fake->messages);
+    free(fake->completions);
+    free(fake->exchanges);
+    free(fake->timers);
     free(fake->failure.ptr);
     pthread_mutex_destroy(&fake->mutex);
     free(fake);
@@ -745,8 +787,8 @@ void outlet_fake_set(outlet_fake_host *fake, const char *key, const char *value)
 }
 
 outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descriptor *descriptor) {
-    const outlet_config config = {
-        .struct_size = sizeof(outlet_config), .json = OUTLET_TEXT("{}")};
+    const outlet_view none = {NULL, 0};
+    const outlet_config config = {sizeof config, 0, OUTLET_TEXT("{}"), none};
     outlet_instance *instance = NULL;
     const outlet_status status =
         descriptor->create(descriptor, &fake->table, outlet_fake_call(fake), &config, &instance);
@@ -819,7 +861,10 @@ int32_t outlet_fake_answer(outlet_fake_host *fake, uint64_t id) {
 }
 
 outlet_completion outlet_fake_completion(outlet_fake_host *fake) {
-    if (fake->completion_count == sizeof fake->completions / sizeof *fake->completions) abort();
+    const struct completion unsettled = {0, 0};
+    fake->completions = (struct completion *)grown(fake->completions, fake->completion_count,
+                                                   sizeof unsettled);
+    fake->completions[fake->completion_count] = unsettled;
     const outlet_completion id = {++fake->completion_count};
     return id;
 }
@@ -832,6 +877,20 @@ int outlet_fake_settled(outlet_fake_host *fake, outlet_completion id) {
 int32_t outlet_fake_result(outlet_fake_host *fake, outlet_completion id) {
     const struct completion *self = completion(&fake->table, id);
     return self == NULL ? 0 : self->result;
+}
+
+outlet_sink outlet_fake_sink(outlet_fake_host *fake) {
+    struct message *self;
+    const outlet_sink sink = {new_message(fake, &self)};
+    set(&self->body, outlet_text(""));
+    self->is_sink = 1;
+    return sink;
+}
+
+outlet_view outlet_fake_written(outlet_fake_host *fake, outlet_sink sink) {
+    const struct message *self = message(&fake->table, sink.id);
+    if (self == NULL || !self->is_sink) abort();
+    return view_of(&self->body);
 }
 
 int outlet_fake_logged(outlet_fake_host *fake) { return fake->logged; }
@@ -861,7 +920,7 @@ outlet_request outlet_fake_sent(outlet_fake_host *fake, size_t nth) {
 
 int outlet_fake_respond(outlet_fake_host *fake, outlet_instance *instance, size_t nth,
                         outlet_response response) {
-    struct exchange exchange = {.is_over = 1};
+    struct exchange exchange = {{0}, NULL, NULL, 1, 0};
     pthread_mutex_lock(&fake->mutex);
     if (nth < fake->exchange_count) {
         exchange = fake->exchanges[nth];
@@ -885,14 +944,14 @@ size_t outlet_fake_advance(outlet_fake_host *fake, outlet_instance *instance,
     pthread_mutex_lock(&fake->mutex);
     fake->now += nanoseconds;
     for (size_t i = 0; i < fake->timer_count; i++) {
-        struct timer *timer = &fake->timers[i];
-        if (timer->is_over || (!timer->is_cancelled && timer->due > fake->now)) continue;
-        timer->is_over = 1;
+        const struct timer timer = fake->timers[i];
+        if (timer.is_over || (!timer.is_cancelled && timer.due > fake->now)) continue;
+        fake->timers[i].is_over = 1;
         ended++;
-        const outlet_status status = timer->is_cancelled ? OUTLET_E_CANCELLED : OUTLET_OK;
+        const outlet_status status = timer.is_cancelled ? OUTLET_E_CANCELLED : OUTLET_OK;
         /* Unlocked, because the plugin may start another timer. */
         pthread_mutex_unlock(&fake->mutex);
-        timer->done(instance, outlet_fake_call(fake), status, timer->data);
+        timer.done(instance, outlet_fake_call(fake), status, timer.data);
         pthread_mutex_lock(&fake->mutex);
     }
     pthread_mutex_unlock(&fake->mutex);

@@ -10,8 +10,9 @@
  *   assert(strcmp(outlet_fake_header(fake, request, "X-Test"), "seen") == 0);
  *
  * It records the plugin's calls, and refuses methods, URLs, header fields, attributes and answers that
- * Outlet refuses in each hook, but validates little else; `outlet plugins check` tests whether a plugin
- * follows the contract. Only one thread at a time may use it, except that the services of a plugin may
+ * Outlet refuses in prepare, adapt and process. It does not know which hook runs, so it refuses nothing
+ * that Outlet refuses only in some hooks, such as changes in will_send, and it validates little else;
+ * `outlet plugins check` tests whether a plugin follows the contract. Only one thread at a time may use it, except that the services of a plugin may
  * be used on any thread. Without memory, it calls abort(). */
 #ifndef OUTLET_FAKE_HOST_H
 #define OUTLET_FAKE_HOST_H
@@ -79,6 +80,13 @@ int outlet_fake_settled(outlet_fake_host *fake, outlet_completion completion);
 
 /* Returns the status or verdict that a completion was settled with. */
 int32_t outlet_fake_result(outlet_fake_host *fake, outlet_completion completion);
+
+/* Makes a sink, for serialize, the pieces of a stream and exported functions. */
+outlet_sink outlet_fake_sink(outlet_fake_host *fake);
+
+/* Returns the bytes that were written to a sink of outlet_fake_sink, followed by a NUL that is not
+ * counted. Valid until the next bytes are written. */
+outlet_view outlet_fake_written(outlet_fake_host *fake, outlet_sink sink);
 
 /* Return the number of logged lines, and of calls of quiesced. */
 int outlet_fake_logged(outlet_fake_host *fake);
