@@ -71,6 +71,9 @@ fi
 }
 id=$1 version=$2 permissions=
 shift 2
+header=$(dirname "$0")/../C/include/outlet/version.h
+abi=$(awk '/define OUTLET_ABI_M(AJOR|INOR)/ { printf "%s%s", dot, $3; dot = "." }' "$header") &&
+    [ -n "$abi" ] || fail "$header: no version of the ABI"
 for permission; do permissions="$permissions${permissions:+,}\"$permission\""; done
 echo "$head"
-entry "{\"id\":\"$id\",\"version\":\"$version\",\"abi\":\"1.0\",\"permissions\":[$permissions]}" ""
+entry "{\"id\":\"$id\",\"version\":\"$version\",\"abi\":\"$abi\",\"permissions\":[$permissions]}" ""
