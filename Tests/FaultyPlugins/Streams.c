@@ -198,7 +198,7 @@ static outlet_status prepare(outlet_instance *instance, outlet_call call, outlet
     }
     if (status == OUTLET_OK && self->send[0] != 0) {
         const uint64_t length =
-            self->length[0] != 0 ? strtoull(self->length, NULL, 10) : OUTLET_LENGTH_UNKNOWN;
+            self->length[0] != 0 ? strtoull(self->length, NULL, 10) : OUTLET_UNKNOWN_LENGTH;
         status = self->streams->send_body(host, request, length, make_piece, ended, opened(self));
     }
     return status;

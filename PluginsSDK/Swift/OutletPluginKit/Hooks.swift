@@ -17,12 +17,15 @@ public protocol RequestPreparing: WorkingPlugin {
 public protocol RequestObserving: Plugin {
     /// Runs before each request on the wire: attempts, redirect hops, rounds of authentication.
     ///
-    /// Unless the plugin is ``PluginInfo/isNonblocking``, it runs while the request is sent; it has
-    /// ended before ``didReceive(_:for:)`` runs.
+    /// Also runs for a request that a plugin answered, which is not sent. Unless the plugin is
+    /// ``PluginInfo/isNonblocking``, it runs while the request is sent; it has ended before
+    /// ``didReceive(_:for:)`` runs.
     ///
     /// - Parameter request: The request as it is sent; readable until this returns.
     ///
-    /// Thread: one of the host's worker threads. Hooks may run at the same time.
+    /// Thread: one of the host's worker threads, or for a plugin that is
+    /// ``PluginInfo/isNonblocking`` the transport's or one of the program's. Hooks may run at the
+    /// same time.
     func willSend(_ request: Request)
 
     /// Runs once per call, when its response or failure is known, before a plugin may replace it.
@@ -32,7 +35,9 @@ public protocol RequestObserving: Plugin {
     ///     downloads and WebSockets, nor for streams unless a plugin is ``ResponseProcessing``.
     ///   - request: The request; readable until this returns.
     ///
-    /// Thread: one of the host's worker threads. Hooks may run at the same time.
+    /// Thread: one of the host's worker threads, or for a plugin that is
+    /// ``PluginInfo/isNonblocking`` the transport's or one of the program's. Hooks may run at the
+    /// same time.
     func didReceive(_ response: Response, for request: Request)
 }
 
@@ -56,7 +61,9 @@ public protocol CallTracking: Plugin {
     ///
     /// - Parameter id: The value of ``Request/id`` in the other hooks.
     ///
-    /// Thread: one of the host's worker threads. Hooks of other calls may run at the same time.
+    /// Thread: one of the host's worker threads, or for a plugin that is
+    /// ``PluginInfo/isNonblocking`` the transport's or one of the program's. Hooks of other calls may
+    /// run at the same time.
     func requestDone(id: String)
 }
 
@@ -86,7 +93,8 @@ public protocol RequestAdapting: WorkingPlugin {
     /// - Parameter request: The request; changeable until this returns.
     /// - Throws: Any error; the request fails with its text.
     ///
-    /// Thread: one of the host's worker threads up to the first suspension; without a suspension no
+    /// Thread: one of the host's worker threads up to the first suspension, or for a plugin that is
+    /// ``PluginInfo/isNonblocking`` the transport's or one of the program's; without a suspension no
     /// other thread is involved. Hooks of several requests may run at the same time.
     nonisolated(nonsending) func adapt(_ request: MutableRequest) async throws
 }
@@ -146,8 +154,8 @@ public protocol ResponseSerializing: Plugin {
     ///   their names stay in memory for the life of the process.
     /// - Throws: Any error; the response fails with its text.
     ///
-    /// Thread: the one on which the program serializes the response; may block as long as the
-    /// program can wait.
+    /// Thread: one of the host's worker threads; may block until the deadline. If the plugin is
+    /// ``PluginInfo/isNonblocking``, the one on which the program serializes the response.
     func serialize(
         _ response: Response, for request: Request
     ) throws -> (type: String, bytes: [UInt8])

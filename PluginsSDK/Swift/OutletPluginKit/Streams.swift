@@ -82,7 +82,7 @@ extension MutableRequest {
     }
 }
 
-/// `OUTLET_LENGTH_UNKNOWN`, a macro that Swift does not import.
+/// `OUTLET_UNKNOWN_LENGTH`, a macro that Swift does not import.
 private let unknownLength = UInt64.max
 
 /// The closures of ``MutableRequest/watchResponse(_:end:)``, retained until the end of the stream.

@@ -2,14 +2,15 @@
  *
  * Terms, for all headers of outlet/:
  *
- *  [hook]     The host calls the plugin on one of its worker threads. Never two at once on one
- *             instance, unless the descriptor says OUTLET_F_CONCURRENT. May block, unless the
- *             descriptor says OUTLET_F_NONBLOCKING.
+ *  [hook]     The host calls the plugin on one of its worker threads. May block. If the descriptor
+ *             says OUTLET_F_NONBLOCKING, the thread may also be the transport's, which all
+ *             transfers wait for, or one of the program's own, and the plugin may not block. Never
+ *             two at once on one instance, unless the descriptor says OUTLET_F_CONCURRENT.
  *  [control]  The host calls the plugin while no hook of that instance runs. May block.
  *  [in-call]  The plugin calls the host from inside the hook or other function that received the
- *             handle, on the thread of that call; on another one the result is OUTLET_E_THREAD. A hook
- *             with a completion may use any thread, one at a time, until the plugin settles the
- *             completion.
+ *             handle, on the thread of that call; on another one the result is OUTLET_E_THREAD. A
+ *             hook with a completion may use any thread, one at a time, until the plugin settles
+ *             the completion.
  *  [any]      The plugin calls the host from any thread, its own threads included.
  *
  *  Required   Must not be null; the host refuses a plugin in which it is.
@@ -80,7 +81,8 @@
 #endif
 
 /* A view of a string literal, for initialisers. */
-#define OUTLET_TEXT(literal) { OUTLET_POINTER_CAST(const uint8_t *, "" literal), sizeof(literal) - 1 }
+#define OUTLET_TEXT(literal) \
+    { OUTLET_POINTER_CAST(const uint8_t *, "" literal), sizeof(literal) - 1 }
 
 OUTLET_BEGIN_DECLARATIONS
 

@@ -4,15 +4,16 @@
  *       finalize -> will_send -> (network) -> redirect?
  *   then retry? -> did_receive -> process -> request_done
  *
- * A further attempt begins again with adapt. prepare is called after all changes that the program
- * itself makes to the request.
+ * If a plugin answers the request, will_send is called, too, but finalize is not. A further attempt
+ * begins again with adapt. prepare is called after all changes that the program itself makes to the
+ * request.
  *
  * Requests that are sent are attempts, the requests that follow redirects, and those that answer
  * authentication challenges. A request that the host's cache answers is not sent. A request that
  * libcurl repeats because a kept-alive connection was closed counts once, and so do the rounds of
  * NTLM and Negotiate. did_receive and process are called once, with the final outcome of the call,
- * which may be a cached response. If a serializer of the program fails, retry is called again; after
- * a further attempt, so are did_receive and process.
+ * which may be a cached response. If a serializer of the program fails, retry is called again;
+ * after a further attempt, so are did_receive and process.
  *
  * adapt and prepare are not called for redirects. A plugin that must see every request that is sent
  * needs finalize. */
@@ -37,9 +38,9 @@ typedef struct outlet_hooks {
                                              outlet_request request,
                                              outlet_completion completion);
 
-    /* Observes a request just before it is sent; cannot change it. Without OUTLET_F_NONBLOCKING, it
-     * runs concurrently with the transfer; it has returned when did_receive is called.
-     * Thread: [hook]. */
+    /* Observes a request just before it is sent, or before the answer of a plugin is used instead;
+     * cannot change it. Without OUTLET_F_NONBLOCKING, it runs concurrently with the transfer; it
+     * has returned when did_receive is called. Thread: [hook]. */
     void (*OUTLET_OPTIONAL will_send)(outlet_instance *instance, outlet_call call,
                                       outlet_request request);
 
@@ -76,7 +77,7 @@ typedef struct outlet_hooks {
                                            uint32_t attempt, outlet_completion completion);
 
     /* Called when the result of a pending hook is not needed any more, so that the plugin can stop
-     * early. Settling the completion afterwards returns OUTLET_E_STALE and is not a fault.
+     * early. Settling the completion afterwards returns OUTLET_E_STALE and is not a violation.
      *
      * Thread: any thread of the host, also while other hooks run. Must not block. */
     void (*OUTLET_OPTIONAL cancel)(outlet_instance *instance, outlet_completion completion);
@@ -143,8 +144,8 @@ typedef struct outlet_hooks {
      * handshake.
      *
      * Called once for each new connection, before any byte of a request is sent. Not called again
-     * for further requests on the connection. All transfers wait for it, so the descriptor must
-     * have OUTLET_F_NONBLOCKING; otherwise the plugin is refused. Thread: [hook]. */
+     * for further requests on the connection. The descriptor must have OUTLET_F_NONBLOCKING;
+     * otherwise the plugin is refused. Thread: always the transport's, as all transfers wait. */
     outlet_status (*OUTLET_OPTIONAL trust)(outlet_instance *instance, outlet_call call,
                                            const outlet_trust *server);
 } outlet_hooks;

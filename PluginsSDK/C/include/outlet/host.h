@@ -36,7 +36,8 @@ OUTLET_BEGIN_DECLARATIONS
 /* Verdicts of outlet_host.retry_done. */
 #define OUTLET_RETRY_NO 0        /* This plugin does not retry; the next plugin decides. */
 #define OUTLET_RETRY_NOW 1       /* Send again immediately. */
-#define OUTLET_RETRY_AFTER 2     /* Send again after delay_ns, OUTLET_MAX_RETRY_DELAY at most. */
+#define OUTLET_RETRY_AFTER 2     /* Send again after delay_ns, OUTLET_MAX_RETRY_DELAY at most. A
+                                    longer delay fails the request, and is a violation. */
 #define OUTLET_RETRY_FAIL_WITH 3 /* Do not retry; fail with the error passed to retry_done. */
 
 /* Verdicts of outlet_host.redirect_done. */
@@ -70,6 +71,7 @@ typedef struct outlet_response_snapshot {
     uint64_t body_length; /* the length of the body that response_body_read reads, in bytes */
 } outlet_response_snapshot;
 
+/* The length of a body whose length is unknown before its end. */
 #define OUTLET_UNKNOWN_LENGTH UINT64_MAX
 
 struct outlet_host {
@@ -91,7 +93,7 @@ struct outlet_host {
      * call: the call that it is about, or {0}. fields: structured data, such as "attempt" with "2";
      * at most OUTLET_MAX_LOG_FIELDS, with names and values of at most OUTLET_MAX_MESSAGE bytes. Do
      * not log secrets: the host cannot recognize them. After destroy, returns OUTLET_E_STALE, and
-     * the host records a fault. Thread: [any]. */
+     * the host records a violation. Thread: [any]. */
     outlet_status (*log)(const outlet_host *host, outlet_call call, uint32_t level,
                          outlet_view message, const outlet_field *OUTLET_OPTIONAL fields,
                          uint64_t count);
@@ -100,15 +102,15 @@ struct outlet_host {
      *
      * code: a stable code for programs, of ASCII letters, digits and '-', such as
      * "token-expired"; may be empty. message: a text for users. If called again, the last one
-     * counts. Returns OUTLET_E_ARGUMENT if one of them is refused; the failure then says why, unless
-     * another reason was set.
+     * counts. Returns OUTLET_E_ARGUMENT if one of them is refused; the failure then says why,
+     * unless another reason was set.
      * Thread: [in-call]. */
     outlet_status (*fail)(const outlet_host *host, outlet_call call, outlet_view code,
                           outlet_view message);
 
     /* Returns the time at which the host stops waiting for this call, in nanoseconds of
-     * CLOCK_MONOTONIC; 0 means that it waits without a limit. In quiesce, the time at which the host
-     * abandons the instance.
+     * CLOCK_MONOTONIC; 0 means that it waits without a limit. In quiesce, the time at which the
+     * host abandons the instance.
      *
      * Thread: [in-call]. */
     outlet_status (*deadline_ns)(const outlet_host *host, outlet_call call, uint64_t *out);
@@ -161,15 +163,19 @@ struct outlet_host {
     outlet_status (*request_set_url)(const outlet_host *host, outlet_request request,
                                      outlet_view url);
     /* Sets a header, and removes all others of the same name. The value need not be UTF-8, see
-     * outlet_field. Returns OUTLET_E_ARGUMENT if name or value are not valid in HTTP,
-     * OUTLET_E_DENIED for Content-Length, which the host sets itself. */
+     * outlet_field.
+     * Returns OUTLET_E_ARGUMENT if name or value are not valid in HTTP, for a Host that is not a
+     * host, for the fields that only the transport sets (Transfer-Encoding, Connection, Upgrade,
+     * TE, Trailer, Keep-Alive, Proxy-Connection), and above OUTLET_MAX_FIELDS fields;
+     * OUTLET_E_DENIED for Content-Length, which the host sets itself, and in finalize for Host. */
     outlet_status (*request_set_header)(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value);
-    /* Adds a header at the end. Returns OUTLET_E_ARGUMENT if name or value are not valid in
-     * HTTP. */
+    /* Adds a header at the end. Returns the same statuses as request_set_header, and
+     * OUTLET_E_ARGUMENT for a second Host. */
     outlet_status (*request_add_header)(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value);
-    /* Removes all headers of a name. Returns OUTLET_OK even if there are none. */
+    /* Removes all headers of a name. Returns OUTLET_OK even if there are none, OUTLET_E_DENIED for
+     * Content-Length and in finalize for Host. */
     outlet_status (*request_remove_header)(const outlet_host *host, outlet_request request,
                                            outlet_view name);
     /* Sets the body; an empty view sets an empty body. */
@@ -188,10 +194,10 @@ struct outlet_host {
     outlet_status (*request_set_slot)(const outlet_host *host, outlet_request request,
                                       void *OUTLET_OPTIONAL slot);
     /* Answers the request without the network. Later hooks are called as for any response. The
-     * host sets Content-Length, if it is there, to the length of the body, unless that is empty, and
-     * leaves out other fields of the transport, such as Transfer-Encoding.
-     * Returns OUTLET_E_ARGUMENT for a status outside 200...599, a header that is not valid in HTTP or
-     * a body that the response cannot have (status 204 or 304, or a request with HEAD),
+     * host sets Content-Length, if it is there, to the length of the body, unless that is empty,
+     * and leaves out other fields of the transport, such as Transfer-Encoding.
+     * Returns OUTLET_E_ARGUMENT for a status outside 200...599, a header that is not valid in HTTP
+     * or a body that the response cannot have (status 204 or 304, or a request with HEAD),
      * OUTLET_E_STATE in hooks that cannot answer. */
     outlet_status (*request_answer)(const outlet_host *host, outlet_request request,
                                     int32_t status, const outlet_field *OUTLET_OPTIONAL fields,
@@ -223,8 +229,8 @@ struct outlet_host {
     outlet_status (*response_body)(const outlet_host *host, outlet_response response,
                                    outlet_view *out);
     /* Replaces this outcome by another response, also if the request failed. Fields as for
-     * `request_answer`. Returns OUTLET_E_STATE in hooks other than process, and for a request that a
-     * plugin has refused. */
+     * `request_answer`. Returns OUTLET_E_STATE in hooks other than process, and for a request that
+     * a plugin has refused. */
     outlet_status (*response_replace)(const outlet_host *host, outlet_response response,
                                       int32_t status, const outlet_field *OUTLET_OPTIONAL fields,
                                       uint64_t count, outlet_view body);
@@ -235,8 +241,8 @@ struct outlet_host {
 
     /* ---- the rest ---------------------------------------------------------------------------- */
 
-    /* Appends bytes to a sink. Returns OUTLET_E_ARGUMENT above 64 MiB in total, and for bytes that cannot
-     * be read; what the sink is for then fails, whatever else is written.
+    /* Appends bytes to a sink. Returns OUTLET_E_ARGUMENT above 64 MiB in total, and for bytes that
+     * cannot be read; what the sink is for then fails, whatever else is written.
      * Thread: [in-call]. */
     outlet_status (*sink_write)(const outlet_host *host, outlet_sink sink, outlet_view bytes);
 
@@ -252,9 +258,10 @@ struct outlet_host {
      * hook received are stale from now on. May be called before the hook returns; if the hook then
      * returns a failure, the request fails.
      *
-     * Returns OUTLET_E_STALE if the completion was settled before, and the host records that as a
-     * fault.
-     * Thread: [any]. */
+     * Returns OUTLET_E_STALE if the completion was settled before, and OUTLET_E_ARGUMENT, without
+     * settling it, if it is one of retry or redirect, which have their own functions. The host
+     * records both as violations. If the host no longer waits, it returns the same statuses, and
+     * records nothing. Thread: [any]. */
     outlet_status (*done)(const outlet_host *host, outlet_completion completion,
                           outlet_status result, outlet_view code, outlet_view message);
 
@@ -262,18 +269,22 @@ struct outlet_host {
      * OUTLET_RETRY_AFTER, `code` and `message` only for OUTLET_RETRY_FAIL_WITH. An unknown verdict
      * is a failure.
      *
-     * Returns the same statuses as `done`. Thread: [any]. */
+     * Returns the same statuses as `done`: OUTLET_E_ARGUMENT for the completion of another hook.
+     * Thread: [any]. */
     outlet_status (*retry_done)(const outlet_host *host, outlet_completion completion,
                                 int32_t verdict, uint64_t delay_ns, outlet_view code,
                                 outlet_view message);
 
-    /* Reports the end of a quiesce that returned OUTLET_PENDING. Thread: [any]. */
+    /* Reports the end of a quiesce that returns OUTLET_PENDING, or is still running. Returns
+     * OUTLET_E_STATE, and the host records a violation, if it does not wait for that, and
+     * OUTLET_E_STALE without an instance, as in create and after destroy. Thread: [any]. */
     outlet_status (*quiesced)(const outlet_host *host);
 
     /* Settles a redirect; `verdict` is one of OUTLET_REDIRECT_*. `code` and `message` are used only
      * for OUTLET_REDIRECT_FAIL. An unknown verdict is a failure.
      *
-     * Returns the same statuses as `done`. Thread: [any]. */
+     * Returns the same statuses as `done`: OUTLET_E_ARGUMENT for the completion of another hook.
+     * Thread: [any]. */
     outlet_status (*redirect_done)(const outlet_host *host, outlet_completion completion,
                                    int32_t verdict, outlet_view code, outlet_view message);
 

@@ -15,7 +15,8 @@ OUTLET_BEGIN_DECLARATIONS
 
 /* Hooks of one instance may be called concurrently. */
 #define OUTLET_F_CONCURRENT (1u << 0)
-/* No hook blocks, and each returns within microseconds; the host may then call them inline. */
+/* No hook blocks, and each returns within microseconds. The host may then call them on the thread
+ * that needs the result: the transport's, which all transfers wait for, or one of the program's. */
 #define OUTLET_F_NONBLOCKING (1u << 1)
 /* The plugin starts its own threads. */
 #define OUTLET_F_SPAWNS (1u << 2)
@@ -95,8 +96,8 @@ typedef struct outlet_descriptor {
      * runs. Required. Thread: [control]. */
     void (*OUTLET_REQUIRED destroy)(outlet_instance *instance);
 
-    /* Returns a further table of the plugin by name and revision; null if there is none.
-     * Optional. Thread: [control]. */
+    /* Returns a further table of the plugin by name and revision; null if there is none. Reserved:
+     * hosts of version 1.0 do not call it. Optional. Thread: [control]. */
     const void *OUTLET_OPTIONAL (*OUTLET_OPTIONAL extension)(outlet_instance *instance,
                                                              outlet_view id);
 

@@ -18,9 +18,6 @@ OUTLET_BEGIN_DECLARATIONS
 /* The maximum number of open streams of one instance. */
 #define OUTLET_MAX_STREAMS 1024
 
-/* The length of a body whose length is unknown before its end. */
-#define OUTLET_LENGTH_UNKNOWN UINT64_MAX
-
 /* Receives a piece of a response's body before the program does, whether the program stores the
  * body in memory or in a file, or streams it.
  *
@@ -40,7 +37,8 @@ typedef outlet_status (*outlet_stream_piece)(outlet_instance *instance, outlet_c
  *
  * offset: the number of bytes made before. 0 begins the body, again if it has to be sent again for
  * a redirect or an authentication challenge. sink: receives the piece until it is settled; an empty
- * piece is the end of the body, also of one whose length is known: its last bytes are sent after that.
+ * piece is the end of the body, also of one whose length is known: its last bytes are sent after
+ * that.
  * data: the pointer passed to send_body.
  *
  * Returns the same statuses as adapt: OUTLET_PENDING delays the upload, while the response may
@@ -69,8 +67,7 @@ typedef struct outlet_streams {
      * authentication challenges. Responses of a cache or a plugin are not included.
      *
      * Returns OUTLET_E_STATE if the hook cannot change the request, or if OUTLET_MAX_STREAMS are
-     * open.
-     * Thread: [in-call]. */
+     * open, and OUTLET_E_ARGUMENT if `piece` is null. Thread: [in-call]. */
     outlet_status (*watch_response)(const outlet_host *host, outlet_request request,
                                     outlet_stream_piece piece,
                                     outlet_stream_end OUTLET_OPTIONAL end,
@@ -78,12 +75,14 @@ typedef struct outlet_streams {
 
     /* Replaces the request's body by one that the plugin makes while it is sent.
      *
-     * length: the exact length in bytes; OUTLET_LENGTH_UNKNOWN sends the body chunked. Of a body of 0
-     * bytes no piece is made. A body of another length fails the request, and the host records that
-     * as a fault. Other hooks cannot
-     * read this body, so a plugin that signs requests does not see it.
-     * Returns OUTLET_E_STATE in the same cases as watch_response, and also in finalize.
-     * Thread: [in-call]. */
+     * length: the exact length in bytes; OUTLET_UNKNOWN_LENGTH sends the body chunked. Of a body of
+     * 0 bytes no piece is made. A body of another length fails the request, and the host records
+     * that as a violation. Other hooks cannot read this body, so a plugin that signs requests does
+     * not see it.
+     *
+     * Returns OUTLET_E_STATE in the same cases as watch_response, and also in finalize, and
+     * OUTLET_E_ARGUMENT if `make` is null or the length is above INT64_MAX and not
+     * OUTLET_UNKNOWN_LENGTH. Thread: [in-call]. */
     outlet_status (*send_body)(const outlet_host *host, outlet_request request, uint64_t length,
                                outlet_stream_make make, outlet_stream_end OUTLET_OPTIONAL end,
                                void *OUTLET_OPTIONAL data);

@@ -13,8 +13,7 @@ typedef struct outlet_trust {
     uint32_t port;
     outlet_view host; /* in lower case; an IPv6 address without brackets */
     /* The verified certificate chain from the server's certificate to a CA, in DER. Compare pins
-     * only with
-     * these: other certificates that the server sends are not verified. */
+     * only with these: other certificates that the server sends are not verified. */
     const outlet_view *OUTLET_OPTIONAL certificates;
     uint64_t certificate_count;
     /* Why the program's certificate check failed; empty if it succeeded, or if the program does not
