@@ -116,7 +116,8 @@ final class TokenStore: Sendable {
         do throws(PluginError) {
             return try await host.send(call)
         } catch {
-            throw PluginError("the token server gave no answer: \(error.message)", code: error.code)
+            throw PluginError(
+                "the token server sent no response: \(error.message)", code: error.code)
         }
     }
 
@@ -227,7 +228,7 @@ private struct TokenReply {
                     (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "_")
                 }
             throw PluginError(
-                "the token server answered \(reply.status)\(isCode ? ": \(code)" : "")",
+                "the token server responded \(reply.status)\(isCode ? ": \(code)" : "")",
                 code: "token-refused")
         }
         guard let success = try? JSONDecoder().decode(Success.self, from: body),
@@ -236,7 +237,7 @@ private struct TokenReply {
             success.access_token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
             throw PluginError(
-                "the token server's answer has no bearer token", code: "token-unreadable")
+                "the token server's response has no bearer token", code: "token-unreadable")
         }
         token = success.access_token
         lifetime = success.expires_in.map { .seconds(min(max($0, 0), 1e9)) }

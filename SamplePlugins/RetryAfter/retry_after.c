@@ -395,7 +395,7 @@ static const outlet_descriptor descriptor = {
     .id = OUTLET_TEXT(PLUGIN_ID),
     .version = OUTLET_TEXT(PLUGIN_VERSION),
     .name = OUTLET_TEXT("Retry-After"),
-    .summary = OUTLET_TEXT("Retries what the server has no time for, after the wait it asks for."),
+    .summary = OUTLET_TEXT("Retries requests to overloaded servers, after the delay that they request."),
     .config_schema = OUTLET_TEXT(
         "{\"type\":\"object\",\"properties\":{"
         "\"statuses\":{\"type\":\"array\",\"items\":{\"type\":\"integer\",\"minimum\":400,"

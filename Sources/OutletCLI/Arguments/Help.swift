@@ -66,7 +66,7 @@ enum Help {
         case .pluginsList: table([("outlet plugins list ./plugins", "")])
         case .pluginsInspect:
             table([
-                ("outlet plugins inspect ./plugins/librequest-id.so", ""),
+                ("outlet plugins inspect ./plugins/request-id.so", ""),
                 ("outlet plugins inspect dev.outlet.pacer --plugins ./plugins --run", ""),
             ])
         case .pluginsConfig:
@@ -77,7 +77,7 @@ enum Help {
         case .pluginsCall:
             table([("outlet plugins call dev.outlet.pacer.delay_ms 3 --plugins ./plugins", "")])
         case .pluginsCheck:
-            table([("outlet plugins check ./plugins/librequest-id.so", "")])
+            table([("outlet plugins check ./plugins/request-id.so", "")])
         case .pluginsNew: table([("outlet plugins new --lang=c com.example.stamp", "")])
         case .demo: table([("outlet demo --plugins ./plugins", "")])
         case .help: ""

@@ -18,7 +18,7 @@ enum OptionTable {
                 + "those of an earlier one. Others see a command line: secrets belong in a file."),
         Option(
             .pluginsOptional, .plugins, verbs: [.request, .pluginsCall, .demo],
-            "Goes on without plugins that cannot be used; they end the program otherwise."),
+            "Ignores plugins that cannot be used; they end the program otherwise."),
         Option(
             .run, .plugins, verbs: [.pluginsInspect, .pluginsConfig],
             "Loads the library and asks its code for what its file does not tell; starts nothing."),
@@ -33,7 +33,7 @@ enum OptionTable {
             "Runs one test only, or those of one rule; may be given often."),
         Option(
             .seed, value: "N", .plugins, verbs: [.pluginsCheck],
-            "Makes up the same requests and values as the run that printed this number."),
+            "Generates the same requests and values as the run that printed this number."),
     ]
 
     private static let request = [
@@ -91,7 +91,7 @@ enum OptionTable {
     private static let response = [
         Option(
             .follow, short: "F", .response,
-            "Follows redirects; without it a 3xx is the answer, and the exit code is 3."),
+            "Follows redirects; without it a 3xx is the response, and the exit code is 3."),
         Option(
             .maxRedirects, value: "N", .response,
             "How many redirects to follow; 10 by default."),
@@ -115,10 +115,10 @@ enum OptionTable {
                 + "0 for no limit."),
         Option(
             .maxHeadSize, value: "SIZE", .limits,
-            "The most bytes of an answer's head; 256k by default, 300k at most."),
+            "The most bytes of a response's head; 256k by default, 300k at most."),
         Option(
             .maxHeadFields, value: "N", .limits,
-            "How many fields an answer's head may have; 2000 by default."),
+            "How many fields a response's head may have; 2000 by default."),
     ]
 
     private static let network = [

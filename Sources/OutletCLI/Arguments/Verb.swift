@@ -44,7 +44,7 @@ enum Verb: String, Sendable, CaseIterable {
         case .pluginsCall:
             "Calls a function that a plugin exports, by name; '--' goes before texts that begin with '-'."
         case .pluginsCheck:
-            "Tests whether a plugin keeps to the rules of the ABI, each test in a process of its own."
+            "Tests whether a plugin follows the rules of the ABI, each test in a process of its own."
         case .pluginsNew: "Writes the project of a new plugin, which its own 'make test' checks."
         case .demo: "Runs a few requests through sample plugins and a server of its own."
         case .help: "Explains a verb."

@@ -53,7 +53,7 @@ enum PluginTemplate {
             if (status == OUTLET_OK) return OUTLET_OK;
             host->fail(host, call, outlet_text("bad-header"),
                        outlet_text(status == OUTLET_E_ARGUMENT
-                                       ? "the header's name is not a valid name in HTTP"
+                                       ? "the header is not valid in HTTP, or only the transport sets it"
                                        : "the host does not let plugins set this header"));
             return OUTLET_E_FAILED;
         }

@@ -249,21 +249,21 @@ import Testing
     @Test(arguments: [
         (
             "400 Bad Request", #"{"error": "invalid_client", "error_description": "s&cret"}"#,
-            "token-refused", "the token server answered 400: invalid_client"
+            "token-refused", "the token server responded 400: invalid_client"
         ),
         (
             "400 Bad Request", #"{"error": "Bad\nclient"}"#, "token-refused",
-            "the token server answered 400"
+            "the token server responded 400"
         ),
-        ("503 Busy", "", "token-refused", "the token server answered 503"),
-        ("200 OK", "[]", "token-unreadable", "the token server's answer has no bearer token"),
+        ("503 Busy", "", "token-refused", "the token server responded 503"),
+        ("200 OK", "[]", "token-unreadable", "the token server's response has no bearer token"),
         (
             "200 OK", #"{"access_token": "a b", "token_type": "bearer"}"#, "token-unreadable",
-            "the token server's answer has no bearer token"
+            "the token server's response has no bearer token"
         ),
         (
             "200 OK", #"{"access_token": "hidden", "token_type": "mac"}"#, "token-unreadable",
-            "the token server's answer has no bearer token"
+            "the token server's response has no bearer token"
         ),
     ])
     func `a failed token request fails the request`(
@@ -284,7 +284,7 @@ import Testing
         let session = try plugin.session(settings(tokens, server, #", "timeout_s": 1"#))
         let error = await session.response(to: server.baseURL).error?.pluginError
         #expect(error?.code == "timed-out", "\(error?.message ?? "")")
-        #expect(error?.message.hasPrefix("the token server gave no answer: ") == true)
+        #expect(error?.message.hasPrefix("the token server sent no response: ") == true)
         #expect(server.connections.count == 0)
     }
 
