@@ -118,7 +118,7 @@ let package = Package(
         .library(name: "KitFixture", type: .dynamic, targets: ["KitFixture"]),
     ],
     targets: [
-        // Values, session, provider: no C but what one small target wraps.
+        // Values, session, provider. Of C they use small libraries only, each in one target.
         .target(name: "OutletIDN", dependencies: ["CIDN2"], swiftSettings: swift),
         .target(name: "OutletHTTP", dependencies: ["OutletIDN"], swiftSettings: swift),
         .target(name: "OutletFiles", swiftSettings: swift),
