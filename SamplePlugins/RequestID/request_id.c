@@ -177,8 +177,9 @@ static const outlet_descriptor descriptor = {
     .name = OUTLET_TEXT("Request ID"),
     .summary = OUTLET_TEXT("Adds an id header to every request."),
     .config_schema = OUTLET_TEXT("{\"type\":\"object\",\"properties\":{"
-                                 "\"header\":{\"type\":\"string\",\"maxLength\":127,"
-                                 "\"pattern\":\"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$\"},"
+                                 "\"header\":{\"type\":\"string\",\"minLength\":1,"
+                                 "\"maxLength\":127,"
+                                 "\"pattern\":\"^[A-Za-z0-9!#$%&'*+.^_`|~-]*$\"},"
                                  "\"prefix\":{\"type\":\"string\",\"maxLength\":127,"
                                  "\"pattern\":\"^[ -~]*$\"}},"
                                  "\"additionalProperties\":false}"),
