@@ -26,6 +26,13 @@ import Testing
         ),
     ]
 
+    /// The tests that do not apply to a sample: none of them takes another configuration while it
+    /// runs; these two may block, and export no functions.
+    private static func skipped(_ product: String) -> Set<CheckTest> {
+        ["libhmac-signer.so", "liboauth2.so"].contains(product)
+            ? [.reconfigure, .nonblocking, .functions] : [.reconfigure]
+    }
+
     @Test(arguments: samples)
     func `the sample plugins pass all tests`(
         sample: (product: String, configuration: [String: String])
@@ -33,8 +40,11 @@ import Testing
         let results = try await checked(
             sample.product, sample.configuration, CheckTest.allCases, seed: 7)
         #expect(results.map(\.test) == CheckTest.allCases)
+        let skipped = Self.skipped(sample.product)
         for result in results {
-            #expect(result.verdict != .failed, "\(result.test): \(result.findings)")
+            #expect(
+                result.verdict == (skipped.contains(result.test) ? .skipped : .passed),
+                "\(result.test): \(result.skipReason ?? "") \(result.findings)")
             #expect(result.seed == 7)
         }
     }
