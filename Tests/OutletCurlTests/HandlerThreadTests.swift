@@ -161,7 +161,9 @@ private final class OwnTask: TransferHandler {
             await handler.end.wait()
             return pthread_equal(handler.end.read { $0.pointee }, pthread_self()) != 0
         }
-        while handler.end.place.waiting.withLock({ $0.first == nil }) { await Task.yield() }
+        while handler.end.place.waiting.withLock({ $0.first == nil }), !Task.isCancelled {
+            await Task.yield()
+        }
         _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
         #expect(await task.value)
     }
@@ -191,12 +193,16 @@ private final class OwnTask: TransferHandler {
             await handler.end.wait()
             return ended.isOpen(within: .seconds(30))
         }
-        while handler.end.place.waiting.withLock({ $0.first == nil }) { await Task.yield() }
+        while handler.end.place.waiting.withLock({ $0.first == nil }), !Task.isCancelled {
+            await Task.yield()
+        }
         let other = Task.detached {
             await handler.end.wait()
             ended.open()
         }
-        while handler.end.place.waiting.withLock({ $0.others.isEmpty }) { await Task.yield() }
+        while handler.end.place.waiting.withLock({ $0.others.isEmpty }), !Task.isCancelled {
+            await Task.yield()
+        }
         _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
         #expect(await blocking.value)
         await other.value
@@ -272,7 +278,7 @@ private final class OwnTask: TransferHandler {
             _ = transport.start(Self.job("\(server.baseURL)/get"), handler: handler)
             _ = try await handler.end.value()
         }
-        while executor != nil { await Task.yield() }
+        while executor != nil, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func `a loop ends when a handler releases its transport`() async throws {
@@ -287,7 +293,7 @@ private final class OwnTask: TransferHandler {
         let url = "\(server.baseURL)/get"
         _ = kept.withLock { $0 }?.start(Self.job(url), handler: handler)
         #expect(try await handler.end.value().error == nil)
-        while executor != nil { await Task.yield() }
+        while executor != nil, !Task.isCancelled { await Task.yield() }
     }
 
     @Suite(.serialized) struct `The end of a turn` {

@@ -67,7 +67,8 @@ import Testing
                 request: HTTPRequest(url: URL(string: server.baseURL)), maximumMessageSize: 1 << 20),
             handler: SocketProbe(opened: opened, ended: ended))
         try await opened.value()
-        while transport.statistics.total != figures(open: 1, idle: 0, active: 1) {
+        while transport.statistics.total != figures(open: 1, idle: 0, active: 1), !Task.isCancelled
+        {
             await Task.yield()
         }
         let origin = try Origin(#require(URL(string: server.baseURL)))

@@ -101,7 +101,9 @@ import Testing
             let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
             _ = await session.request(address).serializingString().response
             #expect(await host.shutDown() == [])
-            while !recorder.activities.values.contains(where: { $0.hook == .requestDone }) {
+            while !recorder.activities.values.contains(where: { $0.hook == .requestDone }),
+                !Task.isCancelled
+            {
                 await Task.yield()
             }
         }

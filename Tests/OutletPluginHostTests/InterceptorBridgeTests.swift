@@ -185,7 +185,7 @@ import Testing
 
     /// Waits until the host has called the plugin's `cancel` `count` times.
     private func cancelled(_ count: Int64, of host: PluginHost) async throws {
-        while try host.call("faulty.never-settles.cancelled") != .int(count) {
+        while try host.call("faulty.never-settles.cancelled") != .int(count), !Task.isCancelled {
             await Task.yield()
         }
     }

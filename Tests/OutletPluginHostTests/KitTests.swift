@@ -9,7 +9,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-@Suite struct KitTests {
+@Suite(.timeLimit(.minutes(patience))) struct KitTests {
     private let recorder = ActivityRecorder()
 
     private func load(
@@ -17,6 +17,13 @@ import Testing
     ) throws -> PluginHost {
         try PluginFolder(samples: ["libKitFixture.so"])
             .load(configuration: ["test.kit": configuration], observer: observer ?? recorder)
+    }
+
+    /// Waits until the plugin has logged a message.
+    private func logged(_ message: String) async {
+        while !recorder.lines.values.contains(where: { $0.message == message }), !Task.isCancelled {
+            await Task.yield()
+        }
     }
 
     private func sent(
@@ -123,9 +130,7 @@ import Testing
         let request = HTTPRequest(
             url: URL(string: "http://test.example/"), headers: ["X-Mode": "background"])
         #expect(await session.request(request).serializingString().response.value == "x")
-        while !recorder.lines.values.contains(where: { $0.message == "background 200" }) {
-            await Task.yield()
-        }
+        await logged("background 200")
         #expect(host.plugins.first?.misbehaviour == [:])
         withExtendedLifetime(session) {}
     }
@@ -148,7 +153,9 @@ import Testing
         request.resume()
         let error = await request.serializingString().response.error
         #expect(error?.isExplicitlyCancelledError == true)
-        while !observer.messages.values.contains("was cancelled") { await Task.yield() }
+        while !observer.messages.values.contains("was cancelled"), !Task.isCancelled {
+            await Task.yield()
+        }
         withExtendedLifetime(session) {}
     }
 
@@ -178,9 +185,9 @@ import Testing
         let session = Session(
             transport: StubTransport { _ in .text("x") }, plugins: try load())
         _ = await session.request("http://test.example/").serializingString().response
-        while !recorder.lines.values.contains(where: { $0.message == "finished 200 after 1, 36" }) {
-            await Task.yield()
-        }
+        await logged("finished 200 after 1, 36")
+        let ends = recorder.lines.values.filter { $0.message.hasPrefix("finished ") }
+        #expect(ends.map(\.message) == ["finished 200 after 1, 36"])
         withExtendedLifetime(session) {}
     }
 

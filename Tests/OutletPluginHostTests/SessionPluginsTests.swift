@@ -147,7 +147,7 @@ import Testing
         let request = session.request(address).validate().response { ended.record($0.error) }
         while !PluginHost.activeCalls.contains(where: {
             $0.plugin == "faulty.hangs" && $0.hook.rawValue == hook
-        }) { await Task.yield() }
+        }), !Task.isCancelled { await Task.yield() }
         let queues = [
             session.rootQueue, session.requestQueue, session.serializationQueue,
             session.callbackQueue,

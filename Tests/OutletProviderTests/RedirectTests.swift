@@ -126,7 +126,7 @@ private final class Guard: PluginType {
         await gate.arrival()
         guarded.request(.closed) { ends.record(("guarded", $0)) }
         var begun = 0
-        while begun < 2 {
+        while begun < 2, !Task.isCancelled {
             begun = await withCheckedContinuation { continuation in
                 session.withAllRequests { requests in
                     continuation.resume(returning: requests.count { !$0.tasks.isEmpty })

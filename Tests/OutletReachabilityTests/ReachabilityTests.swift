@@ -131,7 +131,7 @@ private final class Paths: Sendable {
         isOffline.store(false, ordering: .relaxed)
         paths.notify(.satisfied, .wifi)
         // Requests that wait only now find the path satisfied.
-        while seen.values.count < 10 {
+        while seen.values.count < 10, !Task.isCancelled {
             await Task.yield()
             paths.notify(.satisfied, .wifi)
         }

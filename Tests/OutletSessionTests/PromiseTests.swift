@@ -148,7 +148,7 @@ extension Promise {
         func waiting() -> Int {
             place.waiting.withLock { ($0.first == nil ? 0 : 1) + $0.others.count }
         }
-        while waiting() < count { await Task.yield() }
+        while waiting() < count, !Task.isCancelled { await Task.yield() }
     }
 }
 

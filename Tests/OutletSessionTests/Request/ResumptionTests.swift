@@ -51,7 +51,7 @@ private final class HeldTransport: Transport {
     func shutDown() { didShutDown() }
 }
 
-@Suite struct `Tasks that await responses` {
+@Suite(.timeLimit(.minutes(patience))) struct `Tasks that await responses` {
     @Test func `a task continues after the turn, on the thread that takes its work`() async throws {
         let threads = Recorder<pthread_t>()
         let transport = OneTurnTransport { turn in
@@ -69,7 +69,9 @@ private final class HeldTransport: Transport {
             threads.record(pthread_self())
             return value
         }
-        while task.outcome.place.waiting.withLock({ $0.first == nil }) { await Task.yield() }
+        while task.outcome.place.waiting.withLock({ $0.first == nil }), !Task.isCancelled {
+            await Task.yield()
+        }
         request.resume()
         #expect(try await awaiting.value == Data("body".utf8))
         withExtendedLifetime(session) {}
@@ -106,7 +108,7 @@ private final class HeldTransport: Transport {
         defer { transport.handlers.removeAll() }
         async let report = session.shutDown(deadline: .seconds(3600))
         let other = session.request("http://a.test/")
-        while session.core.register(other) == nil {
+        while session.core.register(other) == nil, !Task.isCancelled {
             _ = session.core.unregister(other)
             await Task.yield()
         }
