@@ -11,8 +11,6 @@ import Testing
 @testable import OutletTransport
 
 @Suite struct CURLDescriptionTests {
-    private struct Refused: Error {}
-
     let session = Session(
         transport: StubTransport { _ in .text("x") },
         configuration: {

@@ -186,7 +186,7 @@ import Testing
                     Issue.record("\(String(describing: response.error))")
                     return
                 }
-                #expect(error is RefusingEvaluator.Refused)
+                #expect(error is Refused)
                 #expect(response.metrics?.requestHeaderBytes == 0)
             }
         }
@@ -206,7 +206,7 @@ import Testing
         let session = try await session(RefusingEvaluator(), monitors: [monitor])
         let response = await session.request("\(nginx.baseURL(.tls))/").serializingData().response
         #expect(response.error?.isServerTrustEvaluationError == true)
-        #expect(response.error?.underlyingError is RefusingEvaluator.Refused)
+        #expect(response.error?.underlyingError is Refused)
         #expect(try await names.values(3) == ["early true", "complete true", "finish"])
     }
 
@@ -442,8 +442,6 @@ private struct CountingEvaluator: ServerTrustEvaluating {
 }
 
 private struct RefusingEvaluator: ServerTrustEvaluating {
-    struct Refused: Error {}
-
     func evaluate(_ trust: ServerTrust, forHost host: String) throws { throw Refused() }
 }
 

@@ -248,7 +248,6 @@ private struct DownloadMonitor: EventMonitor {
     }
 
     @Test func `a validator receives the file URL, and its error is wrapped`() async throws {
-        struct Refused: Error {}
         let session = Session(transport: Content("x").transport)
         let seen = Recorder<URL?>()
         let response = await session.download(address, to: place("a")).validate { _, _, fileURL in
@@ -270,7 +269,6 @@ private struct DownloadMonitor: EventMonitor {
     }
 
     @Test func `the file of the first attempt is removed even if the retry fails`() async {
-        struct Refused: Error {}
         let transport = StubTransport(answers: [.text("no", statusCode: 401)])
         let session = Session(transport: transport)
         let interceptor = Interceptor(

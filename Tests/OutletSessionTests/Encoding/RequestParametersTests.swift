@@ -36,7 +36,6 @@ import Testing
     }
 
     @Test func `a modifier that throws fails the request before parameters are encoded`() async {
-        struct Refused: Error {}
         let (requests, error) = await sent {
             $0.request(
                 address, parameters: ["a": Date()], encoding: JSONEncoding.default,

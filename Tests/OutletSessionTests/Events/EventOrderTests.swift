@@ -9,8 +9,6 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-private struct Refused: Error {}
-
 private struct Unmakable: URLRequestConvertible {
     func asURLRequest() throws -> HTTPRequest { throw Refused() }
 }

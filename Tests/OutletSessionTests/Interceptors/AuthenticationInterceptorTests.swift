@@ -13,8 +13,6 @@ private struct Token: AuthenticationCredential, Equatable {
     var requiresRefresh = false
 }
 
-private struct Refused: Error {}
-
 /// Issues tokens, and holds the one that the server accepts.
 private final class Tokens: Authenticator {
     /// Completes a refresh; gets the valid token's number and the completion.

@@ -8,8 +8,6 @@ import Testing
 @Suite struct InterceptorListTests {
     let asked = Recorder<String>()
     let address = "http://api.test/"
-    private struct Refused: Error {}
-
     private func adapter(_ name: String, fails: Bool = false) -> Adapter {
         Adapter { [asked] request, _, done in
             asked.record("adapt \(name)")

@@ -226,8 +226,6 @@ import Testing
 
 // MARK: Middleware of the tests
 
-private struct Refused: Error {}
-
 /// Appends its name to a request field and to the response body.
 private final class Named: Middleware {
     let name: String

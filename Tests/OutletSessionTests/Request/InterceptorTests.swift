@@ -24,8 +24,6 @@ private struct Asynchronous: RequestInterceptor {
     ) async -> RetryResult { request.retryCount < 1 ? .retry : .doNotRetry }
 }
 
-private struct Refused: Error {}
-
 @Suite struct InterceptorTests {
     let address = "http://example.test/401"
 

@@ -10,8 +10,6 @@ import Testing
 @Suite struct RequestDelegateTests {
     let address = "http://example.test/get"
 
-    private struct Refused: Error {}
-
     @Test func `a request's delegate is its session until the session is released`() async {
         var configuration = SessionConfiguration.default
         configuration.maximumRedirects = 3

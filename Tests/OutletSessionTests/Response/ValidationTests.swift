@@ -128,7 +128,6 @@ import Testing
     @Test func `a custom validator gets request, response and data, and its error is wrapped`()
         async
     {
-        struct Refused: Error {}
         let session = session(answer("text/plain", "secret"))
         let kept = await session.request(address).validate { request, response, data in
             request?.url != nil && response.statusCode == 200 && data?.count == 6

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 @testable import OutletSession
@@ -8,8 +9,6 @@ import Testing
 
 /// Tests server trust managers with a stub transport.
 @Suite struct StubbedTrustTests {
-    private struct Refused: Error {}
-
     private struct Evaluator: ServerTrustEvaluating {
         let trusts: Bool
 

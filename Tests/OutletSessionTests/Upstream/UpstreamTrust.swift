@@ -20,8 +20,6 @@ private final class WildcardManager: ServerTrustManager, @unchecked Sendable {
     }
 }
 
-private struct Refused: Error {}
-
 private struct Refusing: ServerTrustEvaluating {
     func evaluate(_ trust: SecTrust, forHost host: String) throws { throw Refused() }
 }

@@ -92,7 +92,10 @@ private struct CustomEncoding: ParameterEncoding {
                 == Data(#"{"a":2,"b":1}"#.utf8))
         #expect(
             try JSONEncoding.prettyPrinted.encode(post, withJSONObject: [1]).httpBody != nil)
-        #expect(JSONEncoding.Error.invalidJSONObject == JSONEncoding.Error.invalidJSONObject)
+        let refusal = #expect(throws: AFError.self) {
+            try JSONEncoding.default.encode(post, withJSONObject: 1)
+        }
+        #expect(refusal?.underlyingError as? JSONEncoding.Error == .invalidJSONObject)
         _ = try CustomEncoding().encode(post, with: nil)
         let encoder = URLEncodedFormEncoder(
             alphabetizeKeyValuePairs: true, arrayEncoding: .indexInBrackets,

@@ -231,7 +231,6 @@ import Testing
     }
 
     @Test func `nothing is sent before the validators have accepted the handshake`() async throws {
-        struct Refused: Error {}
         let request = sessions.make(StubTransport { _ in .webSocket([.echo]) })
             .webSocketRequest(to: "ws://example.org")
             .validate { _, _ in .failure(Refused()) }
@@ -363,7 +362,6 @@ import Testing
 
     @Test func `validators run before any event is delivered`() async throws {
         let transport = StubTransport { _ in .webSocket([.send(.string("a")), .echo]) }
-        struct Refused: Error {}
         let request = sessions.make(transport).webSocketRequest(to: "ws://example.org")
         request.validate { _, response in
             #expect(response.statusCode == 101)
@@ -385,7 +383,6 @@ import Testing
     }
 
     @Test func `validators also get a refused handshake`() async throws {
-        struct Refused: Error {}
         let codes = Recorder<Int>()
         let request = sessions.make(StubTransport(answers: [.status(401)]))
             .webSocketRequest(to: "ws://example.org")

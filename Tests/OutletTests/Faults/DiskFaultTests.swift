@@ -61,19 +61,22 @@ extension AloneTests {
         @Test(.enabled(if: mayMount, "this user may not mount a small disk"))
         func `a full disk during a download is an error, and no partial file is left`() async {
             await #expect(processExitsWith: .success) {
+                let destination = try TemporaryDirectory()
+                let target = destination.path("file")
                 let disk = try DiskFaultTests.smallDisk(kilobytes: 64)
                 setenv("TMPDIR", disk, 1)
                 let server = try LoopbackServer.start()
                 let outcome = try await DiskFaultTests.download(
-                    "\(server.baseURL)/bytes/1000000", to: "/tmp/outlet-never-made")
+                    "\(server.baseURL)/bytes/1000000", to: target)
                 let error = outcome.error?.transferError
                 #expect(error?.code == .cannotWriteToFile)
                 #expect(error?.reason.contains("No space left on device") == true)
                 #expect(error?.advice == "free some space or choose another directory")
-                #expect(access("/tmp/outlet-never-made", F_OK) != 0)
+                #expect(access(target, F_OK) != 0)
                 // The partial file is kept only if the download can be resumed.
                 let left = try FileManager.default.contentsOfDirectory(atPath: disk)
                 #expect(left.count == (outcome.resumeData == nil ? 0 : 1))
+                withExtendedLifetime(destination) {}
             }
         }
 
@@ -174,12 +177,14 @@ extension AloneTests {
                 getrlimit(__rlimit_resource_t(1), &limit)
                 limit.rlim_cur = 64 << 10
                 setrlimit(__rlimit_resource_t(1), &limit)
+                let directory = try TemporaryDirectory()
                 let server = try LoopbackServer.start()
                 let outcome = try await DiskFaultTests.download(
-                    "\(server.baseURL)/bytes/1000000", to: "/tmp/outlet-never-made")
+                    "\(server.baseURL)/bytes/1000000", to: directory.path("file"))
                 #expect(outcome.error?.transferError?.code == .cannotWriteToFile)
                 #expect(
                     outcome.error?.transferError?.reason.contains("written at byte 65536") == true)
+                withExtendedLifetime(directory) {}
             }
         }
 
@@ -210,6 +215,8 @@ extension AloneTests {
 
         @Test func `a removed temporary directory is an error`() async {
             await #expect(processExitsWith: .success) {
+                let destination = try TemporaryDirectory()
+                let target = destination.path("file")
                 let directory = try TemporaryDirectory()
                 setenv("TMPDIR", directory.path, 1)
                 let gate = try Gate()
@@ -217,18 +224,19 @@ extension AloneTests {
                     .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc"), .wait(gate),
                     .send("def"))
                 let vanished = try await DiskFaultTests.download(
-                    server.baseURL, to: "/tmp/outlet-never-made"
+                    server.baseURL, to: target
                 ) {
                     try await server.requests.values(1)
                     try FileManager.default.removeItem(atPath: directory.path)
                     gate.open()
                 }
                 #expect(vanished.error != nil && vanished.fileURL == nil)
-                #expect(access("/tmp/outlet-never-made", F_OK) != 0)
+                #expect(access(target, F_OK) != 0)
                 let missing = try await DiskFaultTests.download(
-                    server.baseURL, to: "/tmp/outlet-never-made")
+                    server.baseURL, to: target)
                 #expect(missing.error?.transferError?.code == .cannotCreateFile)
                 #expect(missing.error?.transferError?.advice.contains("TMPDIR") == true)
+                withExtendedLifetime(destination) {}
             }
         }
 
