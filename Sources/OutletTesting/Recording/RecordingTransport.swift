@@ -148,7 +148,11 @@ private final class TransferRecorder: ForwardingTransferHandler {
     ) -> TransferDecision {
         state.withLock { state in
             let room = bodyLimit + 1 - (state.body?.count ?? 0)
-            if room > 0 { state.body = (state.body ?? Data()) + Data(chunk.prefix(room)) }
+            guard room > 0 else { return }
+            // Taken out, so that appending does not copy it.
+            var body = state.body.take() ?? Data()
+            body.append(contentsOf: chunk.prefix(room))
+            state.body = body
         }
         return handler.transfer(task, didReceive: chunk, turn: turn)
     }
