@@ -11,6 +11,23 @@ package final class ContentDecoder {
     package struct Failure: Error, Equatable, CustomStringConvertible {
         /// The coding, and what is wrong with it.
         package let description: String
+        /// Whether the body exceeds a limit, and may be well-formed.
+        package let isExcess: Bool
+
+        init(description: String, isExcess: Bool = false) {
+            self.description = description
+            self.isExcess = isExcess
+        }
+    }
+
+    /// The result of a step of decoding.
+    package enum Step {
+        /// Decoded bytes, valid until the next call.
+        case piece(UnsafeRawBufferPointer)
+        /// Bytes passed from one coding to the next, which has not made any of them yet.
+        case passed
+        /// All input is consumed and all output was returned.
+        case consumed
     }
 
     /// The decoder of one coding, implemented with a C library.
@@ -30,7 +47,14 @@ package final class ContentDecoder {
     }
 
     /// The largest number of codings of one body; more are refused as an attack.
-    package static let maximumCodings = 5
+    ///
+    /// Each needs memory for its window: `br` up to 16 MiB, `zstd` up to 8 MiB. Servers apply one; two
+    /// if a proxy compresses what was compressed before.
+    package static let maximumCodings = 2
+    /// The largest number of gzip members or zstd frames without content in one body.
+    ///
+    /// They cost time, but no limit on decoded bytes counts them.
+    package static let maximumEmptyMembers = 1000
     /// The largest size of a decoded piece, in bytes.
     package static let pieceSize = 32 * 1024
 
@@ -43,6 +67,8 @@ package final class ContentDecoder {
     private let outer: ContentDecoder?
     /// The bytes that ``outer`` has decoded and this decoder has not consumed.
     private var between = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// The number of bytes that ``outer`` has decoded.
+    private var received: Int64 = 0
 
     /// Makes a decoder for the values of a `Content-Encoding` field.
     ///
@@ -97,29 +123,59 @@ package final class ContentDecoder {
         engine.isAtEnd && between.isEmpty && outer?.isAtEnd ?? true
     }
 
-    /// Decodes until a piece is full or the input is consumed.
+    /// The largest number of bytes that passed from one of the codings to the next.
+    package private(set) var passed: Int64 = 0
+
+    /// Decodes until a piece is full, the input is consumed, or a piece has passed from one coding to
+    /// the next: each call takes a limited time.
     ///
     /// - Parameter input: Coded bytes; consumed ones are removed from its start. The memory must
-    ///   stay valid until the decoder returns an empty piece.
-    /// - Returns: Decoded bytes, valid until the next call; empty if all input is consumed and all
-    ///   output was returned.
-    /// - Throws: ``Failure`` if the input is not valid for its coding, or continues after its end.
-    package func decode(
-        _ input: inout UnsafeRawBufferPointer
-    ) throws(Failure) -> UnsafeRawBufferPointer {
-        guard let outer else { return try step(&input) }
-        while true {
-            let piece = try step(&between)
-            guard piece.isEmpty else { return piece }
-            between = try outer.decode(&input)
-            if between.isEmpty { return between }
+    ///   stay valid until the decoder returns ``Step/consumed``.
+    /// - Throws: ``Failure`` if the input is not valid for its coding, continues after its end, or has
+    ///   more than ``maximumEmptyMembers``.
+    package func decode(_ input: inout UnsafeRawBufferPointer) throws(Failure) -> Step {
+        guard let outer else {
+            let piece = try run(&input)
+            return piece.isEmpty ? .consumed : .piece(piece)
+        }
+        let piece = try run(&between)
+        guard piece.isEmpty else { return .piece(piece) }
+        switch try outer.decode(&input) {
+        case .piece(let bytes):
+            between = bytes
+            received += Int64(bytes.count)
+            passed = max(received, outer.passed)
+            return .passed
+        case .passed:
+            passed = max(received, outer.passed)
+            return .passed
+        case .consumed: return .consumed
         }
     }
 
-    private func step(
+    private func run(
         _ input: inout UnsafeRawBufferPointer
     ) throws(Failure) -> UnsafeRawBufferPointer {
         let count = try engine.decode(&input, into: output)
         return UnsafeRawBufferPointer(rebasing: output[..<count])
+    }
+}
+
+/// Counts the members of a coding that have no content.
+struct EmptyMembers {
+    private var count = 0
+
+    /// Records the end of a member.
+    ///
+    /// - Throws: `ContentDecoder.Failure` if too many were empty.
+    mutating func end(
+        isEmpty: Bool, _ coding: String
+    ) throws(ContentDecoder.Failure) {
+        guard isEmpty else { return }
+        count += 1
+        guard count > ContentDecoder.maximumEmptyMembers else { return }
+        throw ContentDecoder.Failure(
+            description: "\(coding): more than \(ContentDecoder.maximumEmptyMembers) parts without "
+                + "content", isExcess: true)
     }
 }

@@ -13,6 +13,7 @@ final class Inflater: ContentDecoder.Engine {
     private let stream: UnsafeMutablePointer<z_stream>
     private var hasBegun = false
     private(set) var isAtEnd = false
+    private var emptyMembers = EmptyMembers()
 
     init(_ wrapping: Wrapping) throws(ContentDecoder.Failure) {
         self.wrapping = wrapping
@@ -42,7 +43,9 @@ final class Inflater: ContentDecoder.Engine {
                 &written)
             switch code {
             case Z_OK: continue
-            case Z_STREAM_END: isAtEnd = true
+            case Z_STREAM_END:
+                isAtEnd = true
+                try emptyMembers.end(isEmpty: stream.pointee.total_out == 0, "\(wrapping)")
             // No progress is possible: the input is consumed.
             case Z_BUF_ERROR: return written
             default: throw failure(code)

@@ -4,6 +4,8 @@ internal import CZstd
 final class ZstdEngine: ContentDecoder.Engine {
     private let stream: OpaquePointer
     private(set) var isAtEnd = false
+    private var isFrameEmpty = true
+    private var emptyFrames = EmptyMembers()
 
     init() throws(ContentDecoder.Failure) {
         guard let stream = ZSTD_createDStream() else {
@@ -32,6 +34,11 @@ final class ZstdEngine: ContentDecoder.Engine {
             }
             isAtEnd = left == 0
             if source.pos == before, target.pos == written { break }
+            if target.pos > written { isFrameEmpty = false }
+            if isAtEnd {
+                try emptyFrames.end(isEmpty: isFrameEmpty, "zstd")
+                isFrameEmpty = true
+            }
         }
         return target.pos
     }

@@ -44,8 +44,12 @@ import Testing
         while !rest.isEmpty {
             try Array(rest.prefix(size)).withUnsafeBytes { piece in
                 var input = piece
-                while case let output = try decoder.decode(&input), !output.isEmpty {
-                    text += output
+                loop: while true {
+                    switch try decoder.decode(&input) {
+                    case .piece(let output): text += output
+                    case .passed: continue
+                    case .consumed: break loop
+                    }
                 }
                 #expect(input.isEmpty)
             }
@@ -118,7 +122,7 @@ import Testing
         let text = "rot13: not a coding that is undone here: gzip"
         #expect(error?.description.hasPrefix(text) == true)
         #expect(throws: ContentDecoder.Failure.self) {
-            try ContentDecoder.make([Array(repeating: "gzip", count: 6).joined(separator: ",")])
+            try ContentDecoder.make([Array(repeating: "gzip", count: 3).joined(separator: ",")])
         }
     }
 
@@ -138,6 +142,54 @@ import Testing
         let frame: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x70, 0x01, 0x00, 0x00]
         let decoder = try #require(try ContentDecoder.make(["zstd"]))
         #expect(throws: ContentDecoder.Failure.self) { try decode(decoder, frame, by: 1000) }
+    }
+
+    /// Members and frames without content.
+    static let emptyMembers = [
+        Sample(
+            field: "gzip",
+            bytes: [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        // A frame with one empty block, and a skippable frame.
+        Sample(field: "zstd", bytes: [0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x00, 0x01, 0x00, 0x00]),
+        Sample(field: "zstd", bytes: [0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0]),
+    ]
+
+    @Test(arguments: emptyMembers)
+    func `more than 1000 members without content exceed a limit`(empty: Sample) throws {
+        let full = empty.field == "gzip" ? Self.gzip : Self.zstd
+        for (count, isFine) in [(1000, true), (1001, false)] {
+            let decoder = try #require(try ContentDecoder.make([empty.field]))
+            let bytes = Array(repeating: empty.bytes, count: count).joined() + full
+            guard !isFine else {
+                #expect(try decode(decoder, Array(bytes), by: 1000) == "0123456789")
+                continue
+            }
+            let error = #expect(throws: ContentDecoder.Failure.self) {
+                try decode(decoder, Array(bytes), by: 1000)
+            }
+            #expect(error?.isExcess == true)
+        }
+        // Members with content are not limited.
+        let decoder = try #require(try ContentDecoder.make([empty.field]))
+        let many = Array(Array(repeating: full, count: 2000).joined())
+        #expect(try decode(decoder, many, by: 1000).utf8.count == 20_000)
+    }
+
+    @Test func `each call passes one piece at most between two codings`() throws {
+        // A frame of one block, 128 KiB of 'a', which the inner coding skips as a file name that
+        // does not end.
+        let frame: [UInt8] = [
+            0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38, 0x50, 0x00, 0x00,
+            0x1F, 0x8B, 8, 8, 0, 0, 0, 0, 0, 0xFF, 0x02, 0x00, 0x10, 0x61, 0x01, 0x00, 0x00,
+        ]
+        let decoder = try #require(try ContentDecoder.make(["gzip, zstd"]))
+        try frame.withUnsafeBytes { bytes in
+            var input = bytes
+            var calls = 0
+            while case .passed = try decoder.decode(&input) { calls += 1 }
+            #expect(calls > 4)
+        }
+        #expect(decoder.passed == 10 + (128 << 10))
     }
 
     @Test func `a truncated outer coding is not at its end even if the inner one is`() throws {

@@ -25,6 +25,23 @@ private final class ByteCounter: TransferHandler {
     }
 }
 
+/// Reports the head and the end of a response.
+private final class HeadWaiter: TransferHandler {
+    let head = Once<Void>()
+    let end = Once<TransferResult>()
+
+    func transfer(_ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn)
+        -> TransferDecision
+    {
+        self.head.set(())
+        return .proceed
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        end.set(result)
+    }
+}
+
 /// Responses that exceed the limits of a head, a body or a decoded body.
 @Suite struct `Limits` {
     /// Content codings, each with a small body that decodes to at least 16 MiB.
@@ -145,6 +162,77 @@ private final class ByteCounter: TransferHandler {
         #expect(
             result.error?.advice
                 == "raise maximumDecompressedSize, in the program --max-decompressed-size")
+    }
+
+    /// A gzip member whose file name has `count` times 128 KiB, compressed by zstd to 4 bytes for
+    /// each of them.
+    private func longFileName(_ count: Int) -> [UInt8] {
+        let block: [UInt8] = [0x02, 0x00, 0x10, 0x61]
+        return [0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38, 0x50, 0x00, 0x00]
+            + [0x1F, 0x8B, 8, 8, 0, 0, 0, 0, 0, 0xFF]
+            + Array(repeating: block, count: count).joined() + [0x01, 0x00, 0x00]
+    }
+
+    private func twiceCoded(_ bytes: [UInt8]) throws -> ScriptedServer {
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip, zstd\r\nContent-Length: \(bytes.count)\r\n\r\n"
+        return try ScriptedServer.start(.request, .send(Array(head.utf8) + bytes), .stall)
+    }
+
+    @Test func `the limits of decoded bytes apply between two codings, too`() async throws {
+        let server = try twiceCoded(longFileName(8192))
+        let result = try await CurlTransport.test().get(
+            server.baseURL, headers: ["Accept-Encoding": "gzip, zstd"])
+        #expect(result.error?.code == .decompressionLimitExceeded)
+        #expect(result.error?.reason.contains("bytes between the body's codings were") == true)
+        let transport = CurlTransport.test {
+            $0.maximumDecompressionRatio = 0
+            $0.maximumDecompressedSize = 1 << 20
+        }
+        let other = try twiceCoded(longFileName(64))
+        let sized = try await transport.get(
+            other.baseURL, headers: ["Accept-Encoding": "gzip, zstd"])
+        #expect(sized.error?.code == .decompressionLimitExceeded)
+    }
+
+    @Test func `empty gzip members without end are an error`() async throws {
+        let member = "\\037\\213\\010\\0\\0\\0\\0\\0\\0\\377\\003\\0\\0\\0\\0\\0\\0\\0\\0\\0"
+        let made = try await Program.run(
+            "/bin/sh",
+            [
+                "-c",
+                "i=0; while [ $i -lt 1500 ]; do printf '\(member)'; i=$((i+1)); done | gzip -9 | base64 -w0",
+            ])
+        let bytes = Array(try #require(Data(base64Encoded: made.output)))
+        let server = try ScriptedServer.start(
+            .request,
+            .send(
+                Array(
+                    "HTTP/1.1 200 OK\r\nContent-Encoding: gzip, gzip\r\nContent-Length: \(bytes.count)\r\n\r\n"
+                        .utf8) + bytes))
+        let result = try await CurlTransport.test().get(
+            server.baseURL, headers: ["Accept-Encoding": "gzip"])
+        #expect(result.error?.code == .decompressionLimitExceeded)
+        #expect(
+            result.error?.reason.hasSuffix("gzip: more than 1000 parts without content") == true)
+    }
+
+    @Test func `a body that takes long to decode delays no other request, and can be cancelled`()
+        async throws
+    {
+        // 37 GiB pass between the codings. libcurl reads up to 1.6 MB in a row.
+        let server = try twiceCoded(longFileName(300_000))
+        let other = try ScriptedServer.start(.request, response(""))
+        let transport = CurlTransport.test { $0.maximumDecompressionRatio = 0 }
+        let handler = HeadWaiter()
+        let request = HTTPRequest(
+            url: URL(string: server.baseURL), headers: ["Accept-Encoding": "gzip, zstd"])
+        let task = transport.start(TransferJob(request: request), handler: handler)
+        try await handler.head.value()
+        #expect(try await transport.get(other.baseURL).error == nil)
+        #expect(handler.end.callCount == 0)
+        task.cancel()
+        #expect(try await handler.end.value().error?.code == .cancelled)
     }
 
     @Test func `a body that is not decoded has no decompression limit`() async throws {

@@ -345,9 +345,15 @@ final class EventLoop: @unchecked Sendable {
         assertOnLoop()
         pieces &+= 1
         // The clock is read for few of them.
-        guard pieces & 1023 == 0, ccurl_now_us() - now > Self.longestRead,
-            !transfer.pauses.contains(.turn)
-        else { return }
+        if pieces & 1023 == 0 { limitTurn(of: transfer) }
+    }
+
+    /// Makes a transfer wait for the next turn if this one takes long; called in its callbacks.
+    func limitTurn(of transfer: CurlTransfer) {
+        assertOnLoop()
+        guard ccurl_now_us() - now > Self.longestRead, !transfer.pauses.contains(.turn) else {
+            return
+        }
         yielded.append(transfer)
         pauseReceiving(transfer, for: .turn)
     }

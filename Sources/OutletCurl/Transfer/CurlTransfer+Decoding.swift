@@ -58,16 +58,26 @@ extension CurlTransfer {
         body.skip -= known
         var input = UnsafeRawBufferPointer(rebasing: bytes[known...])
         do throws(ContentDecoder.Failure) {
+            var steps = 0
             while true {
                 let before = input.count
-                let piece = try body.decoder.decode(&input)
+                let step = try body.decoder.decode(&input)
                 body.decoded += Int64(before - input.count)
-                guard !piece.isEmpty else { return bytes.count }
-                if let bomb = bomb(received + Int64(piece.count), body, loop.settings.configuration)
-                {
+                var size = received
+                switch step {
+                case .consumed: return bytes.count
+                case .piece(let piece): size += Int64(piece.count)
+                case .passed: break
+                }
+                if let bomb = bomb(size, body, loop.settings.configuration) {
                     return fail(bomb) ? bytes.count : refused
                 }
-                guard deliver(piece, easy, loop) else { return refused }
+                if case .piece(let piece) = step {
+                    guard deliver(piece, easy, loop) else { return refused }
+                }
+                // A few bytes may take minutes to decode.
+                steps += 1
+                if steps & 7 == 0 { loop.limitTurn(of: self) }
                 // The rest of the piece may decode to a thousand times its size, so a pause applies
                 // at once.
                 if isPaused {
@@ -82,8 +92,10 @@ extension CurlTransfer {
 
     private func brokenCoding(_ failure: ContentDecoder.Failure) -> TransferError {
         TransferError(
-            code: .cannotDecodeContentData, stage: .receiving, host: address?.host,
-            reason: "the body's encoding is broken: \(failure)",
+            code: failure.isExcess ? .decompressionLimitExceeded : .cannotDecodeContentData,
+            stage: .receiving, host: address?.host,
+            reason: failure.isExcess
+                ? "a decompression bomb: \(failure)" : "the body's encoding is broken: \(failure)",
             advice: "send Accept-Encoding: identity to get it as it is")
     }
 
@@ -106,7 +118,8 @@ extension CurlTransfer {
             advice: isFramed ? "send Accept-Encoding: identity to get it as it is" : "")
     }
 
-    /// Returns the error of a body whose decoded size exceeds the limits; `nil` if it does not.
+    /// Returns the error of a body whose size exceeds the limits, after decoding or between two
+    /// codings; `nil` if it does not.
     ///
     /// - Parameter size: The decoded size so far, in bytes.
     private func bomb(
@@ -117,16 +130,22 @@ extension CurlTransfer {
                 code: .decompressionLimitExceeded, stage: .receiving, host: address?.host,
                 reason: reason, advice: advice)
         }
-        if size > configuration.maximumDecompressedSize {
+        let limit = configuration.maximumDecompressedSize
+        // A coding makes some bodies larger.
+        let (double, isHuge) = limit.multipliedReportingOverflow(by: 2)
+        let isLarger = !isHuge && body.decoder.passed - Int64(ContentDecoder.pieceSize) > double
+        if size > limit || isLarger {
             return error(
-                "the body decodes to more than \(configuration.maximumDecompressedSize) bytes",
+                "the body decodes to more than \(limit) bytes",
                 TransferError.raise("maximumDecompressedSize", "--max-decompressed-size"))
         }
         let ratio = configuration.maximumDecompressionRatio
-        guard ratio > 0, size > configuration.decompressionRatioExemptSize else { return nil }
-        guard Double(size) > Double(body.decoded) * ratio else { return nil }
+        let largest = max(size, body.decoder.passed)
+        guard ratio > 0, largest > configuration.decompressionRatioExemptSize else { return nil }
+        guard Double(largest) > Double(body.decoded) * ratio else { return nil }
+        let what = largest > size ? "between the body's codings" : "of the body"
         return error(
-            "a decompression bomb: \(size) bytes of the body were \(body.decoded) on the wire, and "
+            "a decompression bomb: \(largest) bytes \(what) were \(body.decoded) on the wire, and "
                 + "above \(configuration.decompressionRatioExemptSize) bytes no more than \(ratio) "
                 + "for each are decoded",
             "if this server is to be trusted, "

@@ -85,8 +85,9 @@ let bodyTargets: [FuzzTarget] =
                     try piece.withUnsafeBytes { bytes in
                         var input = bytes
                         while all.count < 1 << 20 {
-                            let output = try decoder.decode(&input)
-                            if output.isEmpty { return }
+                            guard case .piece(let output) = try decoder.decode(&input) else {
+                                return
+                            }
                             all += output
                         }
                     }
