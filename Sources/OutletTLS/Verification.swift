@@ -71,9 +71,12 @@ package final class Verification {
     /// Called once; released then with its captures.
     private var decider: ((Handshake) -> Decision)?
     private let hasDecider: Bool
+    /// The number of the policy that decides about the server; `nil` without a decider.
+    package let policy: UInt64?
 
-    private init(_ decider: ((Handshake) -> Decision)?) {
+    private init(_ decider: ((Handshake) -> Decision)?, of policy: UInt64?) {
         self.decider = decider
+        self.policy = policy
         hasDecider = decider != nil
     }
 
@@ -95,14 +98,16 @@ package final class Verification {
     ///
     /// - Parameters:
     ///   - context: The `SSL_CTX *`, as libcurl passes it to `CURLOPT_SSL_CTX_FUNCTION`.
+    ///   - policy: The number of the policy that the decider applies.
     ///   - decider: Decides whether the server is accepted. Called during the handshake, on its
     ///     thread; must not block.
     /// - Returns: `nil` if memory is exhausted; the context must not be used then.
     package static func watch(
-        context: UnsafeMutableRawPointer, decider: ((Handshake) -> Decision)? = nil
+        context: UnsafeMutableRawPointer, policy: UInt64? = nil,
+        decider: ((Handshake) -> Decision)? = nil
     ) -> Verification? {
         let context = OpaquePointer(context)
-        let verification = Verification(decider)
+        let verification = Verification(decider, of: policy)
         // The context retains the object until it is freed, because libcurl may use the context
         // longer than the transfer that made it.
         let box = ObjectPointer.retained(verification)

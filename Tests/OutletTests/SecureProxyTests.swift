@@ -156,6 +156,46 @@ import Testing
         await proxy.stop()
     }
 
+    @Test func `a connection to a proxy belongs to the policy that accepted it`() async throws {
+        let nginx = try await Nginx.shared()
+        var configuration = SessionConfiguration()
+        // It answers requests to servers without TLS itself.
+        configuration.proxy = .url(nginx.baseURL(.selfSigned), except: ["localhost"])
+        configuration.certificateAuthorities = .file(
+            path: try await TestCA.shared().certificatePath)
+        let transport = CurlTransport(configuration: configuration)
+        func session(_ evaluator: (any ServerTrustEvaluating)?) -> Session {
+            Session(
+                transport: transport,
+                serverTrustManager: evaluator.map {
+                    ServerTrustManager(
+                        allHostsMustBeEvaluated: false, evaluators: ["localhost": $0])
+                })
+        }
+        let pin = PublicKey(der: Data(), sha256: Data(repeating: 7, count: 32))
+        let strict = [
+            session(nil), session(DefaultTrustEvaluator()),
+            session(PublicKeysTrustEvaluator(keys: [pin])),
+        ]
+        let lax = [session(DisabledTrustEvaluator()), session(DisabledTrustEvaluator())]
+        let url = "http://far.test/small.txt"
+        for (index, isReused) in [false, true].enumerated() {
+            let response = await get(lax[index], url)
+            #expect(response.value == "small\n")
+            #expect(response.metrics?.isReusedConnection == isReused)
+            for other in strict + strict {
+                let refused = await get(other, url)
+                #expect(refused.response == nil)
+                #expect(
+                    refused.error?.transferError?.stage == .securing
+                        || refused.error?.isServerTrustEvaluationError == true)
+                // Leaves options of its policy in the handle that is used next.
+                let direct = await get(lax[index], "\(nginx.baseURL(.tls))/small.txt")
+                #expect(direct.value == "small\n")
+            }
+        }
+    }
+
     @Test func `allHostsMustBeEvaluated applies to the proxy, too`() async throws {
         let proxy = try await HandshakePeer.start()
         let session = try await session(proxy, [:], allHosts: true)

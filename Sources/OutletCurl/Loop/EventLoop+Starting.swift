@@ -239,6 +239,9 @@ extension EventLoop {
         }
         trust?.goesThroughProxy(judgedBy: judge)
         try easy.applyProxyTrust(judge, settings, proxy)
+        // For servers without TLS, libcurl 7.88 compares the server's options, not the proxy's, with
+        // those of a kept connection.
+        if transfer.address?.isSecure == false { easy.applyTrust(judge, settings) }
     }
 
     /// Sets the method and the body, for all but the plainest requests.

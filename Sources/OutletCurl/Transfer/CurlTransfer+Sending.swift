@@ -29,7 +29,7 @@ extension CurlTransfer {
             wantsOtherConnection = true
             return false
         }
-        if let verifier = extras?.trust?.server, !isServerAccepted(easy, verifier) { return false }
+        if extras != nil, !isPeerAccepted(easy, loop) { return false }
         sends += 1
         wasAnswered = false
         connection = loop.connections.texts(of: ends)

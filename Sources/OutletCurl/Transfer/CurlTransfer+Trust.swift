@@ -14,7 +14,9 @@ extension CurlTransfer {
         let verifier = extras?.trust?.verifierOfNextHandshake(sockets: easy.opener.pointee.opened)
         verification =
             if let verifier {
-                Verification.watch(context: context) { verifier.evaluate($0) }
+                Verification.watch(context: context, policy: verifier.policy.number) {
+                    verifier.evaluate($0)
+                }
             } else {
                 Verification.watch(context: context)
             }
@@ -34,19 +36,57 @@ extension CurlTransfer {
         }
     }
 
-    /// Checks the verifier's decision about the server of a connection, new or reused.
+    /// Checks the decision about the peer of a connection, new or reused: the server, or without TLS
+    /// to it an https proxy.
     ///
-    /// - Returns: Whether the request may be sent on it.
-    func isServerAccepted(_ easy: EasyHandle, _ verifier: ServerVerifier) -> Bool {
-        loop?.assertOnLoop()
-        guard let connection = ccurl_get_ssl(easy.raw),
-            case .accepted(let isVerified) = Verification.of(connection)?.decision
-        else {
-            failure = verifier.error
-            return false
+    /// - Returns: Whether the request may be sent on it. If not, `failure` is set, or
+    ///   `wantsOtherConnection`.
+    func isPeerAccepted(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
+        let trust = extras?.trust
+        if let server = trust?.server {
+            guard let isVerified = acceptance(by: server, easy) else {
+                failure = server.error
+                return false
+            }
+            isServerVerified = isVerified
+            return true
         }
-        isServerVerified = isVerified
-        return true
+        guard !loop.settings.secureProxies.isEmpty, address?.isSecure == false,
+            let secureProxy = loop.settings.secureProxies[proxy]
+        else { return true }
+        if let judge = trust?.proxy {
+            if acceptance(by: judge, easy) != nil { return true }
+        } else if let found = ccurl_get_ssl(easy.raw).flatMap({ Verification.of($0) }),
+            found.policy == nil
+        {
+            return true
+        }
+        // The connection that the transfer has made itself.
+        guard verification == nil else {
+            return fail(
+                trust?.proxy?.error
+                    ?? TransferError(
+                        code: .serverCertificateUntrusted, stage: .securing, host: secureProxy.host,
+                        reason: "the proxy's certificate was not verified"))
+        }
+        wantsOtherConnection = true
+        return false
+    }
+
+    /// Whether the peer was verified, if the verifier's policy has accepted it; `nil` if it has not.
+    private func acceptance(by verifier: ServerVerifier, _ easy: EasyHandle) -> Bool? {
+        guard let found = ccurl_get_ssl(easy.raw).flatMap({ Verification.of($0) }),
+            found.policy == verifier.policy.number,
+            case .accepted(let isVerified) = found.decision
+        else { return nil }
+        return isVerified
+    }
+
+    /// Whether libcurl has verified a certificate of the connection that this transfer made, and
+    /// refused it.
+    var hasRefusedCertificate: Bool {
+        loop?.settings.configuration.verifiesCertificates == true && verification?.refusal != nil
     }
 
     /// Remembers the connection if its end is the end of the response.
