@@ -21,32 +21,35 @@ package struct Certificate: Sendable, Equatable, Hashable {
     /// The certificate as DER.
     package let der: [UInt8]
 
-    /// Parses a certificate in DER; `nil` if the bytes are none.
+    /// Parses a certificate in DER; `nil` if the bytes are none, or others follow it.
     package init?(der: [UInt8]) {
+        var isWhole = false
         let parsed = der.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
-            return d2i_X509(nil, &position, bytes.count)
+            let certificate = d2i_X509(nil, &position, bytes.count)
+            isWhole = position == bytes.baseAddress.map { $0 + bytes.count }
+            return certificate
         }
+        ERR_clear_error()
         guard let parsed else { return nil }
         defer { X509_free(parsed) }
+        guard isWhole else { return nil }
         self.init(parsed)
     }
 
     /// Parses all certificates of a PEM text, in order; other objects are skipped.
-    package static func certificates(pem: [UInt8]) -> [Certificate] {
-        pem.withUnsafeBytes { bytes in
-            guard let buffer = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count))
-            else { return [] }
-            defer { BIO_free(buffer) }
-            var found: [Certificate] = []
-            while let parsed = PEM_read_bio_X509(buffer, nil, nil, nil) {
-                if let certificate = Certificate(parsed) { found.append(certificate) }
-                X509_free(parsed)
-            }
-            // At the end of the text, OpenSSL adds "no start line" to its error queue.
-            ERR_clear_error()
-            return found
+    ///
+    /// - Returns: `nil` if an object is damaged or incomplete.
+    package static func certificates(pem: [UInt8]) -> [Certificate]? {
+        guard let objects = PEMText.objects(["CERTIFICATE", "X509 CERTIFICATE"], in: pem) else {
+            return nil
         }
+        var found: [Certificate] = []
+        for object in objects {
+            guard let certificate = Certificate(der: object) else { return nil }
+            found.append(certificate)
+        }
+        return found
     }
 
     /// Reads an `X509 *`, which the caller keeps.

@@ -59,7 +59,7 @@ package enum ClientIdentity {
         }
         let read =
             format == .pem
-            ? Certificate.certificates(pem: try bytes(of: certificate)).first
+            ? try certificates(certificate).first
             : Certificate(der: try bytes(of: certificate))
         guard let read else {
             throw Fault(
@@ -76,6 +76,13 @@ package enum ClientIdentity {
                 text: "\(source.name): the key is not that of the certificate \(certificate.name) "
                     + "(\(read.subject))")
         }
+    }
+
+    private static func certificates(_ source: Source) throws(Fault) -> [Certificate] {
+        guard let found = Certificate.certificates(pem: try bytes(of: source)) else {
+            throw Fault(text: "\(source.name): one of its parts in PEM is damaged or incomplete")
+        }
+        return found
     }
 
     private static func holds(_ word: String, _ bytes: [UInt8]) -> Bool {

@@ -11,7 +11,8 @@ import Testing
     @Test func `a certificate contains subject, issuer, host names and dates`() async throws {
         let authority = try await TestCA.shared()
         let server = try await authority.server()
-        let certificates = Certificate.certificates(pem: try readFile(server.certificatePath))
+        let certificates = try #require(
+            Certificate.certificates(pem: try readFile(server.certificatePath)))
         let certificate = try #require(certificates.first)
         #expect(certificates.count == 1)
         #expect(certificate.subject == "CN=localhost,O=Outlet")
@@ -24,7 +25,7 @@ import Testing
     @Test func `publicKeySHA256 equals the hash from openssl`() async throws {
         let server = try await TestCA.shared().server()
         let certificate = try #require(
-            Certificate.certificates(pem: try readFile(server.certificatePath)).first)
+            Certificate.certificates(pem: try readFile(server.certificatePath))?.first)
         let result = try await Program.run(
             "/bin/sh",
             [
@@ -42,13 +43,27 @@ import Testing
     @Test func `invalid bytes are not a certificate`() {
         #expect(Certificate(der: []) == nil)
         #expect(Certificate(der: Array("not a certificate".utf8)) == nil)
-        #expect(Certificate.certificates(pem: Array("nor this".utf8)).isEmpty)
+        #expect(Certificate.certificates(pem: Array("nor this".utf8))?.isEmpty == true)
+    }
+
+    @Test func `a text with a damaged certificate is refused as a whole`() async throws {
+        let server = try await TestCA.shared().server()
+        let text = String(decoding: try readFile(server.certificatePath), as: UTF8.self)
+        #expect(Certificate.certificates(pem: Array((text + "\n" + text).utf8))?.count == 2)
+        for damaged in [
+            String(text.dropLast(40)), String(text.dropFirst()),
+            text.replacing("\nMI", with: "\n*I"),
+        ] {
+            #expect(Certificate.certificates(pem: Array((text + damaged).utf8)) == nil)
+        }
+        let der = try #require(Certificate.certificates(pem: Array(text.utf8))?.first?.der)
+        #expect(Certificate(der: der + [0]) == nil)
     }
 
     @Test func `the description of an expired certificate contains its dates`() async throws {
         let server = try await TestCA.shared().server(.expired)
         let certificate = try #require(
-            Certificate.certificates(pem: try readFile(server.certificatePath)).first)
+            Certificate.certificates(pem: try readFile(server.certificatePath))?.first)
         #expect(
             certificate.description.hasSuffix(
                 "valid 2020-01-01 00:00 UTC to 2020-01-31 00:00 UTC"))

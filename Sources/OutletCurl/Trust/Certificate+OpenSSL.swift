@@ -22,9 +22,9 @@ extension OutletTransport.Certificate {
     /// Parses a certificate in DER or PEM.
     ///
     /// - Parameter bytes: One DER certificate, or PEM text, of which the first certificate is used.
-    /// - Throws: ``LoadingError`` if there is no certificate.
+    /// - Throws: ``LoadingError`` if there is no certificate, or a part of the PEM text is damaged.
     public init(_ bytes: Data) throws(LoadingError) {
-        guard let first = Self.parse(bytes).first else {
+        guard let first = try Self.parse(bytes, path: "").first else {
             throw LoadingError(path: "", reason: "\(bytes.count) bytes: neither DER nor PEM")
         }
         self = first
@@ -36,7 +36,7 @@ extension OutletTransport.Certificate {
     ///   in `.cer`, `.crt`, `.der` or `.pem` are read in the order of their names.
     /// - Returns: The certificates; none if the directory has no such files.
     /// - Throws: ``LoadingError`` if the file or directory cannot be read, or a file contains no
-    ///   certificate.
+    ///   certificate or a damaged one.
     public static func load(_ path: String) throws(LoadingError) -> [OutletTransport.Certificate] {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -70,16 +70,21 @@ extension OutletTransport.Certificate {
         } catch {
             throw LoadingError(path: path, reason: "cannot be read: \(error.fileReason)")
         }
-        let found = parse(bytes)
+        let found = try parse(bytes, path: path)
         guard !found.isEmpty else {
             throw LoadingError(path: path, reason: "holds no certificate, neither DER nor PEM")
         }
         return found
     }
 
-    private static func parse(_ bytes: Data) -> [OutletTransport.Certificate] {
+    private static func parse(
+        _ bytes: Data, path: String
+    ) throws(LoadingError) -> [OutletTransport.Certificate] {
         let bytes = Array(bytes)
-        let pem = OutletTLS.Certificate.certificates(pem: bytes)
+        guard let pem = OutletTLS.Certificate.certificates(pem: bytes) else {
+            throw LoadingError(
+                path: path, reason: "one of its parts in PEM is damaged or incomplete")
+        }
         let found = pem.isEmpty ? [OutletTLS.Certificate(der: bytes)].compactMap(\.self) : pem
         return found.map { OutletTransport.Certificate($0) }
     }

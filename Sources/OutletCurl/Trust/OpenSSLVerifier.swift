@@ -67,11 +67,13 @@ final class OpenSSLVerifier: Sendable {
     ) -> RevocationStatus {
         guard !lists.isEmpty || ocspResponse != nil else { return .unknown }
         guard case .success(let verifier) = authorities else { return .unknown }
-        guard let known = read(lists) else {
+        let known: RevocationLists
+        do throws(RevocationLists.Fault) {
+            known = try read(lists)
+        } catch {
             return .refused(
                 TrustFault(
-                    code: TrustFault.unspecified,
-                    reason: "one of the revocation lists is neither DER nor PEM",
+                    code: TrustFault.unspecified, reason: error.description,
                     certificate: chain.first))
         }
         let verdict = verifier.verify(chain.bytes, lists: known, securityLevel: securityLevel)
@@ -91,11 +93,12 @@ final class OpenSSLVerifier: Sendable {
         }
     }
 
-    /// Returns OpenSSL's form of revocation lists, cached by content; `nil` if a list cannot be
-    /// parsed.
+    /// Returns OpenSSL's form of revocation lists, cached by content.
     ///
     /// Parsing a list with 100,000 certificates takes longer than the rest of a handshake.
-    func read(_ lists: [RevocationList]) -> RevocationLists? {
+    ///
+    /// - Throws: `RevocationLists.Fault` if a list cannot be used.
+    func read(_ lists: [RevocationList]) throws(RevocationLists.Fault) -> RevocationLists {
         let contents = lists.map(\.content)
         let known = self.lists.withLock { known -> RevocationLists? in
             let index = known.firstIndex { entry in
@@ -107,7 +110,7 @@ final class OpenSSLVerifier: Sendable {
             return known[0].read
         }
         if let known { return known }
-        guard let read = RevocationLists(contents.map { Array($0.bytes) }) else { return nil }
+        let read = try RevocationLists(contents.map { Array($0.bytes) })
         self.lists.withLock { known in
             known.insert((contents, read), at: 0)
             if known.count > Self.listLimit { known.removeLast() }

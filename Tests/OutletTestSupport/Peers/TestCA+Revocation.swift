@@ -145,6 +145,25 @@ extension TestCA {
         return list
     }
 
+    /// Makes a revocation list (CRL) with an issuing distribution point (RFC 5280 §5.2.5).
+    ///
+    /// - Parameter scope: A line of the point's section in OpenSSL's form.
+    /// - Returns: The path of the CRL, PEM.
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
+    public func revocationList(limitedTo scope: String) async throws -> String {
+        let name = "scope-\(UInt64.random(in: 0 ... .max))"
+        let list = directory.path("\(name).crl")
+        let extensions =
+            "[limited]\nissuingDistributionPoint = critical, @point\n[point]\n\(scope)\n"
+        let settings = try directory.read("openssl.cnf") + Array(extensions.utf8)
+        try directory.write(settings, to: "\(name).cnf")
+        try await openssl([
+            "ca", "-config", "\(name).cnf", "-name", "revocation_files", "-gencrl", "-crldays", "2",
+            "-crlexts", "limited", "-out", list,
+        ])
+        return list
+    }
+
     /// Makes an OCSP response about a certificate of ``revocation()``.
     ///
     /// - Parameters:
