@@ -147,6 +147,42 @@ import Testing
         try await server.endings.values(1)
     }
 
+    /// Sends messages without end, and reads nothing after the handshake.
+    private func talker() throws -> ScriptedServer {
+        try ScriptedServer.start(.upgrade(), .repeat(WebSocketFrame.text("tick").bytes))
+    }
+
+    @Test func `a close ends although the server sends without end and reads nothing`()
+        async throws
+    {
+        let server = try talker()
+        for isCancelled in [false, true] {
+            let session = Session(
+                configuration: {
+                    var configuration = SessionConfiguration()
+                    configuration.proxy = .none
+                    configuration.timeoutIntervalForRequest = isCancelled ? 600 : 1
+                    return configuration
+                }())
+            let request = session.webSocketRequest(to: server.webSocketURL)
+            // More than the buffers of both sockets hold.
+            request.send(.data(Data(count: 16 << 20))) { _ in }
+            let closed = Once<Void>()
+            let names = Recorder<String>()
+            request.streamMessageEvents { event in
+                if case .connected = event.kind { request.close(sending: .normalClosure) }
+                if event.kind.name != "tick" { names.record(event.kind.name) }
+                if case .completed = event.kind { closed.set(()) }
+            }
+            if isCancelled {
+                try await names.values(1)
+                request.cancel()
+            }
+            try await closed.value()
+            #expect(names.values == ["connected", "disconnected 1000", "completed"])
+        }
+    }
+
     @Test func `a cancel at a random time ends socket, messages and pings once`() async throws {
         let server = try ScriptedServer.start(.upgrade(), .send(.text("hello")), .echo)
         try await withThrowingTaskGroup { group in

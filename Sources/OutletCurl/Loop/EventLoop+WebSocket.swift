@@ -37,6 +37,8 @@ extension EventLoop {
             guard link.frames != nil else { return end(transfer, .cancelled) }
             guard link.ownClose == nil, link.peerClose == nil, link.stage == .open else { return }
             link.ownClose = (code, reason)
+            // From now on only what is sent counts as progress.
+            transfer.lastProgress = now
             // Reading must continue to receive the peer's close frame.
             transfer.pauses = []
             link.isSuspended = false
@@ -109,6 +111,15 @@ extension EventLoop {
 
     private func mayRead(_ transfer: CurlTransfer, _ link: WebSocketLink) -> Bool {
         !transfer.isPaused && link.peerClose == nil && (!link.isFlooded || link.stage == .refusing)
+    }
+
+    /// Cancels a transfer; a WebSocket that is being closed ends as if the peer had closed it.
+    func cancel(_ transfer: CurlTransfer) {
+        assertOnLoop()
+        if let link = transfer.link, link.ownClose != nil, transfer.phase == .active {
+            return conclude(transfer, link)
+        }
+        end(transfer, .cancelled)
     }
 
     /// Ends a WebSocket after a close.
@@ -185,8 +196,9 @@ extension EventLoop {
             guard code == CURLE_OK, count > 0 else {
                 return .failure(end(of: transfer, link, code))
             }
-            // For the handshake's response there is one time limit, however slowly it arrives.
-            if link.stage != .handshaking { transfer.lastProgress = now }
+            // For the handshake's response there is one time limit, however slowly it arrives. A peer
+            // that sends without end, but does not read, must not keep a close from ending.
+            if link.stage != .handshaking, link.ownClose == nil { transfer.lastProgress = now }
             link.bytesReceived += Int64(count)
             let bytes = UnsafeRawBufferPointer(rebasing: buffer.prefix(count))
             return Result { () throws(TransferError) in
@@ -260,7 +272,8 @@ extension EventLoop {
         assertOnLoop()
         var due = settings.resourceLimit.map { transfer.arrived + $0 }
         let waits = link.stage == .handshaking && !link.isSuspended || link.maySend
-        if waits, let patience = transfer.patience {
+        if waits, let patience = transfer.patience ?? link.ownClose.map({ _ in Self.closePatience })
+        {
             due = min(due ?? .max, transfer.lastProgress + patience)
         }
         if link.ownClose != nil, link.closeDeadline == nil, !link.maySend {

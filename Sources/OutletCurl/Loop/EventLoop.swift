@@ -438,7 +438,7 @@ final class EventLoop: @unchecked Sendable {
         assertOnLoop()
         switch message {
         case .start(let transfer): arrive(transfer)
-        case .cancel(let transfer): end(transfer, .cancelled)
+        case .cancel(let transfer): cancel(transfer)
         case .suspend(let transfer): suspend(transfer)
         case .resume(let transfer): resume(transfer, after: .request)
         case .observed(let transfer, let error): observed(transfer, error)

@@ -152,7 +152,9 @@ extension WebSocketRequest {
     ///
     /// The request's state becomes `cancelled`, but it completes without an error. If the
     /// connection is open, handlers get a `disconnected` event. Waits only a few seconds for the
-    /// server to close the connection too. Has no effect on a request that has ended.
+    /// server to close the connection too, and not longer than `timeoutIntervalForRequest` for it to
+    /// read what was sent before. ``cancel()`` ends the wait. Has no effect on a request that has
+    /// ended.
     ///
     /// - Parameters:
     ///   - closeCode: The reason as a number; codes that must not be sent are left out.

@@ -175,6 +175,20 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         return super.take(result, &mutable)
     }
 
+    /// Ends the request at once: with ``SessionError/explicitlyCancelled``, or without an error after
+    /// ``close(sending:reason:)``.
+    ///
+    /// Has no effect on a request that has ended.
+    @discardableResult
+    public override func cancel() -> Self {
+        // A close has changed the state already, and may still wait for the server.
+        let closing = mutable.withLock { mutable in
+            socket.withLock { $0.isClosing && !$0.isOver } ? mutable.currentTask : nil
+        }
+        closing?.cancel()
+        return super.cancel()
+    }
+
     override func reset(_ mutable: inout Mutable) {
         super.reset(&mutable)
         socket.withLock { socket in

@@ -21,6 +21,8 @@ public enum Step: Sendable {
     case respond(_ status: String = "200 OK", headers: [String] = [], body: String = "")
     /// Sends bytes in pieces of `size` bytes, and waits `interval` between them.
     case trickle([UInt8], size: Int, interval: Duration)
+    /// Sends bytes again and again until the client closes the connection, and reads nothing.
+    case `repeat`([UInt8])
     /// Waits until the test opens the gate.
     case wait(Gate)
     /// Opens a gate.

@@ -194,6 +194,9 @@ public final class ScriptedServer: Sendable {
                     rest = rest.dropFirst(size)
                     guard rest.isEmpty || socket.pause(interval) else { return false }
                 }
+            case .repeat(let bytes):
+                while socket.send(bytes[...]) {}
+                return false
             case .wait(let other):
                 return socket.wait(for: other)
             case .open(let other):
