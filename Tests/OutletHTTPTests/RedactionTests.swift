@@ -182,6 +182,54 @@ import Testing
         #expect(Data(bytes).firstRange(of: Data("secret".utf8)) == nil)
     }
 
+    /// Encodings whose bytes are not those of UTF-8, with the name of the charset.
+    static let wideEncodings: [(charset: String, encoding: String.Encoding)] = [
+        ("utf-16", .utf16), ("UTF-16LE", .utf16LittleEndian), ("utf-16be", .utf16BigEndian),
+        ("utf-32", .utf32), ("utf-32le", .utf32LittleEndian), ("utf-32be", .utf32BigEndian),
+    ]
+
+    @Test(arguments: wideEncodings.indices)
+    func `bodies in UTF-16 and UTF-32 in which names cannot be found are hidden`(index: Int) throws
+    {
+        let (charset, encoding) = Self.wideEncodings[index]
+        let json = try #require(#"{"access_token":"secret"}"#.data(using: encoding))
+        let form = try #require("a=1&password=secret".data(using: encoding))
+        let blank = try #require("\n [\"secret\"]".data(using: encoding))
+        let part = Data("--x\r\nContent-Type: application/json\r\n\r\n".utf8) + json
+        for (body, type) in [
+            (json, "application/json"), (json, "application/json; charset=\(charset)"),
+            (json, nil), (json, "text/html"), (blank, "text/plain"), (form, nil),
+            (form, "application/x-www-form-urlencoded"),
+            (form, "text/plain; charset=\"\(charset)\""),
+            (form, "multipart/form-data; boundary=x"), (form, "multipart/form-data"),
+        ] as [(Data, String?)] {
+            #expect(rules.body(body, contentType: type) == "•••", "\(type ?? "no type")")
+        }
+        let parts = rules.body(
+            part + Data("\r\n--x--".utf8), contentType: "multipart/mixed; boundary=x")
+        #expect(parts == "--x\r\nContent-Type: application/json\r\n\r\n•••\r\n--x--")
+    }
+
+    @Test func `binary bodies are kept unless they look like text`() {
+        // Such as the first bytes of a film and of an image.
+        let bodies: [[UInt8]] = [
+            [0, 0, 0, 0x20, 0x66, 0x74], [0x89, 0x50, 0, 0x4E], [0, 0, 0, 0],
+        ]
+        for bytes in bodies {
+            #expect(rules.bodyBytes(Data(bytes), contentType: nil) == bytes)
+        }
+    }
+
+    @Test func `parts with a Content-Transfer-Encoding are hidden`() {
+        for (coding, isShown) in [("base64", false), ("Quoted-Printable", false), ("8BIT", true)] {
+            let body =
+                "--x\r\nContent-Type: application/json\r\ncontent-transfer-encoding: \(coding)\r\n\r\n"
+                + "eyJ0b2tlbiI6InNlY3JldCJ9\r\n--x--\r\n"
+            let shown = rules.body(Data(body.utf8), contentType: "multipart/mixed; boundary=x")
+            #expect(shown?.contains("eyJ0b2tlbiI6InNlY3JldCJ9") == isShown)
+        }
+    }
+
     @Test func `a request's body with a content coding is not shown`() {
         let data = Data("a".utf8)
         #expect(rules.requestBody(data, of: ["Content-Encoding": "deflate"]) == nil)

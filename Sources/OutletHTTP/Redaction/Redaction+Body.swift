@@ -4,7 +4,9 @@ extension Redaction {
     /// Returns the text of a body with secrets replaced.
     ///
     /// Replaces the values of JSON members, form parameters and parts of multipart forms if
-    /// ``hidesParameter(named:)`` is true for their names. Other text is kept.
+    /// ``hidesParameter(named:)`` is true for their names. Other text is kept. Bodies and parts in
+    /// which these names cannot be found are replaced as a whole: those in UTF-16 or UTF-32, parts with a
+    /// `Content-Transfer-Encoding`, and multipart bodies without their boundary.
     ///
     /// - Parameters:
     ///   - data: The body, with its content coding removed.
@@ -58,6 +60,7 @@ extension Redaction {
         let name = String(
             decoding: trimmed(type.prefix { $0 != UInt8(ascii: ";") }).map(\.lowercased),
             as: UTF8.self)
+        if isWide(bytes, name, type) { return Array(mark.utf8) }
         if name.utf8.starts(with: "multipart/".utf8), depth < 4 {
             return multipart(bytes, type, depth)
         }
@@ -72,6 +75,44 @@ extension Redaction {
             return Array(bytes)
         }
         return parameters(bytes, 0)
+    }
+
+    // MARK: UTF-16 and UTF-32
+
+    /// Whether a body that may contain secrets is in UTF-16 or UTF-32.
+    ///
+    /// - Parameters:
+    ///   - name: The media type, in lower case.
+    ///   - type: The value of `Content-Type`.
+    private func isWide(
+        _ bytes: ArraySlice<UInt8>, _ name: String, _ type: ArraySlice<UInt8>
+    ) -> Bool {
+        if let charset = fieldParameter("charset", of: type)?.map(\.lowercased) {
+            let names = ["utf-16", "utf16", "utf-32", "utf32", "ucs-", "iso-10646-ucs-"]
+            if names.contains(where: { charset.starts(with: $0.utf8) }) { return true }
+        }
+        let hasNames =
+            name.utf8.firstRange(of: "json".utf8) != nil
+            || ["text/event-stream", "application/x-www-form-urlencoded"].contains(name)
+        if hasNames, bytes.contains(0) { return true }
+        guard beginsWide(bytes) else { return false }
+        let narrow = bytes.prefix(1024).filter { $0 != 0 && $0 < 0xFE }[...]
+        return hasNames || beginsLikeJSON(narrow)
+            || name.isEmpty && narrow.prefix(1).allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
+    /// Whether bytes begin with the mark (BOM) or a character of ASCII in UTF-16 or UTF-32.
+    private func beginsWide(_ bytes: ArraySlice<UInt8>) -> Bool {
+        let start = Array(bytes.prefix(4))
+        guard start.count > 1 else { return false }
+        if start[0] ^ start[1] == 1, min(start[0], start[1]) == 0xFE { return true }
+        if start == [0, 0, 0xFE, 0xFF] { return true }
+        return [
+            [false, true], [true, false], [false, true, true, true], [true, true, true, false],
+        ]
+        .contains { zeros in
+            start.indices.allSatisfy { (start[$0] == 0) == zeros[$0 % zeros.count] }
+        }
     }
 
     // MARK: JSON
@@ -198,8 +239,8 @@ extension Redaction {
             let boundary = fieldParameter("boundary", of: type)
                 ?? (bytes.starts(with: dashes)
                     ? Array(bytes.dropFirst(2).prefix { $0 > 0x20 }) : nil),
-            !boundary.isEmpty
-        else { return Array(bytes) }
+            !boundary.isEmpty, bytes.isEmpty || bytes.firstRange(of: dashes + boundary) != nil
+        else { return bytes.isEmpty ? [] : Array(mark.utf8) }
         let delimiter = dashes + boundary
         var shown: [UInt8] = []
         var rest = bytes
@@ -231,6 +272,11 @@ extension Redaction {
                 decoding: trimmed(field[..<colon]).map(\.lowercased), as: UTF8.self)
             let value = field[(colon + 1)...].filter { $0 != 0x0D && $0 != 0x0A }[...]
             if name == "content-type" { type = trimmed(value) }
+            // The names in a part that is coded, such as in base64, cannot be found.
+            if name == "content-transfer-encoding" {
+                let coding = String(decoding: trimmed(value).map(\.lowercased), as: UTF8.self)
+                isSecret = isSecret || !["7bit", "8bit", "binary"].contains(coding)
+            }
             if name == "content-disposition" {
                 let names = ["name", "name*"].compactMap { fieldParameter($0, of: value) }
                 isSecret = isSecret || names.contains { hidesParameter($0[...]) }
