@@ -179,6 +179,45 @@ import Testing
         #expect(error?.reason.contains("403") == true)
     }
 
+    @Test func `at most eight challenges to CONNECT are answered`() async throws {
+        let proxy = try ScriptedServer.start(
+            .answer { request in
+                Array(
+                    ("HTTP/1.1 407 No\r\nProxy-Authenticate: Digest realm=a, "
+                        + "nonce=\(UInt64.random(in: 0 ... .max)), stale=true\r\n"
+                        + "Content-Length: 0\r\n\r\n").utf8)
+            }, .again)
+        let transport = CurlTransport.test {
+            $0.proxy = .url(proxy.baseURL, except: [])
+            $0.proxyCredential = Credential(user: "ada", password: "secret", scheme: .digest)
+        }
+        let error = try await transport.get("https://far.invalid/x").error
+        #expect(error?.code == .badServerResponse)
+        #expect(
+            error?.reason == "the proxy asked for credentials once more (407) after 8 answers, and "
+                + "refused none of them")
+        #expect(proxy.requests.values.count == 9)
+    }
+
+    @Test func `faults of the response to CONNECT are called the proxy's`() async throws {
+        for (fields, reason) in [
+            (
+                String(repeating: "A: b\r\n", count: 3000),
+                "the proxy's answer has more than 2000 header fields"
+            ),
+            (
+                "Proxy-Authenticate: Digest realm=\"\u{1}\", nonce=b\r\n",
+                "the proxy's answer's Proxy-Authenticate holds a control character, and would be "
+                    + "sent back"
+            ),
+        ] {
+            let proxy = try ScriptedServer.start(
+                .request, .send("HTTP/1.1 407 No\r\n\(fields)Content-Length: 0\r\n\r\n"))
+            let transport = CurlTransport.test { $0.proxy = .url(proxy.baseURL, except: []) }
+            #expect(try await transport.get("https://far.invalid/x").error?.reason == reason)
+        }
+    }
+
     @Test func `a proxy name that does not resolve is an error`() async throws {
         let transport = CurlTransport.test { $0.proxy = .url("http://p.invalid:1", except: []) }
         let error = try await transport.get("http://far.invalid/x").error

@@ -64,6 +64,26 @@ import Testing
         await proxy.stop()
     }
 
+    @Test func `a refused certificate of a server has the same error through an https proxy`()
+        async throws
+    {
+        let proxy = try await HandshakePeer.start()
+        let nginx = try await Nginx.shared()
+        for (listener, code) in [
+            (.expired, .serverCertificateHasBadDate), (.selfSigned, .serverCertificateUntrusted),
+            (.wrongHost, .serverCertificateUntrusted),
+        ] as [(Nginx.Listener, TransferError.Code)] {
+            let url = "\(nginx.baseURL(listener))/small.txt"
+            let direct = try await session(proxy) { $0.proxy = .none }
+            let expected = await get(direct, url).error?.transferError
+            #expect(expected?.code == code)
+            let error = await get(try await session(proxy), url).error?.transferError
+            #expect(error?.code == code)
+            #expect(error?.reason == expected?.reason)
+        }
+        await proxy.stop()
+    }
+
     @Test func `proxy and server are each evaluated once under their own name`() async throws {
         let proxy = try await HandshakePeer.start()
         let nginx = try await Nginx.shared()

@@ -138,8 +138,8 @@ private struct Meaning {
             self = Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
         case CURLE_WEIRD_SERVER_REPLY:
             self = Meaning(
-                .badServerResponse, "the answer is not HTTP: \(fact)",
-                TransferError.notHTTPAdvice)
+                .badServerResponse, "\(transfer.answerName) is not HTTP: \(fact)",
+                transfer.opensTunnel ? "" : TransferError.notHTTPAdvice)
         case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             let isLost =
                 stage == .receiving || stage == .waiting || fact.containsBytes(of: "Send failure")
@@ -171,6 +171,9 @@ private struct Meaning {
                 .badServerResponse, "the answer has a Transfer-Encoding other than 'chunked'")
         case CURLE_OPERATION_TIMEDOUT:
             self = Meaning.late(stage, fact, transfer)
+        // libcurl's code for a refused certificate of a server behind an https proxy.
+        case CURLE_SSL_CONNECT_ERROR where transfer.hasRefusedCertificate:
+            self = Meaning.untrusted(fact, transfer, TLSPeer(transfer, easy))
         case CURLE_SSL_CONNECT_ERROR:
             self = Meaning.tls(fact, transfer, TLSPeer(transfer, easy))
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
@@ -315,8 +318,8 @@ private struct Meaning {
         if fact.containsBytes(of: "Too large response headers") {
             return Meaning(
                 .headerFieldsExceedMaximum,
-                "the answer's heads, interim ones included, are larger than libcurl takes (300 KiB)"
-            )
+                "\(transfer.answerName)'s heads, interim ones included, are larger than libcurl takes "
+                    + "(300 KiB)")
         }
         if fact.containsBytes(of: "Out of memory in chunked-encoding") {
             return Meaning(
@@ -440,11 +443,11 @@ private struct Meaning {
                 .serverCertificateUntrusted,
                 "the \(peer.role)'s certificate is refused: \(fact)")
         }
-        let names = certificate.subjectAlternativeNames
-        let said = names.isEmpty ? certificate.subject : names.joined(separator: ", ")
         return Meaning(
             .serverCertificateUntrusted,
-            "the \(peer.role)'s certificate is for \(said), not for \(host)",
+            ServerTrust.mismatch(
+                of: peer.role, names: certificate.subjectAlternativeNames,
+                subject: certificate.subject, host: host),
             "check the address; the \(peer.role) may not be the one you mean")
     }
 }

@@ -13,6 +13,7 @@ final class TransferExtras {
     fileprivate var heldHead: HTTPResponse?
     fileprivate var interimHeads = 0
     fileprivate var answeredChallenges = 0
+    fileprivate var tunnelChallenges = 0
     fileprivate var refusedAddress: (address: InternetAddress, policy: AddressPolicy)?
     fileprivate var hasAllowedAddress = false
     fileprivate var file: FileSink?
@@ -84,6 +85,12 @@ extension CurlTransfer {
     var answeredChallenges: Int {
         get { extras?.answeredChallenges ?? 0 }
         set { made.answeredChallenges = newValue }
+    }
+
+    /// The number of challenges that a proxy has sent in response to `CONNECT`.
+    var tunnelChallenges: Int {
+        get { extras?.tunnelChallenges ?? 0 }
+        set { made.tunnelChallenges = newValue }
     }
 
     /// The last address of the host that a policy has refused, and that policy.

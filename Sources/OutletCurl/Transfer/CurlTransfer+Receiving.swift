@@ -59,11 +59,22 @@ extension CurlTransfer {
     /// - Returns: Whether the transfer continues.
     private func receiveTunnelHead(_ easy: EasyHandle) -> Bool {
         loop?.assertOnLoop()
-        lastProgress = loop?.now ?? lastProgress
         guard let head = easy.head.takeHead(url: request.url) else { return true }
+        let status = easy.head.statusCode
+        // Otherwise a proxy could keep the request alive with informational heads.
+        if status >= 200 { lastProgress = loop?.now ?? lastProgress }
         guard canAnswer(head) else { return false }
-        heldHead = easy.head.statusCode == 407 ? head : nil
-        if heldHead != nil, let fault = easy.head.fault { return fail(malformed(fault)) }
+        heldHead = status == 407 ? head : nil
+        guard status == 407 else {
+            if status >= 200 { tunnelChallenges = 0 }
+            return true
+        }
+        if let fault = easy.head.fault { return fail(malformed(fault, in: answerName)) }
+        // libcurl has answered each of them but this one.
+        tunnelChallenges += 1
+        guard tunnelChallenges <= Self.mostAnsweredChallenges else {
+            return fail(endlessChallenges(head))
+        }
         return true
     }
 
@@ -90,8 +101,9 @@ extension CurlTransfer {
         failure = TransferError(
             code: .headerFieldsExceedMaximum, stage: .receiving, host: address?.host,
             reason: isNumber
-                ? "the answer has more than \(configuration.maximumHeaderFields) header fields"
-                : "the answer's header fields are larger than \(configuration.maximumHeaderSize) bytes",
+                ? "\(answerName) has more than \(configuration.maximumHeaderFields) header fields"
+                : "\(answerName)'s header fields are larger than "
+                    + "\(configuration.maximumHeaderSize) bytes",
             advice: isNumber
                 ? TransferError.raise("maximumHeaderFields", "--max-head-fields")
                 : TransferError.raise("maximumHeaderSize", "--max-head-size"))
@@ -207,7 +219,8 @@ extension CurlTransfer {
         return fail(
             TransferError(
                 code: .badServerResponse, stage: .receiving, host: address?.host,
-                reason: "the answer's \(name) holds a control character, and would be sent back"))
+                reason: "\(answerName)'s \(name) holds a control character, and would be sent back")
+        )
     }
 
     /// Accepts a head as the final one and reports it to the handler.

@@ -44,7 +44,7 @@ extension CurlTransfer {
 
     /// The maximum number of challenges that libcurl answers in one transfer: two steps of NTLM
     /// each for a proxy and a server, and stale nonces.
-    private static var mostAnsweredChallenges: Int { 8 }
+    static var mostAnsweredChallenges: Int { 8 }
 
     /// Records that the request is sent, for transfers with extras.
     ///
@@ -70,7 +70,7 @@ extension CurlTransfer {
 
     /// The error of a transfer with too many challenges: a server can declare every nonce stale
     /// (`stale=true`).
-    private func endlessChallenges(_ challenge: HTTPResponse) -> TransferError {
+    func endlessChallenges(_ challenge: HTTPResponse) -> TransferError {
         let isProxy = challenge.statusCode == 407
         return TransferError(
             code: .badServerResponse, stage: .receiving, host: address?.host,
@@ -131,8 +131,11 @@ extension CurlTransfer {
         }
     }
 
+    /// Names the response that is being received in errors.
+    var answerName: String { opensTunnel ? "the proxy's answer" : "the answer" }
+
     /// Whether the transfer may be waiting for a proxy's answer to `CONNECT`.
-    private var opensTunnel: Bool {
+    var opensTunnel: Bool {
         guard !proxy.isEmpty, let easy else { return false }
         return sends == 0
             || easy.isTunnelled && easy.opener.pointee.opened != easy.socketsAtSend

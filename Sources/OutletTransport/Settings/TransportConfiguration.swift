@@ -13,6 +13,8 @@ public struct TransportConfiguration: Sendable {
     public var timeoutIntervalForRequest: TimeInterval = 60
     /// How long a transfer may take in total, in seconds (`CURLOPT_TIMEOUT_MS`), including the wait
     /// for a connection; 0 means no limit.
+    ///
+    /// Each hop of a redirect and each retry is a transfer of its own.
     public var timeoutIntervalForResource: TimeInterval = 7 * 24 * 3600
     /// How long connecting may take, in seconds, including the TLS handshake
     /// (`CURLOPT_CONNECTTIMEOUT_MS`); 0 means no limit.

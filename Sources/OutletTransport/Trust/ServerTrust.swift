@@ -65,13 +65,30 @@ public struct ServerTrust: Sendable {
     public func hostFault(for host: String) -> TrustFault? {
         guard let certificate = sentCertificates.first else { return .noCertificate }
         guard !verifier.isCertificate(certificate, for: host) else { return nil }
-        let names = certificate.subjectAlternativeNames
-        let said = names.isEmpty ? certificate.subject : names.joined(separator: ", ")
         return TrustFault(
             code: TrustFault.hostMismatch,
-            reason: "the server's certificate is for \(Redaction.standard.quote(said)), "
-                + "not for \(host)",
+            reason: Self.mismatch(
+                of: "server", names: certificate.subjectAlternativeNames,
+                subject: certificate.subject, host: host),
             certificate: certificate)
+    }
+
+    /// Describes a certificate that is not valid for a host.
+    ///
+    /// - Parameters:
+    ///   - role: Whose certificate it is: `server` or `proxy`.
+    ///   - names: Its subject alternative names.
+    ///   - subject: Its subject, which is shown if there are no names.
+    ///   - host: The host.
+    package static func mismatch(
+        of role: String, names: [String], subject: String, host: String
+    ) -> String {
+        // The same text is not the same name: an address must not be given as a DNS name.
+        if names.contains(host) {
+            return "the \(role)'s certificate has \(host) as a DNS name, not as an IP address"
+        }
+        let said = names.isEmpty ? subject : names.joined(separator: ", ")
+        return "the \(role)'s certificate is for \(Redaction.standard.quote(said)), not for \(host)"
     }
 
     /// Checks whether certificates of the chain were revoked.
