@@ -257,11 +257,25 @@ public final class StringResponseSerializer: ResponseSerializer {
         let body = try body(request: request, response: response, data: data, error: error)
         guard let body else { return "" }
         let encoding = encoding ?? response?.textEncoding ?? .isoLatin1
-        guard let text = String(data: body, encoding: encoding) else {
+        // Foundation drops the bytes after the last whole unit.
+        guard body.count.isMultiple(of: encoding.unitSize),
+            let text = String(data: body, encoding: encoding)
+        else {
             throw SessionError.responseSerializationFailed(
                 reason: .stringSerializationFailed(encoding: encoding))
         }
         return text
+    }
+}
+
+extension String.Encoding {
+    /// The size of a code unit in bytes.
+    fileprivate var unitSize: Int {
+        switch self {
+        case .utf16, .utf16BigEndian, .utf16LittleEndian: 2
+        case .utf32, .utf32BigEndian, .utf32LittleEndian: 4
+        default: 1
+        }
     }
 }
 

@@ -133,6 +133,22 @@ private struct Nothing: Decodable, EmptyResponse {
         #expect(told?.failedStringEncoding == .utf8)
     }
 
+    @Test(arguments: [
+        "utf-16", "utf-16le", "utf-16be", "utf-32", "utf-32le", "utf-32be",
+    ])
+    func `text that ends within a unit of its encoding is an error`(charset: String) throws {
+        let head = response(200, type: "text/plain; charset=\(charset)")
+        let encoding = try #require(head.textEncoding)
+        let whole = try #require("ab".data(using: encoding))
+        let serializer = StringResponseSerializer()
+        #expect(
+            try serializer.serialize(request: nil, response: head, data: whole, error: nil) == "ab")
+        for data in [whole.dropLast(), whole + [0]] {
+            let error = failure(serializer, response: head, Data(data))
+            #expect(error?.failedStringEncoding == encoding)
+        }
+    }
+
     @Test func `JSON is decoded, and invalid JSON is a syntax error`() throws {
         let serializer = JSONResponseSerializer()
         #expect(
