@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import OutletCurl
 import OutletHTTP
 import OutletSession
@@ -142,9 +143,12 @@ import Testing
     @Test func `the error of a file that cannot be created or written names the file`() async throws
     {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
+        let directory = try TemporaryDirectory()
+        let pipe = directory.path("pipe without a reader")
+        #expect(mkfifo(pipe, 0o600) == 0)
         for (path, code) in [
             ("/nonexistent/out", TransferError.Code.cannotCreateFile),
-            ("/dev/full", .cannotWriteToFile),
+            ("/dev/full", .cannotWriteToFile), (pipe, .cannotCreateFile),
         ] {
             let job = TransferJob(
                 request: HTTPRequest(url: URL(string: server.baseURL)),

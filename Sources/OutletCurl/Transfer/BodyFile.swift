@@ -13,10 +13,13 @@ struct BodyFile: ~Copyable {
     init(path: String, offset: Int64) throws(TransferError) {
         self.path = path
         position = offset
-        descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
+        // Without waiting for the reader of a named pipe, and for a while also of a terminal.
+        descriptor = Glibc.open(
+            path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0o666)
         guard descriptor >= 0 else {
             throw Self.error(.cannotCreateFile, path, "cannot be made", errno)
         }
+        _ = fcntl(descriptor, F_SETFL, 0)
         // Truncate only if necessary: ext4 writes a truncated file to disk when it is closed, even
         // if its length did not change.
         guard !Self.has(offset, descriptor) else { return }
