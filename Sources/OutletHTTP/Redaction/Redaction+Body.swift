@@ -98,7 +98,7 @@ extension Redaction {
         guard beginsWide(bytes) else { return false }
         let narrow = bytes.prefix(1024).filter { $0 != 0 && $0 < 0xFE }[...]
         return hasNames || beginsLikeJSON(narrow)
-            || name.isEmpty && narrow.prefix(1).allSatisfy { $0 > 0x20 && $0 < 0x7F }
+            || name.isEmpty && narrow.first.map { $0 > 0x20 && $0 < 0x7F } == true
     }
 
     /// Whether bytes begin with the mark (BOM) or a character of ASCII in UTF-16 or UTF-32.
