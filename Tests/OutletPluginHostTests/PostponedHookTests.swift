@@ -209,4 +209,107 @@ import Testing
         #expect(lines.first == "hook" && lines.sorted() == ["first", "hook", "second"])
         #expect(recorder.misbehaviours.values.isEmpty)
     }
+
+    /// What the hooks of these tests are called for.
+    private struct Subject: ServiceSubject {
+        let name = "a test"
+        func enter() -> Bool { true }
+        func leave() {}
+    }
+
+    /// A running call of a plugin whose calls must not overlap.
+    private struct RunningCall {
+        let host: PluginHost
+        let instance: PluginInstance
+        let gate: Gate
+
+        /// Begins the call, which ends when the gate is opened.
+        init(_ folder: PluginFolder) async throws {
+            try await folder.compile("#define HOOK 0\n" + PostponedHookTests.ends, as: "ends.so")
+            host = try folder.load()
+            let plugin = try #require(host.plugins.first)
+            instance = plugin.instance
+            let (begun, gate) = (Recorder<Int>(), try Gate())
+            self.gate = gate
+            try onOwnThread {
+                let callback = PluginCallback { _ in
+                    begun.record(1)
+                    _ = gate.isOpen(within: .seconds(60))
+                    return .nothing
+                }
+                do { _ = try plugin.call("within", .function(callback)) } catch {
+                    Issue.record(error)
+                }
+            }
+            try await begun.values(1)
+        }
+
+        /// Calls a hook with a time limit of 10 ms.
+        func ask(
+            _ hook: PluginHook, called: Recorder<PluginHook>, answered: Recorder<String>
+        ) {
+            let token = ServiceHook(
+                hook, of: instance, about: Subject(), passing: .init(), limit: 10_000_000)
+            let answer = instance.ask(
+                token, settled: .done,
+                .other { _, _, _ in
+                    called.record(hook)
+                    return OUTLET_OK
+                })
+            #expect(answer == nil)
+            token.whenAnswered { answer in
+                if case .failed(let error) = answer {
+                    answered.record("\(hook.rawValue): \(error.kind)")
+                } else {
+                    answered.record(hook.rawValue)
+                }
+            }
+        }
+    }
+
+    @Test func `hooks do not wait on the caller's thread, and reports of ends wait without limit`()
+        async throws
+    {
+        let folder = try PluginFolder()
+        let running = try await RunningCall(folder)
+        let (called, answered) = (Recorder<PluginHook>(), Recorder<String>())
+        running.ask(.timerDone, called: called, answered: answered)
+        // Returns at once as well, and is given up at its time limit, which is that of the other.
+        running.ask(.streamPiece, called: called, answered: answered)
+        #expect(try await answered.values(1) == ["stream_piece: timedOut"])
+        #expect(called.values.isEmpty)
+        running.gate.open()
+        try await answered.values(2)
+        #expect(answered.values.last == "timer_done" && called.values == [.timerDone])
+        #expect(await running.host.shutDown() == [])
+    }
+
+    @Test func `a plugin that was abandoned is not called again`() async throws {
+        let folder = try PluginFolder()
+        let running = try await RunningCall(folder)
+        let (called, answered) = (Recorder<PluginHook>(), Recorder<String>())
+        running.ask(.timerDone, called: called, answered: answered)
+        #expect(await running.host.shutDown(deadline: .milliseconds(10)) == ["test.ends"])
+        running.gate.open()
+        #expect(try await answered.values(1) == ["timer_done: closed"])
+        #expect(called.values.isEmpty)
+    }
+
+    @Test func `a turn that takes too long ends the waits for it`() async throws {
+        let turns = TurnQueue()
+        let seen = Recorder<String>()
+        #expect(turns.enter(within: 0) == .begun)
+        try onOwnThread { seen.record("\(turns.enter(within: 60_000_000_000))") }
+        turns.run { seen.record("called") }
+        // Also if the thread begins to wait after this.
+        turns.refuseWaits()
+        #expect(try await seen.values(1) == ["tooLate"])
+        turns.run({ seen.record("refusable") }, refused: { seen.record("refused") })
+        turns.refuseWaits()
+        #expect(try await seen.values(2) == ["tooLate", "refused"])
+        turns.leave()
+        #expect(try await seen.values(3) == ["tooLate", "refused", "called"])
+        turns.run { seen.record("next") }
+        #expect(try await seen.values(4).last == "next")
+    }
 }

@@ -118,8 +118,9 @@ final class HookedWire: TransportLayer {
             let subject = subject(in: nil)
             for plugin in watchers where !request.excludes(plugin) {
                 guard let hook = plugin.hooks.will_send else { continue }
-                // It has returned before the next one is called.
-                _ = plugin.notify(subject, .seeRequest(hook))
+                // It has returned before the next one is called, or follows a call of its plugin that
+                // it must not overlap with; so do the later hooks of that plugin.
+                plugin.notify(subject, .seeRequest(hook)).deliver {}
             }
             return
         }

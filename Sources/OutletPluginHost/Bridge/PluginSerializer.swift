@@ -149,7 +149,7 @@ private final class SerializeCall: Sendable {
     ///
     /// Its time begins when it is called; until then, it waits as long at most.
     private func performApart() {
-        WorkerThreads.blocking.run {
+        instance.runApart {
             self.perform()
             self.begun.signal()
             self.ended.signal()

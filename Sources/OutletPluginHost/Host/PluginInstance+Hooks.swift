@@ -41,7 +41,7 @@ extension PluginInstance {
                     type: RequestHook.self, subject: subject, instance: .passUnretained(self)))
             let returned: Returned
             do throws(PluginError) {
-                returned = try perform(&call, about: subject.pointee.name) {
+                returned = try perform(&call, about: subject.pointee.name, mayWait: false) {
                     self.call(function, $0, $1)
                 }
             } catch {
@@ -78,7 +78,9 @@ extension PluginInstance {
         defer { if isHeld { endHold() } }
         var call = ActiveCall(token.hook, passing: token)
         do throws(PluginError) {
-            let returned = try perform(&call, about: token.name) { self.call(function, $0, $1) }
+            let returned = try perform(&call, about: token.name, mayWait: false) {
+                self.call(function, $0, $1)
+            }
             noteBlocking(call, of: token.name)
             return token.hookReturned(answer(returned, token, settled: settled))
         } catch {
@@ -98,9 +100,9 @@ extension PluginInstance {
         !isConcurrent && hook.reportsEnd && hold()
     }
 
-    /// Whether a hook that could not be called now is called later.
+    /// Whether a hook that could not be called now is called later, on another thread.
     private func isPostponed(_ hook: PluginHook, _ error: PluginError) -> Bool {
-        hook.reportsEnd && (error.kind == .timedOut || error.kind == .reentered)
+        error.kind == .timedOut || hook.reportsEnd && error.kind == .reentered
     }
 
     /// Records a violation if a call that has returned took too long for a hook that never blocks.
@@ -132,7 +134,7 @@ extension PluginInstance {
         _ function: HookFunction
     ) {
         token.keep()
-        token.startTimer()
+        if !token.hook.reportsEnd { token.startTimer() }
         let name = PluginWatch.isOn ? name() : nil
         performLater(token.hook, about: name, passing: token) { pointer, call in
             self.call(function, pointer, call)

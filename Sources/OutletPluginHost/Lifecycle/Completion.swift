@@ -261,10 +261,12 @@ class Completion: CallContext, @unchecked Sendable {
         if !mayAnswerLater { confine(to: thread) }
         return state.withLock { state in
             guard state.machine.begin() else { return false }
-            guard state.timer != nil else { return true }
+            // A report of an end is never withdrawn while it waits, so its time begins here.
+            let begins = state.isKept && hook.reportsEnd
+            guard state.timer != nil || begins else { return true }
             let due = Stopwatch.now.adding(limit)
             // Threads need some time to start, too.
-            guard due &- deadline > limit / 100 else { return true }
+            guard begins || due &- deadline > limit / 100 else { return true }
             postpone(to: due)
             state.timer?.cancel()
             state.timer = DeadlineTimer(limit) { [weak self] in self?.timedOut() }
@@ -436,7 +438,8 @@ class Completion: CallContext, @unchecked Sendable {
 
     /// Starts the deadline timer, once.
     ///
-    /// Called before a hook that may block, or when a hook returned `OUTLET_PENDING`.
+    /// Called before a hook that may block, except for one that reports an end, or when a hook
+    /// returned `OUTLET_PENDING`.
     func startTimer() {
         state.withLock { state in
             // If already settled, nothing would cancel the timer.
@@ -460,6 +463,7 @@ class Completion: CallContext, @unchecked Sendable {
         instance.completions.beginCancelling(self)
         if !isQueued { instance.refuseTurns(behind: id) }
         // The wait is the fault of the other calls, which have time limits of their own.
+        if isQueued { instance.logSkipped(queued) }
         act(on: action, isQueued ? queued : running, breach: isQueued ? nil : .neverSettled)
     }
 

@@ -27,6 +27,9 @@ final class PluginInstance: @unchecked Sendable {
     private let pointer: OpaquePointer
     /// Runs hooks that must not overlap, and then `quiesce` and `destroy`.
     private let turns = TurnQueue()
+    /// Runs hooks that may block and may overlap; of its own, so that a plugin whose hooks hang
+    /// leaves threads to others.
+    private let threads = WorkerThreads(maximum: 512)
     /// The completions that the plugin has not settled.
     let completions = PendingCompletions()
     /// Closures that report the end of a call or service to the plugin.
@@ -91,8 +94,7 @@ final class PluginInstance: @unchecked Sendable {
     /// - Returns: The result of `body`.
     /// - Throws: ``PluginError`` with ``PluginError/Kind/closed``, ``PluginError/Kind/tripped``,
     ///   ``PluginError/Kind/timedOut`` when other calls take longer than the time limit of the hook,
-    ///   or ``PluginError/Kind/reentered`` when the plugin is calling itself. A hook for which
-    ///   ``PluginHook/reportsEnd`` does not wait.
+    ///   or ``PluginError/Kind/reentered`` when the plugin is calling itself.
     // Inlined, as the function that it calls.
     @inline(__always)
     func perform<Result>(
@@ -112,15 +114,17 @@ final class PluginInstance: @unchecked Sendable {
     ///   - subject: A description of the call for crash reports (``PluginWatch``); `nil` for none.
     ///   - overlapping: Whether the call may overlap with others even if the plugin's hooks may
     ///     not.
+    ///   - mayWait: Whether to wait for other calls; otherwise they count as too long at once.
     ///   - body: Makes the call; receives the plugin's instance and the call.
     // Inlined: otherwise all that `body` captures is retained for each call.
     @inline(__always)
     func perform<Result>(
         _ call: inout ActiveCall, about subject: @autoclosure () -> String?,
-        overlapping: Bool = false, _ body: (OpaquePointer, ActiveCall.Pointer) -> Result
+        overlapping: Bool = false, mayWait: Bool = true,
+        _ body: (OpaquePointer, ActiveCall.Pointer) -> Result
     ) throws(PluginError) -> Result {
         guard isConcurrent || overlapping else {
-            try beginTurn(call.hook)
+            try beginTurn(call.hook, mayWait: mayWait)
             defer { endTurn() }
             call.restart()
             return owner.calling(&call, about: subject()) { body(pointer, $0) }
@@ -134,10 +138,10 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     /// Waits for the hooks that are running; ``endTurn()`` follows.
-    private func beginTurn(_ hook: PluginHook) throws(PluginError) {
+    private func beginTurn(_ hook: PluginHook, mayWait: Bool) throws(PluginError) {
         // Counts as begun before it waits, so that a shutdown waits for it.
         guard enter(hook) else { throw closed(hook) }
-        let limit = hook.reportsEnd ? 0 : limit(of: hook, atMost: longestWait)
+        let limit = mayWait ? limit(of: hook, atMost: longestWait) : 0
         let error: PluginError
         switch turns.enter(within: limit) {
         case .begun: return
@@ -147,14 +151,16 @@ final class PluginInstance: @unchecked Sendable {
                 message: "its hooks run one after another, and one is running")
         case .tooLate:
             error = couldNotBegin(hook, within: turns.isOverdue ? nil : limit)
-            if hook == .didReceive { logSkipped(error) }
+            if mayWait { logSkipped(error) }
         }
         act(owner.withLifecycle { $0.leave() })
         throw error
     }
 
-    /// Logs that a hook was not called whose failure no request reports.
-    private func logSkipped(_ error: PluginError) {
+    /// Logs that `did_receive`, whose failure no request reports, was not called; nothing for other
+    /// hooks.
+    func logSkipped(_ error: PluginError) {
+        guard error.hook == .didReceive else { return }
         owner.observer?.pluginDidLog(
             PluginLogLine(
                 plugin: id, level: .warning,
@@ -211,20 +217,36 @@ final class PluginInstance: @unchecked Sendable {
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
     ) {
         guard isConcurrent || hook.reportsEnd || !turns.isOverdue else {
-            return then(.failure(couldNotBegin(hook, within: nil)))
+            let error = couldNotBegin(hook, within: nil)
+            logSkipped(error)
+            return then(.failure(error))
         }
         guard enter(hook) else { return then(.failure(closed(hook))) }
         // The call counts as begun: a shutdown waits for it.
         let isConcurrent = isConcurrent
         let work = { @Sendable in
+            // An abandoned plugin is not called again.
+            guard self.owner.withLifecycle({ $0.isRunning }) else {
+                return WorkerThreads.prompt.run { then(.failure(self.closed(hook))) }
+            }
             var call = ActiveCall(hook, passing: completion)
             let result = self.owner.calling(&call, about: subject) { body(self.pointer, $0) }
             self.act(self.owner.withLifecycle { $0.leave() })
             if isConcurrent { return then(.success(result)) }
             WorkerThreads.prompt.run { then(.success(result)) }
         }
-        if isConcurrent { WorkerThreads.blocking.run(work) } else { turns.run(work) }
+        guard !isConcurrent else { return threads.run(work) }
+        guard !hook.reportsEnd else { return turns.run(work) }
+        turns.run(work) {
+            self.act(self.owner.withLifecycle { $0.leave() })
+            let error = self.couldNotBegin(hook, within: nil)
+            self.logSkipped(error)
+            then(.failure(error))
+        }
     }
+
+    /// Runs a closure that calls the plugin, and may block, on a thread for such calls.
+    func runApart(_ body: @escaping @Sendable () -> Void) { threads.run(body) }
 
     private func enter(_ hook: PluginHook) -> Bool {
         !isSuspended(hook) && owner.withLifecycle { $0.enter(hook) }
@@ -374,7 +396,7 @@ final class PluginInstance: @unchecked Sendable {
     func sendCancel(_ completion: UInt64, then: @escaping @Sendable () -> Void) {
         // Counts as begun, so that it runs before quiesce; on another thread, because it may block.
         guard let cancel = hooks.cancel, enter(.cancel) else { return then() }
-        WorkerThreads.blocking.run {
+        threads.run {
             self.owner.calling(.cancel) {
                 cancel(self.pointer, outlet_completion(id: completion))
             }
@@ -479,6 +501,8 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private func quiesce() {
+        // An abandoned plugin is not called again.
+        guard owner.withLifecycle({ $0.isRunning }) else { return }
         var status = OUTLET_OK
         if let quiesce = descriptor.functions.quiesce {
             let call = CallContext(deadline: shutDownDeadline)

@@ -31,7 +31,13 @@ final class TurnQueue: Sendable {
 
     private enum Waiting: Sendable {
         case thread(WaitingThread)
-        case work(Work)
+        /// `refused` is called in its place if the turn before it takes too long; `nil` if it waits
+        /// without limit.
+        case work(Work, refused: Work?)
+
+        var isRefusable: Bool {
+            if case .work(_, refused: nil) = self { false } else { true }
+        }
 
         func isThread(_ other: WaitingThread) -> Bool {
             if case .thread(let waiting) = self { waiting === other } else { false }
@@ -48,6 +54,8 @@ final class TurnQueue: Sendable {
     }
 
     private let state = Lock(State())
+    /// Run work that has the turn, so that each queue needs one of them at most.
+    private static let threads = WorkerThreads(maximum: 65_536)
 
     /// Whether the calling thread has the turn.
     var isInside: Bool {
@@ -73,11 +81,9 @@ final class TurnQueue: Sendable {
             return nil
         }
         if let entry { return entry }
-        if waiting.turn.wait(timeout: .now() + .nanoseconds(Int(clamping: limit))) == .success {
-            return .begun
-        }
+        _ = waiting.turn.wait(timeout: .now() + .nanoseconds(Int(clamping: limit)))
         return state.withLock { state in
-            // The turn may have begun since.
+            // The turn may have begun after the limit, too.
             if waiting.hasTurn { return .begun }
             state.waiting.removeAll { $0.isThread(waiting) }
             return .tooLate
@@ -87,8 +93,23 @@ final class TurnQueue: Sendable {
     /// Whether the present turn has taken too long.
     var isOverdue: Bool { state.withLock { $0.isOverdue } }
 
-    /// Refuses the wait for the end of the present turn from now on, because it takes too long.
-    func refuseWaits() { state.withLock { $0.isOverdue = $0.isTaken } }
+    /// Ends the waits for the end of the present turn, because it takes too long, and refuses others
+    /// until it ends.
+    func refuseWaits() {
+        let refused = state.withLock { state -> [Waiting] in
+            guard state.isTaken else { return [] }
+            state.isOverdue = true
+            let refused = state.waiting.all.filter(\.isRefusable)
+            state.waiting.removeAll(where: \.isRefusable)
+            return refused
+        }
+        for waiting in refused {
+            switch waiting {
+            case .thread(let thread): thread.turn.signal()
+            case .work(_, let refused): refused?()
+            }
+        }
+    }
 
     /// Ends a turn of the calling thread.
     func leave() {
@@ -96,10 +117,15 @@ final class TurnQueue: Sendable {
     }
 
     /// Runs work in its turn, on another thread.
-    func run(_ work: @escaping Work) {
+    ///
+    /// - Parameters:
+    ///   - work: The work.
+    ///   - refused: Called in its place if a turn before it takes too long (``refuseWaits()``); `nil`
+    ///     if it waits without limit.
+    func run(_ work: @escaping Work, refused: Work? = nil) {
         let isNext = state.withLock { state in
             if state.isTaken {
-                state.waiting.append(.work(work))
+                state.waiting.append(.work(work, refused: refused))
                 return false
             }
             state.isTaken = true
@@ -109,7 +135,7 @@ final class TurnQueue: Sendable {
     }
 
     private func start(_ first: @escaping Work) {
-        WorkerThreads.blocking.run {
+        Self.threads.run {
             var next: Work? = first
             while let work = next {
                 let thread = UInt(pthread_self())
@@ -138,7 +164,7 @@ final class TurnQueue: Sendable {
             return next
         }
         switch next {
-        case .work(let work): return work
+        case .work(let work, _): return work
         case .thread(let waiting): waiting.turn.signal()
         case nil: break
         }

@@ -10,7 +10,7 @@ internal import OutletThreads
 package final class WorkerThreads: Sendable {
     package typealias Work = @Sendable () -> Void
 
-    /// The threads of work that may block for any time: hooks, and serializers of the program.
+    /// The threads of the program's work that may block for any time, such as serializers.
     package static let blocking = WorkerThreads(maximum: 1024)
     /// The threads of work that does not block, and must not wait for work that does: time limits,
     /// and what follows the answer of a hook.
@@ -38,8 +38,8 @@ package final class WorkerThreads: Sendable {
         case start(Worker)
         /// A thread takes it when it has ended its work.
         case nothing
-        /// There are no threads, and none can be started.
-        case fail
+        /// There are no threads that could take this work, and none can be started.
+        case fail([Work])
     }
 
     private let state = Lock(State())
@@ -83,7 +83,8 @@ package final class WorkerThreads: Sendable {
             let code = SystemThread.start(named: "outlet-worker") { self.serve(worker) }
             if code != 0 { act(withoutThread(for: work), for: work) }
         case .nothing: break
-        case .fail: DispatchQueue.global().async(execute: work)
+        case .fail(let waiting):
+            for work in waiting { DispatchQueue.global().async(execute: work) }
         }
     }
 
@@ -95,9 +96,11 @@ package final class WorkerThreads: Sendable {
                 worker.work = work
                 return .wake(worker)
             }
-            guard state.count > 0 else { return .fail }
             state.waiting.append(work)
-            return .nothing
+            // Those that are about to start may fail, too: the last one takes the work of all.
+            guard state.count == 0 else { return .nothing }
+            defer { state.waiting = Fifo() }
+            return .fail(state.waiting.all)
         }
     }
 
