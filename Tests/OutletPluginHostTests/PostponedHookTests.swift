@@ -302,10 +302,10 @@ import Testing
         try onOwnThread { seen.record("\(turns.enter(within: 60_000_000_000))") }
         turns.run { seen.record("called") }
         // Also if the thread begins to wait after this.
-        turns.refuseWaits()
+        for work in turns.refuseWaits() { work() }
         #expect(try await seen.values(1) == ["tooLate"])
         turns.run({ seen.record("refusable") }, refused: { seen.record("refused") })
-        turns.refuseWaits()
+        for work in turns.refuseWaits() { work() }
         #expect(try await seen.values(2) == ["tooLate", "refused"])
         turns.leave()
         #expect(try await seen.values(3) == ["tooLate", "refused", "called"])

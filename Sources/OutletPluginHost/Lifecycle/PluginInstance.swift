@@ -192,7 +192,9 @@ final class PluginInstance: @unchecked Sendable {
     ///
     /// - Parameter completion: The id of the hook's completion.
     func refuseTurns(behind completion: UInt64) {
-        if !isConcurrent, owner.isRunning(completion) { turns.refuseWaits() }
+        guard !isConcurrent else { return }
+        let refused = owner.ifRunning(completion) { turns.refuseWaits() } ?? []
+        for work in refused { work() }
     }
 
     /// Whether calls may begin: whether the shutdown has not begun.

@@ -240,8 +240,11 @@ final class PluginOwner: Sendable {
         }
     }
 
-    /// Whether the hook that a completion was passed to is running.
-    func isRunning(_ id: UInt64) -> Bool { state.withLock { $0.calls.contains(id) } }
+    /// Runs a closure if the hook that a completion was passed to is running, which does not end
+    /// before the closure has.
+    func ifRunning<Result: Sendable>(_ id: UInt64, _ body: () -> Result) -> Result? {
+        state.withLock { $0.calls.contains(id) ? body() : nil }
+    }
 
     /// Makes the id of a completion.
     func makeCompletionID() -> UInt64 {

@@ -11,7 +11,7 @@ final class TurnQueue: Sendable {
     typealias Work = @Sendable () -> Void
 
     /// The outcome of a wait for a turn.
-    enum Entry {
+    enum Entry: Sendable {
         /// The turn has begun; ``leave()`` must follow.
         case begun
         /// The calling thread has the turn already.
@@ -44,6 +44,12 @@ final class TurnQueue: Sendable {
         }
     }
 
+    /// What becomes of an attempt to enter.
+    private enum Attempt: Sendable {
+        case over(Entry)
+        case waits(WaitingThread)
+    }
+
     private final class WaitingThread: @unchecked Sendable {
         // @unchecked because `hasTurn` is used under the lock of the queue only.
         let thread: UInt
@@ -68,19 +74,23 @@ final class TurnQueue: Sendable {
     /// - Parameter limit: The longest wait, in nanoseconds.
     func enter(within limit: UInt64) -> Entry {
         let thread = UInt(pthread_self())
-        let waiting = WaitingThread(thread)
-        let entry = state.withLock { state -> Entry? in
-            if state.thread == thread { return .nested }
+        let attempt = state.withLock { state -> Attempt in
+            if state.thread == thread { return .over(.nested) }
             guard state.isTaken else {
                 state.isTaken = true
                 state.thread = thread
-                return .begun
+                return .over(.begun)
             }
-            guard limit > 0, !state.isOverdue else { return .tooLate }
+            guard limit > 0, !state.isOverdue else { return .over(.tooLate) }
+            let waiting = WaitingThread(thread)
             state.waiting.append(.thread(waiting))
-            return nil
+            return .waits(waiting)
         }
-        if let entry { return entry }
+        let waiting: WaitingThread
+        switch attempt {
+        case .over(let entry): return entry
+        case .waits(let thread): waiting = thread
+        }
         _ = waiting.turn.wait(timeout: .now() + .nanoseconds(Int(clamping: limit)))
         return state.withLock { state in
             // The turn may have begun after the limit, too.
@@ -95,18 +105,21 @@ final class TurnQueue: Sendable {
 
     /// Ends the waits for the end of the present turn, because it takes too long, and refuses others
     /// until it ends.
-    func refuseWaits() {
-        let refused = state.withLock { state -> [Waiting] in
+    ///
+    /// - Returns: What to call in place of the work that waited, without a lock.
+    func refuseWaits() -> [Work] {
+        state.withLock { state in
             guard state.isTaken else { return [] }
             state.isOverdue = true
             let refused = state.waiting.all.filter(\.isRefusable)
             state.waiting.removeAll(where: \.isRefusable)
-            return refused
-        }
-        for waiting in refused {
-            switch waiting {
-            case .thread(let thread): thread.turn.signal()
-            case .work(_, let refused): refused?()
+            return refused.compactMap { waiting in
+                switch waiting {
+                case .work(_, let refused): return refused
+                case .thread(let thread):
+                    thread.turn.signal()
+                    return nil
+                }
             }
         }
     }
