@@ -334,7 +334,7 @@ let package = Package(
             name: "OutletPointersTests", dependencies: ["OutletPointers"], swiftSettings: swift),
         .testTarget(
             name: "OutletTransportTests",
-            dependencies: ["OutletTransport", "OutletHTTP", "OutletTestSupport"],
+            dependencies: ["OutletTransport", "OutletThreads", "OutletHTTP", "OutletTestSupport"],
             swiftSettings: swift),
         .testTarget(
             name: "OutletLayersTests",

@@ -1,6 +1,8 @@
 import Dispatch
 import Glibc
 import OutletTestSupport
+import OutletThreads
+import Synchronization
 import Testing
 
 @testable import OutletTransport
@@ -53,6 +55,42 @@ import Testing
         try await done.values(500)
         while threads.count > 0, !Task.isCancelled { await Task.yield() }
         #expect(threads.count == 0)
+    }
+
+    @Test func `work runs on other threads if none of its own can be started`() async throws {
+        let threads = WorkerThreads(maximum: 4) { _, _ in EAGAIN }
+        let done = Recorder<Int>()
+        for number in 0..<50 { threads.run { done.record(number) } }
+        try await done.values(50)
+        #expect(threads.count == 0)
+    }
+
+    @Test func `work for which no thread can be started waits for one of the others`() async throws {
+        let isRefusing = Atomic(false)
+        let refused = Recorder<Bool>()
+        let threads = WorkerThreads(maximum: 100) { name, body in
+            guard isRefusing.load(ordering: .relaxed) else {
+                return SystemThread.start(named: name, body)
+            }
+            refused.record(true)
+            return EAGAIN
+        }
+        let gate = try Gate()
+        let begun = Recorder<Int>()
+        for number in 0..<10 {
+            threads.run {
+                begun.record(number)
+                _ = gate.isOpen(within: .seconds(60))
+            }
+        }
+        try await begun.values(10)
+        isRefusing.store(true, ordering: .relaxed)
+        for number in 10..<50 { threads.run { begun.record(number) } }
+        try await refused.values(1)
+        #expect(begun.values.count == 10)
+        gate.open()
+        try await begun.values(50)
+        #expect(Set(begun.values) == Set(0..<50) && threads.count == 10)
     }
 
     @Test func `a thread gets no signals of the process`() async throws {

@@ -12,6 +12,8 @@ internal import OutletThreads
 /// Thread: any.
 package final class WorkerThreads: Sendable {
     package typealias Work = @Sendable () -> Void
+    /// Starts a thread with this name; returns 0, or the error of `pthread_create`.
+    typealias Start = @Sendable (_ name: String, _ body: @escaping Work) -> Int32
 
     /// The threads of the program's work that may block for any time, such as serializers.
     package static let blocking = WorkerThreads(maximum: 1024)
@@ -79,15 +81,23 @@ package final class WorkerThreads: Sendable {
     private let state = Lock(State())
     private let maximum: Int
     private let idleTime: DispatchTimeInterval
+    private let start: Start
 
     /// Makes threads, which start when they are needed.
     ///
     /// - Parameters:
     ///   - maximum: The maximum number of threads; further work waits.
     ///   - idleTime: How long a thread waits for further work before it ends.
-    package init(maximum: Int, idleTime: DispatchTimeInterval = .seconds(60)) {
+    package convenience init(maximum: Int, idleTime: DispatchTimeInterval = .seconds(60)) {
+        self.init(maximum: maximum, idleTime: idleTime) { SystemThread.start(named: $0, $1) }
+    }
+
+    init(
+        maximum: Int, idleTime: DispatchTimeInterval = .seconds(60), start: @escaping Start
+    ) {
         self.maximum = maximum
         self.idleTime = idleTime
+        self.start = start
     }
 
     /// The number of threads.
@@ -112,7 +122,7 @@ package final class WorkerThreads: Sendable {
         switch step {
         case .wake(let worker): worker.wake.signal()
         case .start(let worker, let work):
-            let code = SystemThread.start(named: "outlet-worker") { self.serve(worker) }
+            let code = start("outlet-worker") { self.serve(worker) }
             if code != 0 { act(withoutThread(for: work)) }
         case .watch:
             Self.watch.asyncAfter(deadline: .now() + .milliseconds(Self.patience)) {
