@@ -38,4 +38,21 @@ import Testing
         // A single field is described as it is sent.
         #expect("\(HTTPHeader(name: "Cookie", value: "a=b"))" == "Cookie: a=b")
     }
+
+    @Test func `dumps of requests, responses and fields contain no secrets`() {
+        let headers: HTTPHeaders = [
+            "Authorization": "Bearer s3cret", "Set-Cookie": "a=s3cret", "A": "b",
+        ]
+        let address = URL(string: "https://u:s3cret@h.test/a?token=s3cret&q=1")
+        let request = HTTPRequest(
+            url: address, method: .post, headers: headers, body: .data(Data("password=s3cret".utf8))
+        )
+        let response = HTTPResponse(url: address, statusCode: 200, headers: headers)
+        for value in [request, response, headers] as [Any] {
+            var text = ""
+            // As in another type, whose properties are dumped in turn.
+            dump([value], to: &text)
+            #expect(!text.contains("s3cret") && text.contains("A: b"), "\(text)")
+        }
+    }
 }

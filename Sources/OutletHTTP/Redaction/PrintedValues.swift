@@ -41,3 +41,22 @@ extension HTTPHeaders: CustomStringConvertible {
         Redaction.standard.headers(self).map(\.description).joined(separator: "\n")
     }
 }
+
+// `dump` and other readers of mirrors would show the values of all properties.
+
+extension HTTPRequest: CustomReflectable {
+    /// The lines of ``debugDescription``, without secrets.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: lines(of: debugDescription)) }
+}
+
+extension HTTPResponse: CustomReflectable {
+    /// The lines of ``debugDescription``, without secrets.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: lines(of: debugDescription)) }
+}
+
+extension HTTPHeaders: CustomReflectable {
+    /// The fields as in ``description``, without secrets.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: lines(of: description)) }
+}
+
+private func lines(of text: String) -> [Substring] { text.split(separator: "\n") }

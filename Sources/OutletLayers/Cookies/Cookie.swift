@@ -171,3 +171,15 @@ extension Cookie: CustomStringConvertible {
         "\(name)=••• for \(isHostOnly ? "" : ".")\(domain)\(path)"
     }
 }
+
+extension Cookie: CustomReflectable {
+    /// The properties without the value.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "name": name, "domain": domain, "path": path, "expiresDate": expiresDate as Any,
+                "isSecure": isSecure, "isHTTPOnly": isHTTPOnly,
+            ])
+    }
+}

@@ -70,3 +70,10 @@ extension Credential: CustomDebugStringConvertible {
     /// Same as ``description``.
     public var debugDescription: String { description }
 }
+
+extension Credential: CustomReflectable {
+    /// The properties without the password.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["user": user, "persistence": persistence, "scheme": scheme as Any])
+    }
+}

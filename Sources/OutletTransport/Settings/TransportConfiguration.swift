@@ -200,3 +200,20 @@ public enum ProxyPolicy: Sendable, Equatable {
     /// a network such as `10.0.0.0/8`. Names and addresses may have a port.
     case url(String, except: [String])
 }
+
+extension ProxyPolicy: CustomStringConvertible {
+    /// The case, with the proxy's address without user name and password.
+    public var description: String {
+        switch self {
+        case .environment: "environment"
+        case .none: "none"
+        case .url(let address, let except):
+            "\(ProxyAddress.withoutCredentials(address)), except \(except)"
+        }
+    }
+}
+
+extension ProxyPolicy: CustomReflectable {
+    /// Nothing but the ``description``, which has no password.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

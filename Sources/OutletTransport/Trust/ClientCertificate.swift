@@ -84,6 +84,13 @@ extension ClientCertificate: CustomDebugStringConvertible {
     public var debugDescription: String { description }
 }
 
+extension ClientCertificate: CustomReflectable {
+    /// The format, without certificate, key and password.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["format": format])
+    }
+}
+
 /// Selects the client certificate for each host.
 public struct ClientCertificateProvider: Sendable {
     private let find: @Sendable (_ host: String, _ port: Int) -> ClientCertificate?

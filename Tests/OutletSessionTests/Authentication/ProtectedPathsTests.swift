@@ -155,4 +155,19 @@ import Testing
         #expect(!String(reflecting: credential).contains("secret"))
         #expect(!"\(Credential(bearerToken: "secret"))".contains("secret"))
     }
+
+    @Test func `no description or dump of settings contains a secret`() {
+        var configuration = TransportConfiguration()
+        configuration.proxy = .url("http://me:s3cret@proxy.test:8080", except: ["a.test"])
+        configuration.proxyCredential = Credential(user: "ada", password: "s3cret")
+        configuration.clientCertificate = ClientCertificate(
+            certificate: .bytes(Data("s3cret".utf8)), keyPassword: "s3cret")
+        let cookie = Cookie(name: "a", value: "s3cret", domain: "h.test")
+        var dumped = ""
+        dump((configuration, cookie), to: &dumped)
+        for text in ["\(configuration)", String(reflecting: configuration), "\([cookie])", dumped] {
+            #expect(!text.contains("s3cret"), "\(text)")
+        }
+        #expect(dumped.contains("proxy.test:8080") && dumped.contains("ada"), "\(dumped)")
+    }
 }
