@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +37,18 @@ cpluginload_ids cpluginload_identity(void) {
     getresuid(&ids.user, &ids.effective_user, &ids.saved_user);
     getresgid(&ids.group, &ids.effective_group, &ids.saved_group);
     return ids;
+}
+
+void cpluginload_settings(int values[cpluginload_setting_count]) {
+    /* Those that return the value, and those that store it. */
+    static const int returned[] = {PR_GET_DUMPABLE, PR_GET_KEEPCAPS,     PR_GET_TIMERSLACK,
+                                   PR_GET_SECUREBITS, PR_MCE_KILL_GET, PR_GET_THP_DISABLE};
+    static const int stored[] = {PR_GET_PDEATHSIG, PR_GET_CHILD_SUBREAPER, PR_GET_TSC};
+    _Static_assert(sizeof returned + sizeof stored == cpluginload_setting_count * sizeof(int), "one each");
+    for (size_t i = 0; i < sizeof returned / sizeof *returned; i++) *values++ = prctl(returned[i], 0L, 0L, 0L, 0L);
+    for (size_t i = 0; i < sizeof stored / sizeof *stored; i++, values++) {
+        if (prctl(stored[i], values, 0L, 0L, 0L)) *values = -1;
+    }
 }
 
 struct search {

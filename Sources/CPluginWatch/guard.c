@@ -141,9 +141,13 @@ bool guard_has_raised(const siginfo_t *info, const void *context, struct guard_c
     return atomic_load(&range_count) > 0;
 }
 
+int guard_filter_count(void) { return atomic_load(&range_count); }
+
 #else
 
 void guard_libraries(bool (*is_known)(const void *address)) { (void)is_known; }
+
+int guard_filter_count(void) { return 0; }
 
 bool guard_has_raised(const siginfo_t *info, const void *context, struct guard_call *call) {
     (void)info, (void)context, (void)call;

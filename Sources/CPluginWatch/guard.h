@@ -19,6 +19,9 @@ void guard_end(int exit_code);
  */
 void guard_libraries(bool (*is_known)(const void *address));
 
+/* The number of filters that guard_libraries() has installed. Thread: that which calls it. */
+int guard_filter_count(void);
+
 /* A call of exit_group that the guard has stopped. */
 struct guard_call {
     int exit_code;

@@ -853,6 +853,8 @@ void cpluginwatch_loaded(void) {
     if (atomic_load(&is_guarding)) guard_libraries(is_of_program);
 }
 
+int cpluginwatch_filter_count(void) { return guard_filter_count(); }
+
 void cpluginwatch_expect_exit(void) {
     atomic_store(&is_exit_expected, true);
     // Destructors run on this thread, which may not have called a plugin.

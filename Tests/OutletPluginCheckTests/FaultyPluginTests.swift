@@ -207,7 +207,7 @@ import Testing
     static let changes = [
         "umask", "directory", "locale", "environment", "clearenv", "signal", "limit",
         "signal limit", "stream", "alarm", "timer", "rounding", "mask", "thread locale",
-        "cancel type", "cancel state",
+        "cancel type", "cancel state", "filter", "priority", "dumpable",
     ]
 
     @Test(arguments: files + instances + hooks + leaks + badTexts + values)
@@ -234,7 +234,8 @@ import Testing
             "libFaultyChangesState.so",
             ["faulty.changes-state": #"{"what": "\#(change)"}"#], [.state])[0]
         let isOfThread = [
-            "rounding", "mask", "thread locale", "cancel type", "cancel state",
+            "rounding", "mask", "thread locale", "cancel type", "cancel state", "filter",
+            "priority", "dumpable",
         ].contains(change)
         let finding = try #require(result.findings.first)
         #expect(finding.rule == (isOfThread ? .stateThread : .stateProcess))

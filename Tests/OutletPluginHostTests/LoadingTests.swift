@@ -550,6 +550,38 @@ import Testing
         }
     }
 
+    @Test func `what a library asks of the kernel for its thread is named`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(
+            """
+            #include <linux/filter.h>
+            #include <linux/seccomp.h>
+            #include <sys/prctl.h>
+            #include <sys/resource.h>
+            __attribute__((constructor)) static void ask(void) {
+                struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+                struct sock_fprog filter = {.len = 1, .filter = &allow};
+                prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L);
+                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0L, 0L);
+                prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L);
+                setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1);
+            }
+            """ + "\n" + plugin("asking.kernel"), as: "x.so")
+        // The state of a thread cannot be restored.
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            let recorder = ActivityRecorder()
+            var options = PluginHost.Options()
+            options.observer = recorder
+            _ = try PluginHost.load(directories: [path], options: options)
+            let names = [
+                "the filters of system calls", "the priority of its thread",
+                "the settings of prctl()",
+            ].joined(separator: ", ")
+            #expect(
+                recorder.misbehaviours.values.map(\.fact) == ["loading it changed \(names)"])
+        }
+    }
+
     @Test func `one unusable plugin of a directory fails the whole load by default`() throws {
         let folder = try PluginFolder(
             faulty: "ChangesProcess", "CreateFails", "NoEntry", samples: ["librequest-id.so"])

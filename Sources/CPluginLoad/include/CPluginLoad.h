@@ -30,6 +30,11 @@ typedef struct cpluginload_ids {
 
 cpluginload_ids cpluginload_identity(void);
 
+enum { cpluginload_setting_count = 9 };
+
+/* Stores what prctl(2) tells of the calling thread and its process; -1 for what the kernel does not know. */
+void cpluginload_settings(int values[cpluginload_setting_count]);
+
 #if defined(__x86_64__)
 /* The flags that functions leave clear: the direction of string instructions (DF), and faults of unaligned accesses
  * (AC). */

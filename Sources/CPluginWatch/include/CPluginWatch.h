@@ -51,6 +51,9 @@ void cpluginwatch_guard(void);
 /* To be called after a library was loaded: does for it what cpluginwatch_guard() does. Thread: any. */
 void cpluginwatch_loaded(void);
 
+/* The number of filters that the two functions above have installed. Thread: that which loads libraries. */
+int cpluginwatch_filter_count(void);
+
 /* Whether reports are on. Thread: any. */
 bool cpluginwatch_is_on(void);
 

@@ -18,17 +18,15 @@ struct ProcessSnapshot: Equatable {
             let handler = withUnsafeBytes(of: action) { $0.loadUnaligned(as: UInt.self) }
             facts["the handler of signal \(signal)"] = "\(handler)"
         }
-        facts["the umask"] = Self.status(of: "Umask:")
+        facts["the umask"] = ProcessStatus()["Umask:"]
         if let path = getcwd(nil, 0) {
             facts["the current directory"] = String(cString: path)
             free(path)
         }
         facts["the locale"] = setlocale(LC_ALL, nil).map { String(cString: $0) }
         facts["the environment"] = RestorableProcessState.currentEnvironment.joined(separator: "\n")
-        for (name, resource) in Self.limits {
-            var limit = rlimit()
-            guard getrlimit(resource, &limit) == 0 else { continue }
-            facts["the limit \(name)"] = "\(limit.rlim_cur) \(limit.rlim_max)"
+        for limit in ResourceLimit.all {
+            facts["the limit of \(limit.name)"] = limit.values
         }
         for (name, descriptor) in [("input", STDIN_FILENO), ("output", 1), ("error", 2)] {
             var status = stat()
@@ -51,34 +49,10 @@ struct ProcessSnapshot: Equatable {
         facts.keys.sorted().filter { facts[$0] != before.facts[$0] }
     }
 
-    private static let limits: [(String, __rlimit_resource_t)] = [
-        ("RLIMIT_NOFILE", RLIMIT_NOFILE), ("RLIMIT_STACK", RLIMIT_STACK),
-        ("RLIMIT_DATA", RLIMIT_DATA), ("RLIMIT_CORE", RLIMIT_CORE),
-        ("RLIMIT_CPU", RLIMIT_CPU), ("RLIMIT_FSIZE", RLIMIT_FSIZE), ("RLIMIT_AS", RLIMIT_AS),
-        ("RLIMIT_NPROC", __RLIMIT_NPROC), ("RLIMIT_RSS", __RLIMIT_RSS),
-        ("RLIMIT_MEMLOCK", __RLIMIT_MEMLOCK), ("RLIMIT_LOCKS", __RLIMIT_LOCKS),
-        ("RLIMIT_SIGPENDING", __RLIMIT_SIGPENDING), ("RLIMIT_MSGQUEUE", __RLIMIT_MSGQUEUE),
-        ("RLIMIT_NICE", __RLIMIT_NICE), ("RLIMIT_RTPRIO", __RLIMIT_RTPRIO),
-        ("RLIMIT_RTTIME", __RLIMIT_RTTIME),
-    ].map { ($0, __rlimit_resource_t($1.rawValue)) }
-
     private static let timers = [
         ("ITIMER_REAL", ITIMER_REAL), ("ITIMER_VIRTUAL", ITIMER_VIRTUAL),
         ("ITIMER_PROF", ITIMER_PROF),
     ].map { ($0, __itimer_which_t($1.rawValue)) }
-
-    private static func status(of name: String) -> String? {
-        guard let file = fopen("/proc/self/status", "re") else { return nil }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 512)
-        while fgets(&line, Int32(line.count), file) != nil {
-            let text = line.withUnsafeBufferPointer { buffer in
-                buffer.baseAddress.map { String(cString: $0) } ?? ""
-            }
-            if text.startsWithBytes(of: name) { return text }
-        }
-        return nil
-    }
 }
 
 extension cplugincheck_thread {

@@ -227,6 +227,7 @@ extension CheckSubject {
         struct State: Sendable {
             let process = ProcessSnapshot()
             let thread = cplugincheck_thread_state()
+            let kernel = KernelState()
         }
         let report = report
         PluginCallProbes.current = CallMeter({ State() }) { plugin, hook, before, after in
@@ -235,7 +236,9 @@ extension CheckSubject {
             if !changes.isEmpty {
                 report.find(.stateProcess, "\(place) \(changes.joined(separator: ", "))")
             }
-            let threadChanges = after.thread.changes(since: before.thread)
+            let threadChanges =
+                after.thread.changes(since: before.thread)
+                + after.kernel.changes(since: before.kernel)
             if !threadChanges.isEmpty {
                 report.find(.stateThread, "\(place) \(threadChanges.joined(separator: ", "))")
             }

@@ -62,6 +62,9 @@ public enum PluginWatch {
     /// Thread: any.
     static func noteLoading() { cpluginwatch_loaded() }
 
+    /// The number of seccomp filters that ``guardExits()`` and ``noteLoading()`` have installed.
+    static var filterCount: Int { Int(cpluginwatch_filter_count()) }
+
     /// Keeps plugins from closing a descriptor, in programs that link `CProcessExit`.
     ///
     /// The plugin's call fails, and is reported. Kept already are those of

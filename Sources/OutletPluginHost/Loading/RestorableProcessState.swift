@@ -6,7 +6,7 @@ import OutletHTTP
 /// loaded.
 ///
 /// Recorded before a plugin's code runs for the first time and compared after it; differences are
-/// restored, except for the environment, open files and the user. One library is loaded at a time.
+/// restored, except for the environment, open files, the user and the ``KernelState`` of the thread. One library is loaded at a time.
 /// A signal handler counts only if it lies in a library that was loaded meanwhile, or if a plugin is
 /// known to have set the signal's action, because other threads of the host may set handlers of
 /// their own. The cost does not grow with the number of loaded libraries, unless a handler did
@@ -24,6 +24,7 @@ package struct RestorableProcessState {
     /// The names of changes that are not restored.
     private static let keptNames =
         [environmentName, filesName, Identity.userName, Identity.groupName] + StandardStream.names
+        + KernelState.names
 
     /// Describes what loading a plugin changed, and whether that was restored.
     ///
@@ -51,6 +52,7 @@ package struct RestorableProcessState {
     private let identity: Identity
     /// That of the thread, which loads the plugin.
     private let floats: UInt64
+    private let kernel: KernelState
 
     /// Records the current state.
     init() {
@@ -69,6 +71,7 @@ package struct RestorableProcessState {
             && !limits.contains(where: \.isLowLimitOfFiles)
         identity = Identity()
         floats = cpluginload_expected_float_control()
+        kernel = KernelState()
     }
 
     /// The differences from the recorded state, one item each; nothing is restored.
@@ -102,7 +105,7 @@ package struct RestorableProcessState {
             + zip(streams, StandardStream.all).filter { $0 != $1 }.map(\.0.name)
     }
 
-    /// Restores what has changed, except for the environment, open files and the user.
+    /// Restores what has changed and can be restored.
     ///
     /// Signal handlers that the host may have set itself are neither restored nor returned.
     ///
@@ -142,7 +145,7 @@ package struct RestorableProcessState {
             cpluginload_set_float_control(floats)
             changes.append("the floating-point control")
         }
-        return changes + keptChanges
+        return changes + keptChanges + KernelState().changes(since: kernel)
     }
 
     /// Whether a further file can be opened.
@@ -165,8 +168,7 @@ package struct RestorableProcessState {
 
     /// The umask in octal, read from /proc because `umask` would change it for other threads.
     private static var currentUmask: String {
-        let line = linesOfFile("/proc/self/status").first { $0.startsWithBytes(of: "Umask:") }
-        return line.map { String($0.droppingBytes("Umask:".utf8.count).trimmingBlanks) } ?? ""
+        ProcessStatus()["Umask:"] ?? ""
     }
 }
 
@@ -181,53 +183,6 @@ extension RestorableProcessState {
             next += 1
         }
         return variables
-    }
-}
-
-/// A resource limit of the process.
-private struct ResourceLimit: Equatable {
-    let name: String
-    private let resource: Int32
-    private let soft: rlim_t
-    private let hard: rlim_t
-
-    static var all: [ResourceLimit] {
-        [
-            ResourceLimit("open files", RLIMIT_NOFILE), ResourceLimit("file sizes", RLIMIT_FSIZE),
-            ResourceLimit("memory", RLIMIT_AS), ResourceLimit("data", RLIMIT_DATA),
-            ResourceLimit("processor time", RLIMIT_CPU), ResourceLimit("core dumps", RLIMIT_CORE),
-            ResourceLimit("stacks", RLIMIT_STACK), ResourceLimit("processes", __RLIMIT_NPROC),
-            ResourceLimit("resident memory", __RLIMIT_RSS),
-            ResourceLimit("locked memory", __RLIMIT_MEMLOCK),
-            ResourceLimit("file locks", __RLIMIT_LOCKS),
-            ResourceLimit("pending signals", __RLIMIT_SIGPENDING),
-            ResourceLimit("message queues", __RLIMIT_MSGQUEUE),
-            ResourceLimit("nice values", __RLIMIT_NICE),
-            ResourceLimit("real-time priorities", __RLIMIT_RTPRIO),
-            ResourceLimit("real-time processor time", __RLIMIT_RTTIME),
-        ]
-    }
-
-    /// Whether it is so low a limit of open files that the host itself may need the last one.
-    var isLowLimitOfFiles: Bool { resource == Int32(RLIMIT_NOFILE.rawValue) && soft < 64 }
-
-    private init(_ name: String, _ resource: __rlimit_resource) {
-        self.name = name
-        self.resource = Int32(resource.rawValue)
-        var limit = rlimit()
-        getrlimit(self.resource, &limit)
-        soft = limit.rlim_cur
-        hard = limit.rlim_max
-    }
-
-    /// Restores the limit, as far as the system permits.
-    func restore() {
-        var limit = rlimit()
-        getrlimit(resource, &limit)
-        var wanted = rlimit(rlim_cur: soft, rlim_max: hard)
-        if setrlimit(resource, &wanted) == 0 { return }
-        wanted = rlimit(rlim_cur: min(soft, limit.rlim_max), rlim_max: limit.rlim_max)
-        setrlimit(resource, &wanted)
     }
 }
 
@@ -318,23 +273,4 @@ private struct Disposition: Equatable {
     }
 
     static func == (a: Disposition, b: Disposition) -> Bool { a.facts == b.facts }
-}
-
-/// The lines of a file in /proc; empty when it cannot be read.
-private func linesOfFile(_ path: String) -> [Substring] {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return [] }
-    defer { close(file) }
-    var bytes: [UInt8] = []
-    var got = 0
-    repeat {
-        let part = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
-            repeat {
-                got = read(file, buffer.baseAddress, buffer.count)
-            } while got < 0 && errno == EINTR
-            count = max(got, 0)
-        }
-        bytes += part
-    } while got > 0
-    return String(decoding: bytes, as: UTF8.self).lines
 }

@@ -1,0 +1,101 @@
+import CPluginLoad
+import Glibc
+import OutletHTTP
+
+/// What the kernel keeps for the calling thread, and system calls of a plugin can change for good:
+/// filters, privileges, namespaces, priority.
+///
+/// None of it is restored, because most of it cannot be.
+///
+/// Thread: that whose state is recorded; both states of a comparison must be of the same thread.
+package struct KernelState: Equatable, Sendable {
+    /// The fields of `/proc/thread-self/status`, with the name of what they show.
+    private static let fields = [
+        ("CapInh:", "the capabilities"), ("CapPrm:", "the capabilities"),
+        ("CapEff:", "the capabilities"), ("CapBnd:", "the capabilities"),
+        ("CapAmb:", "the capabilities"), ("NSsid:", "the session of processes"),
+        ("NSpgid:", "the process group"), ("Cpus_allowed:", "the processors of its thread"),
+    ]
+    private static let namespaces = [
+        "cgroup", "ipc", "mnt", "net", "pid_for_children", "time_for_children", "user", "uts",
+    ]
+    private static let otherNames = [
+        "the filters of system calls", "the namespaces", "the root directory", "the priority of its thread",
+        "the settings of prctl()",
+    ]
+    /// All names of ``changes(since:)``.
+    static let names = fields.map(\.1) + otherNames
+
+    /// The facts by the name of what they show.
+    private var facts: [String: [String]] = [:]
+
+    /// Records the current state.
+    package init() {
+        let status = ProcessStatus()
+        for (field, name) in Self.fields {
+            facts[name, default: []].append(status[field] ?? "")
+        }
+        // Without those of the host, which it adds when a library has been loaded.
+        let filters = status["Seccomp_filters:"].flatMap { Int($0) } ?? 0
+        facts["the filters of system calls"] = ["\(filters - PluginWatch.filterCount)"]
+        facts["the namespaces"] = Self.namespaces.map { Self.file("/proc/thread-self/ns/\($0)") }
+        facts["the root directory"] = [Self.file("/")]
+        facts["the priority of its thread"] = [
+            "\(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)) \(sched_getscheduler(0))"
+        ]
+        facts["the settings of prctl()"] = Self.settings.map(String.init)
+    }
+
+    private static var settings: [Int32] {
+        let count = cpluginload_setting_count
+        return [Int32](unsafeUninitializedCapacity: count) {
+            cpluginload_settings($0.baseAddress)
+            $1 = count
+        }
+    }
+
+    /// The device and the number of a file; empty if there is none.
+    private static func file(_ path: String) -> String {
+        var status = stat()
+        return stat(path, &status) == 0 ? "\(status.st_dev) \(status.st_ino)" : ""
+    }
+
+    /// The names of what differs from an earlier state of the thread, sorted.
+    package func changes(since before: KernelState) -> [String] {
+        facts.keys.sorted().filter { facts[$0] != before.facts[$0] }
+    }
+}
+
+/// The fields of `/proc/thread-self/status` of the calling thread (proc(5)).
+package struct ProcessStatus {
+    private let lines: [Substring]
+
+    /// Reads them; there are none if the file cannot be read.
+    package init() { lines = Self.linesOfFile("/proc/thread-self/status") }
+
+    /// The value of a field, without blanks around it; `nil` if there is none.
+    ///
+    /// - Parameter name: Its name with the colon, such as `Umask:`.
+    package subscript(name: String) -> String? {
+        let line = lines.first { $0.startsWithBytes(of: name) }
+        return line.map { String($0.droppingBytes(name.utf8.count).trimmingBlanks) }
+    }
+
+    private static func linesOfFile(_ path: String) -> [Substring] {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return [] }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var got = 0
+        repeat {
+            let part = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
+                repeat {
+                    got = read(file, buffer.baseAddress, buffer.count)
+                } while got < 0 && errno == EINTR
+                count = max(got, 0)
+            }
+            bytes += part
+        } while got > 0
+        return String(decoding: bytes, as: UTF8.self).lines
+    }
+}
