@@ -6,6 +6,7 @@
 #include <link.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -38,6 +39,8 @@ cpluginload_ids cpluginload_identity(void) {
     getresgid(&ids.group, &ids.effective_group, &ids.saved_group);
     return ids;
 }
+
+const char *cpluginload_signal_name(int signal) { return sigabbrev_np(signal); }
 
 void cpluginload_settings(int values[cpluginload_setting_count]) {
     /* Those that return the value, and those that store it. */

@@ -42,6 +42,7 @@ enum { range_limit = 64 };
 /* The executable segments with a filter. */
 static struct range {
     uintptr_t start, end;
+    bool is_of_linker;
 } ranges[range_limit];
 static atomic_int range_count;
 
@@ -78,7 +79,7 @@ static bool add_filter(const struct range *range) {
         LOAD(LOW(nr)), IF(BPF_JEQ, SYS_exit_group, 0, 10),
         LOAD(HIGH(instruction_pointer)), IF(BPF_JEQ, range->start >> 32, 0, 8),
         LOAD(LOW(instruction_pointer)), IF(BPF_JGE, range->start, 0, 6), IF(BPF_JGT, range->end, 5, 0),
-        LOAD(LOW(args[0])), IF(BPF_JEQ, spawn_error, 3, 0),
+        LOAD(LOW(args[0])), IF(BPF_JEQ, spawn_error, range->is_of_linker ? 0 : 3, 0),
         LOAD(LOW(args[1])), IF(BPF_JEQ, atomic_load(&pass), 1, 0),
         RETURN(SECCOMP_RET_TRAP),
         RETURN(SECCOMP_RET_ALLOW),
@@ -101,12 +102,13 @@ static int look(struct dl_phdr_info *info, size_t size, void *data) {
     (void)size;
     bool (*is_known)(const void *) = *(bool (**)(const void *))data;
     bool is_c_library = strstr(info->dlpi_name, "/libc.so.") != NULL;
+    bool is_linker = strstr(info->dlpi_name, "/ld-linux") != NULL;
     for (int i = 0; i < info->dlpi_phnum && range_count < range_limit; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + part->p_vaddr;
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || has_filter(start)) continue;
-        if (!is_c_library && is_known((const void *)start)) continue;
-        struct range range = {start, start + part->p_memsz};
+        if (!is_c_library && !is_linker && is_known((const void *)start)) continue;
+        struct range range = {start, start + part->p_memsz, is_linker};
         if (add_filter(&range)) ranges[atomic_fetch_add(&range_count, 1)] = range;
     }
     return 0;
@@ -138,7 +140,13 @@ bool guard_has_raised(const siginfo_t *info, const void *context, struct guard_c
     if (info->si_signo != SIGSYS || info->si_code != SYS_SECCOMP || info->si_syscall != SYS_exit_group) return false;
     call->exit_code = (int)FIRST_ARGUMENT((const ucontext_t *)context);
     call->address = info->si_call_addr;
-    return atomic_load(&range_count) > 0;
+    int count = atomic_load(&range_count);
+    call->is_of_linker = false;
+    for (int i = 0; i < count; i++) {
+        bool is_inside = (uintptr_t)call->address - ranges[i].start <= ranges[i].end - ranges[i].start;
+        if (ranges[i].is_of_linker && is_inside) call->is_of_linker = true;
+    }
+    return count > 0;
 }
 
 int guard_filter_count(void) { return atomic_load(&range_count); }

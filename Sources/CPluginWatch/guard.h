@@ -12,7 +12,7 @@
 void guard_end(int exit_code);
 
 /*
- * Makes exit_group in the executable segments of the C library, and of the libraries that were loaded since the last
+ * Makes exit_group in the executable segments of the C library, of the dynamic linker, and of the libraries that were loaded since the last
  * call, raise SIGSYS. Has no effect where the kernel or the machine does not support that. Thread: any.
  *
  * is_known: whether an address lies in the program, or in a library that was loaded before the first plugin.
@@ -26,6 +26,7 @@ int guard_filter_count(void);
 struct guard_call {
     int exit_code;
     const void *address; /* of the system call's instruction */
+    bool is_of_linker;   /* whether it is one of the dynamic linker's, which gives up so */
 };
 
 /* Whether a SIGSYS was raised by the guard; if so, describes the call. Async-signal-safe. */

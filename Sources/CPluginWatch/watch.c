@@ -92,8 +92,8 @@ static atomic_int noted_count;
 static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Whether cpluginwatch_guard() was called. */
 static atomic_bool is_guarding;
-/* How often exit() was called since cpluginwatch_expect_exit(). */
-static atomic_int exits;
+/* How often exit() was called since cpluginwatch_expect_exit(); the code and the thread of the first call. */
+static atomic_int exits, exit_code_asked, exit_thread;
 static pthread_key_t stacks;
 /* A byte that is 1, and 0 in copies of the process, however they were made (MADV_WIPEONFORK); NULL if the kernel
  * cannot do that. */
@@ -127,6 +127,8 @@ static struct {
     atomic_bool is_set;
     _Atomic(signal_handler) handler;
     atomic_int flags;
+    /* The signals that are blocked while the handler runs: bit n is that of signal n + 1. */
+    _Atomic uint64_t mask;
 } actions[signal_count];
 
 /* The following functions may run in a signal handler: no allocation, no stdio, no locks. */
@@ -364,6 +366,20 @@ static void remove_crashes(sigset_t *mask) {
     for (size_t i = 0; i < crash_count; i++) sigdelset(mask, signals[i]);
 }
 
+/* Sets the mask for the handler that a plugin has set; the former one is set again when it returns. */
+static void block_as_asked(size_t index, int flags) {
+    sigset_t set;
+    uint64_t mask = atomic_load(&actions[index].mask);
+    sigemptyset(&set);
+    memcpy(&set, &mask, sizeof mask);
+    remove_crashes(&set);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (!(flags & SA_NODEFER)) return;
+    sigemptyset(&set);
+    sigaddset(&set, signal_at(index));
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* Calls the handler that a plugin has set. Returns whether the signal is dealt with. */
 static bool call_handler(size_t index, siginfo_t *info, void *context) {
     int number = signal_at(index);
@@ -375,11 +391,13 @@ static bool call_handler(size_t index, siginfo_t *info, void *context) {
     // Deeper on the stack than the last call: that one has not returned, its handler has crashed. Handlers that
     // leave by siglongjmp() do not return either, but then the next signal begins at the stack's top again.
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0), outer = inside.handler_frame;
-    if (outer != 0 && frame < outer) return false;
-    inside.handler_frame = frame;
-    if (atomic_load(&actions[index].flags) & SA_RESETHAND) {
-        atomic_store(&actions[index].handler, default_handler);
+    if (index < crash_count) {
+        if (outer != 0 && frame < outer) return false;
+        inside.handler_frame = frame;
     }
+    int flags = atomic_load(&actions[index].flags);
+    if (flags & SA_RESETHAND) atomic_store(&actions[index].handler, default_handler);
+    block_as_asked(index, flags);
     handler(number, info, context);
     // The mask that is set when the handler returns.
     remove_crashes(&((ucontext_t *)context)->uc_sigmask);
@@ -435,11 +453,24 @@ static void end_because(const char *call) {
     end_process(atomic_load(&code));
 }
 
-/* Ends the process, as code of the C library or of a plugin asks for by a system call. The library also does so after
- * the handlers of exit(). */
+/* Whether the C library ends the process because the program has called exit(). Functions that end the process
+ * within the library, such as errx(), call none of those that the program replaces; with the same exit code they
+ * change nothing. */
+static bool is_end_of_exit(const struct guard_call *call) {
+    if (!atomic_load(&is_exit_expected) || !is_of_program(call->address)) return false;
+    if (atomic_load(&exits) == 0) return true;
+    return atomic_load(&exit_thread) == gettid() && ((atomic_load(&exit_code_asked) ^ call->exit_code) & 0xFF) == 0;
+}
+
+/* Ends the process, as code of the C library or of a plugin asks for by a system call. */
 static void end_asked(const struct guard_call *call) {
-    bool is_expected = atomic_load(&is_exit_expected) && is_of_program(call->address);
-    if (is_watched() && !is_expected) end_because("exit_group()");
+    if (is_watched() && !is_end_of_exit(call)) {
+        if (call->is_of_linker) {
+            report("has made the dynamic linker end the process", "");
+            end_process(atomic_load(&code));
+        }
+        end_because("exit_group()");
+    }
     end_process(call->exit_code);
 }
 
@@ -454,11 +485,13 @@ void cpluginwatch_quick_exit_called(void) {
 /* Whether code of a plugin may run on this thread: in a call, or in exit handlers and destructors. */
 static bool may_be_in_plugin(void) { return is_watched() && (inside.depth > 0 || atomic_load(&is_exit_expected)); }
 
-void cpluginwatch_exit_called(void) {
+void cpluginwatch_exit_called(int exit_code) {
     if (!is_watched()) return;
     // The program itself calls exit() once. A further call is made by an exit handler or destructor.
-    if (atomic_load(&is_exit_expected) && atomic_fetch_add(&exits, 1) == 0) return;
-    end_because("exit()");
+    if (!atomic_load(&is_exit_expected) || atomic_load(&exits) != 0) end_because("exit()");
+    atomic_store(&exit_code_asked, exit_code);
+    atomic_store(&exit_thread, gettid());
+    if (atomic_fetch_add(&exits, 1) != 0) end_because("exit()");
 }
 
 void cpluginwatch_exit(int exit_code) {
@@ -610,8 +643,13 @@ bool cpluginwatch_set_action(int number, const struct sigaction *action, struct 
         memset(former, 0, sizeof *former);
         former->sa_sigaction = is_set ? atomic_load(&actions[index].handler) : default_handler;
         former->sa_flags = is_set ? atomic_load(&actions[index].flags) : 0;
+        uint64_t mask = is_set ? atomic_load(&actions[index].mask) : 0;
+        memcpy(&former->sa_mask, &mask, sizeof mask);
     }
     if (action) {
+        uint64_t mask;
+        memcpy(&mask, &action->sa_mask, sizeof mask);
+        atomic_store(&actions[index].mask, mask);
         atomic_store(&actions[index].handler, action->sa_sigaction);
         atomic_store(&actions[index].flags, action->sa_flags);
         atomic_store(&actions[index].is_set, action->sa_sigaction != default_handler);
@@ -716,6 +754,19 @@ void cpluginwatch_signal_received(int number, const siginfo_t *info) {
 
 void cpluginwatch_exit_group(const void *caller) {
     if (is_watched() && !is_of_program(caller)) end_because("exit_group()");
+}
+
+/* Whether the calling thread runs code of a plugin's in a call by the program, which must return. */
+static bool must_return(void) {
+    if (!is_watched() || inside.depth == 0) return false;
+    const struct call *call = current_call();
+    return inside.depth > 1 || !call->is_thread;
+}
+
+void cpluginwatch_thread_exit(const char *call) {
+    if (!must_return()) return;
+    report("has ended a thread of the program with ", call);
+    end_process(atomic_load(&code));
 }
 
 /* The function of a thread that a plugin has started, and where it has. */
@@ -833,7 +884,8 @@ void cpluginwatch_report(int exit_code, int descriptor, int reader) {
         struct sigaction action, former;
         memset(&action, 0, sizeof action);
         action.sa_sigaction = on_signal;
-        action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
+        // A crash within the handler of a crash is reported, too.
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (i < crash_count ? SA_NODEFER : 0);
         if (sigaction(signal_at(i), NULL, &former) != 0) continue;
         if (!(former.sa_flags & SA_SIGINFO) && former.sa_handler == SIG_DFL) {
             actions[i].is_reported = sigaction(signal_at(i), &action, NULL) == 0;

@@ -1,11 +1,14 @@
 #define _GNU_SOURCE
 #include "CProcessExit.h"
 
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <mntent.h>
 #include <mqueue.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -34,6 +37,10 @@
 int __close(int descriptor);
 int __dup2(int descriptor, int target);
 int _IO_fclose(FILE *file);
+int _IO_file_close(FILE *file);
+int _IO_file_close_it(FILE *file);
+pid_t __vfork(void);
+int __clone(int (*run)(void *), void *stack, int flags, void *argument, ...);
 /* Not those of <dirent.h>, after which the compiler removes the test for NULL that closedir() makes. */
 int closedir(void *directory);
 int dirfd(void *directory);
@@ -77,7 +84,7 @@ __attribute__((noreturn)) void _Exit(int status) {
 }
 
 __attribute__((noreturn)) void exit(int status) {
-    cpluginwatch_exit_called();
+    cpluginwatch_exit_called(status);
     __typeof__(&exit) next = NEXT(exit);
     if (next) next(status);
     cpluginwatch_end(status);
@@ -107,6 +114,8 @@ EXEC(execve, (const char *path, char *const list[], char *const values[]), (path
 EXEC(execv, (const char *path, char *const list[]), (path, list))
 EXEC(execvp, (const char *file, char *const list[]), (file, list))
 EXEC(execvpe, (const char *file, char *const list[], char *const values[]), (file, list, values))
+EXEC(execveat, (int directory, const char *path, char *const list[], char *const values[], int flags),
+     (directory, path, list, values, flags))
 EXEC(fexecve, (int file, char *const list[], char *const values[]), (file, list, values))
 
 /* Defines a variadic exec function, which passes its arguments, up to a null pointer, as a list. */
@@ -183,6 +192,47 @@ int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *rest
 int mq_notify(mqd_t queue, const struct sigevent *event) {
     look_at_event(event, __builtin_return_address(0));
     CALL_NEXT(mq_notify, (queue, event));
+}
+
+/* Defines a function that reads or writes, and lets a signal be sent then. */
+#define TRANSFER(name, type)                                              \
+    int name(struct type *block) {                                        \
+        look_at_event(&block->aio_sigevent, __builtin_return_address(0)); \
+        CALL_NEXT(name, (block));                                         \
+    }
+
+TRANSFER(aio_read, aiocb)
+TRANSFER(aio_read64, aiocb64)
+TRANSFER(aio_write, aiocb)
+TRANSFER(aio_write64, aiocb64)
+
+/* Defines a function that synchronizes a file, and lets a signal be sent then. */
+#define SYNCHRONIZE(name, type)                                           \
+    int name(int operation, struct type *block) {                         \
+        look_at_event(&block->aio_sigevent, __builtin_return_address(0)); \
+        CALL_NEXT(name, (operation, block));                              \
+    }
+
+SYNCHRONIZE(aio_fsync, aiocb)
+SYNCHRONIZE(aio_fsync64, aiocb64)
+
+/* Defines a function that reads and writes, and lets signals be sent for the parts and for the whole. */
+#define TRANSFER_ALL(name, type)                                                               \
+    int name(int mode, struct type *const blocks[], int count, struct sigevent *event) {       \
+        const void *caller = __builtin_return_address(0);                                      \
+        for (int i = 0; i < count; i++)                                                        \
+            if (blocks[i]) look_at_event(&blocks[i]->aio_sigevent, caller);                    \
+        look_at_event(event, caller);                                                          \
+        CALL_NEXT(name, (mode, blocks, count, event));                                         \
+    }
+
+TRANSFER_ALL(lio_listio, aiocb)
+TRANSFER_ALL(lio_listio64, aiocb64)
+
+int getaddrinfo_a(int mode, struct gaicb *list[], int count, struct sigevent *event) {
+    look_at_event(event, __builtin_return_address(0));
+    __typeof__(&getaddrinfo_a) next = NEXT_KEPT(getaddrinfo_a);
+    return next ? next(mode, list, count, event) : EAI_SYSTEM;
 }
 
 /* Whether the first word of the arguments of clone3() asks for a thread. */
@@ -336,6 +386,26 @@ int thrd_create(thrd_t *thread, thrd_start_t run, void *argument) {
     }
 }
 
+__attribute__((noreturn)) void pthread_exit(void *result) {
+    cpluginwatch_thread_exit("pthread_exit()");
+    __typeof__(&pthread_exit) next = NEXT_KEPT(pthread_exit);
+    if (next) next(result);
+    abort();
+}
+
+__attribute__((noreturn)) void thrd_exit(int result) {
+    cpluginwatch_thread_exit("thrd_exit()");
+    __typeof__(&thrd_exit) next = NEXT_KEPT(thrd_exit);
+    if (next) next(result);
+    abort();
+}
+
+int pthread_cancel(pthread_t thread) {
+    if (pthread_equal(thread, pthread_self())) cpluginwatch_thread_exit("pthread_cancel()");
+    __typeof__(&pthread_cancel) next = NEXT_KEPT(pthread_cancel);
+    return next ? next(thread) : ENOSYS;
+}
+
 /* No pthread_atfork() handlers run for this one. */
 pid_t _Fork(void) {
     cpluginwatch_copies("_Fork()");
@@ -345,17 +415,23 @@ pid_t _Fork(void) {
 /* A child of vfork() runs in its parent's memory, so that one that returns from its plugin would end the call of
  * both. POSIX allows this to be the same as fork(). */
 pid_t vfork(void) { return fork(); }
+pid_t __vfork(void) { return fork(); }
 
-int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
-    va_list rest;
-    va_start(rest, argument);
-    pid_t *parent = va_arg(rest, pid_t *);
-    void *storage = va_arg(rest, void *);
-    pid_t *child = va_arg(rest, pid_t *);
-    va_end(rest);
-    if (!(flags & CLONE_THREAD)) cpluginwatch_copies("clone()");
-    CALL_NEXT(clone, (run, stack, flags, argument, parent, storage, child));
-}
+/* Defines a function that starts a thread or copies the process. */
+#define CLONE(name)                                                                     \
+    int name(int (*run)(void *), void *stack, int flags, void *argument, ...) {         \
+        va_list rest;                                                                   \
+        va_start(rest, argument);                                                       \
+        pid_t *parent = va_arg(rest, pid_t *);                                          \
+        void *storage = va_arg(rest, void *);                                           \
+        pid_t *child = va_arg(rest, pid_t *);                                           \
+        va_end(rest);                                                                   \
+        if (!(flags & CLONE_THREAD)) cpluginwatch_copies("clone()");                    \
+        CALL_NEXT(name, (run, stack, flags, argument, parent, storage, child));         \
+    }
+
+CLONE(clone)
+CLONE(__clone)
 
 /* Defines a function that opens a descriptor. */
 #define OPEN(name, parameters, arguments)                             \
@@ -447,6 +523,10 @@ CLOSE(close, int, -1, (int descriptor), descriptor, (descriptor))
 CLOSE(__close, int, -1, (int descriptor), descriptor, (descriptor))
 CLOSE(fclose, int, EOF, (FILE *file), descriptor_of(file), (file))
 CLOSE(_IO_fclose, int, EOF, (FILE *file), descriptor_of(file), (file))
+CLOSE(_IO_file_close, int, -1, (FILE *file), descriptor_of(file), (file))
+CLOSE(_IO_file_close_it, int, EOF, (FILE *file), descriptor_of(file), (file))
+CLOSE(pclose, int, -1, (FILE *file), descriptor_of(file), (file))
+CLOSE(endmntent, int, 1, (FILE *file), descriptor_of(file), (file))
 CLOSE(closedir, int, -1, (void *directory), directory ? dirfd(directory) : -1, (directory))
 CLOSE(freopen, FILE *, NULL, (const char *restrict path, const char *restrict mode, FILE *restrict file),
       descriptor_of(file), (path, mode, file))

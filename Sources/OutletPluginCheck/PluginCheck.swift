@@ -203,15 +203,6 @@ extension CheckResult {
         case .exited(let code): (.noExit, "the process was ended with the exit code \(code)")
         }
     }
-
-    private static func signalName(_ number: Int32) -> String {
-        let names: [Int32: String] = [
-            SIGSEGV: "SIGSEGV", SIGBUS: "SIGBUS", SIGILL: "SIGILL", SIGFPE: "SIGFPE",
-            SIGTRAP: "SIGTRAP", SIGABRT: "SIGABRT", SIGKILL: "SIGKILL", SIGTERM: "SIGTERM",
-            SIGPIPE: "SIGPIPE", SIGSYS: "SIGSYS",
-        ]
-        return names[number] ?? "signal \(number)"
-    }
 }
 
 extension [UInt8] {

@@ -22,6 +22,9 @@ bool cpluginload_is_new(uintptr_t address, unsigned long long before);
  * other changes the environment. */
 char **cpluginload_environment(void);
 
+/* Returns the name of a signal without "SIG", such as "SEGV"; NULL for one without a name. Thread: any. */
+const char *cpluginload_signal_name(int signal);
+
 /* The user and the group that the process acts for. */
 typedef struct cpluginload_ids {
     uid_t user, effective_user, saved_user;

@@ -76,7 +76,13 @@ void cpluginwatch_exit_group(const void *caller);
  * For a program whose exit() calls this first. While reports are on, reports the call and ends the process, unless
  * it is the first one after cpluginwatch_expect_exit(). Thread: any.
  */
-void cpluginwatch_exit_called(void);
+void cpluginwatch_exit_called(int exit_code);
+
+/*
+ * For a program whose pthread_exit() and the like call this first. If a plugin would so end a thread in which the
+ * program has called it, while reports are on, reports the call, whose name is passed, and ends the process. Thread: any.
+ */
+void cpluginwatch_thread_exit(const char *call);
 
 /* For a program whose quick_exit() calls this first, and that never calls quick_exit() itself. While reports are on,
  * reports the call and ends the process. Thread: any. */
@@ -150,7 +156,7 @@ void cpluginwatch_will_set_mask(sigset_t *mask, const void *caller);
 /*
  * For a program whose sigaction() and signal() call this first, and return when it returns true. A plugin that sets
  * the action of a reported signal gets what it asks for, except that a crash which its handler does not deal with is
- * still reported: its handler is called by that of the reports. The mask of the action is not kept. If a plugin sets
+ * still reported: its handler is called by that of the reports. If a plugin sets
  * SIGPIPE or SIGXFSZ to end the process, they do nothing instead.
  *
  * action, former: as for sigaction(). caller: the address that the program's function returns to. Thread: any.

@@ -46,17 +46,15 @@ extension HTTPHeaders: CustomStringConvertible {
 
 extension HTTPRequest: CustomReflectable {
     /// The lines of ``debugDescription``, without secrets.
-    public var customMirror: Mirror { Mirror(self, unlabeledChildren: lines(of: debugDescription)) }
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: debugDescription.lines) }
 }
 
 extension HTTPResponse: CustomReflectable {
     /// The lines of ``debugDescription``, without secrets.
-    public var customMirror: Mirror { Mirror(self, unlabeledChildren: lines(of: debugDescription)) }
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: debugDescription.lines) }
 }
 
 extension HTTPHeaders: CustomReflectable {
     /// The fields as in ``description``, without secrets.
-    public var customMirror: Mirror { Mirror(self, unlabeledChildren: lines(of: description)) }
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: description.lines) }
 }
-
-private func lines(of text: String) -> [Substring] { text.split(separator: "\n") }

@@ -16,7 +16,7 @@ struct ProcessSnapshot: Equatable {
             var action = sigaction()
             guard sigaction(signal, nil, &action) == 0 else { continue }
             let handler = withUnsafeBytes(of: action) { $0.loadUnaligned(as: UInt.self) }
-            facts["the handler of signal \(signal)"] = "\(handler)"
+            facts["the handler of \(signalName(signal))"] = "\(handler)"
         }
         facts["the umask"] = ProcessStatus()["Umask:"]
         if let path = getcwd(nil, 0) {

@@ -20,8 +20,8 @@ package struct KernelState: Equatable, Sendable {
         "cgroup", "ipc", "mnt", "net", "pid_for_children", "time_for_children", "user", "uts",
     ]
     private static let otherNames = [
-        "the filters of system calls", "the namespaces", "the root directory", "the priority of its thread",
-        "the settings of prctl()",
+        "the filters of system calls", "the namespaces", "the root directory",
+        "the priority of its thread", "the settings of prctl()",
     ]
     /// All names of ``changes(since:)``.
     static let names = fields.map(\.1) + otherNames

@@ -12,13 +12,6 @@ import OutletHTTP
 /// their own. The cost does not grow with the number of loaded libraries, unless a handler did
 /// change.
 package struct RestorableProcessState {
-    private static let names: [Int32: String] = [
-        SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL",
-        SIGTRAP: "SIGTRAP", SIGABRT: "SIGABRT", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE",
-        SIGSEGV: "SIGSEGV", SIGPIPE: "SIGPIPE", SIGTERM: "SIGTERM", SIGCHLD: "SIGCHLD",
-        SIGXFSZ: "SIGXFSZ",
-    ]
-
     private static let environmentName = "the environment"
     private static let filesName = "the open files: no further one can be opened"
     /// The names of changes that are not restored.
@@ -79,8 +72,7 @@ package struct RestorableProcessState {
         var changes: [String] = []
         for (signal, before) in dispositions.sorted(by: { $0.key < $1.key })
         where Disposition(of: signal).map({ $0 != before }) == true {
-            changes.append(
-                "the handler of \(RestorableProcessState.names[signal] ?? "signal \(signal)")")
+            changes.append("the handler of \(signalName(signal))")
         }
         if RestorableProcessState.currentDirectory != directory {
             changes.append("the current directory")
@@ -120,8 +112,7 @@ package struct RestorableProcessState {
                     || cpluginload_is_new(after.handler, loadCount)
             else { continue }
             before.restore(signal)
-            changes.append(
-                "the handler of \(RestorableProcessState.names[signal] ?? "signal \(signal)")")
+            changes.append("the handler of \(signalName(signal))")
         }
         if RestorableProcessState.currentDirectory != directory {
             _ = chdir(directory)
