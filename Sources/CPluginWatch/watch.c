@@ -55,6 +55,8 @@ struct inside {
     bool is_ready;
     /* Whether a copy of the process that the thread makes is reported by the parent. */
     bool is_copy_reported;
+    /* Whether the thread was cancelled while it could not be. */
+    bool is_cancelled;
     /* The frame in which on_signal() has last called a plugin's handler; 0 before. */
     uintptr_t handler_frame;
     /* The entry of the list that the thread has used last. */
@@ -767,6 +769,18 @@ void cpluginwatch_thread_exit(const char *call) {
     if (!must_return()) return;
     report("has ended a thread of the program with ", call);
     end_process(atomic_load(&code));
+}
+
+void cpluginwatch_cancel_self(void) {
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_setcancelstate(state, NULL);
+    if (state == PTHREAD_CANCEL_ENABLE) cpluginwatch_thread_exit("pthread_cancel()");
+    inside.is_cancelled = must_return();
+}
+
+void cpluginwatch_enable_cancel(void) {
+    if (inside.is_cancelled) cpluginwatch_thread_exit("pthread_cancel()");
 }
 
 /* The function of a thread that a plugin has started, and where it has. */

@@ -401,9 +401,15 @@ __attribute__((noreturn)) void thrd_exit(int result) {
 }
 
 int pthread_cancel(pthread_t thread) {
-    if (pthread_equal(thread, pthread_self())) cpluginwatch_thread_exit("pthread_cancel()");
+    if (pthread_equal(thread, pthread_self())) cpluginwatch_cancel_self();
     __typeof__(&pthread_cancel) next = NEXT_KEPT(pthread_cancel);
     return next ? next(thread) : ENOSYS;
+}
+
+int pthread_setcancelstate(int state, int *former) {
+    if (state == PTHREAD_CANCEL_ENABLE) cpluginwatch_enable_cancel();
+    __typeof__(&pthread_setcancelstate) next = NEXT_KEPT(pthread_setcancelstate);
+    return next ? next(state, former) : ENOSYS;
 }
 
 /* No pthread_atfork() handlers run for this one. */

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,4 +21,18 @@ void cthread_prepare(const char *name) {
     // may be lower than the program's (libdispatch has such threads). Without the privilege to
     // raise the priority it stays as it is.
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)getpid()));
+}
+
+static void end_process(void *unused) {
+    (void)unused;
+    static const char line[] = "outlet: a thread was ended by pthread_exit() or pthread_cancel(), by code of a plugin\n";
+    ssize_t written = write(STDERR_FILENO, line, strlen(line));
+    (void)written;
+    abort();
+}
+
+void cthread_run(void (*body)(void *), void *argument) {
+    pthread_cleanup_push(end_process, NULL);
+    body(argument);
+    pthread_cleanup_pop(0);
 }

@@ -29,9 +29,12 @@ package enum SystemThread {
             &thread, nil,
             { argument in
                 guard let argument else { return nil }
-                let start = ObjectPointer.takeRetained(argument, as: Start.self)
-                cthread_prepare(start.name)
-                start.body()
+                cthread_run(
+                    {
+                        let start = ObjectPointer.takeRetained($0, as: Start.self)
+                        cthread_prepare(start.name)
+                        start.body()
+                    }, argument)
                 return nil
             }, start)
         if code == 0 { pthread_detach(thread) } else { ObjectPointer.release(start) }

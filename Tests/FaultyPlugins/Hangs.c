@@ -3,10 +3,13 @@
  * plugin and the hook. */
 #define _GNU_SOURCE
 #include "faulty.h"
+/* Files are closed with functions for others. */
+#pragma GCC diagnostic ignored "-Wmismatched-dealloc"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
+#include <mntent.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -155,6 +158,7 @@ static int print(const char *text) {
 static void print_at_exit(void) { print("late"); }
 static void leave_at_exit(void) { _exit(0); }
 static void exit_at_exit(void) { exit(0); }
+static void *end_thread(void *value) { pthread_exit(value); }
 static void hang_at_exit(void) {
     for (;;) pause();
 }
@@ -171,6 +175,11 @@ static void close_by(const char *how) {
         if (strcmp(how, "fclose") == 0) {
             FILE *file = fdopen(descriptor, (flags & O_ACCMODE) == O_WRONLY ? "w" : "r");
             if (file != NULL) fclose(file);
+        }
+        if (strcmp(how, "pclose") == 0 || strcmp(how, "endmntent") == 0) {
+            FILE *file = fdopen(descriptor, (flags & O_ACCMODE) == O_WRONLY ? "w" : "r");
+            if (file != NULL && strcmp(how, "pclose") == 0) pclose(file);
+            if (file != NULL && strcmp(how, "endmntent") == 0) endmntent(file);
         }
     }
 }
@@ -296,6 +305,18 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         return (int)syscall(SYS_rt_sigqueueinfo, getpid(), SIGKILL, &facts);
     }
     if (strcmp(how, "execv") == 0) return execv("/bin/true", (char *[]){"true", NULL});
+    if (strcmp(how, "execveat") == 0) {
+        return execveat(AT_FDCWD, "/bin/true", (char *[]){"true", NULL}, (char *[]){NULL}, 0);
+    }
+    if (strcmp(how, "pthread_exit") == 0) pthread_exit(NULL);
+    if (strcmp(how, "thrd_exit") == 0) thrd_exit(0);
+    if (strcmp(how, "pthread_cancel") == 0) {
+        int state;
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+        pthread_cancel(pthread_self());
+        pthread_testcancel();
+    }
+    if (strcmp(how, "thread_ends") == 0) return run(end_thread);
     if (strcmp(how, "execlp") == 0) return execlp("true", "true", (char *)NULL);
     if (strcmp(how, "spawn") == 0) return spawn();
     if (strcmp(how, "exit_group") == 0) return (int)syscall(SYS_exit_group, 0);
@@ -355,7 +376,8 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         for (int descriptor = 3; descriptor < 1024; descriptor++) syscall(SYS_close, descriptor);
         return OUTLET_OK;
     }
-    if (strcmp(how, "__close") == 0 || strcmp(how, "dup3") == 0 || strcmp(how, "fclose") == 0) {
+    if (strcmp(how, "__close") == 0 || strcmp(how, "dup3") == 0 || strcmp(how, "fclose") == 0 ||
+        strcmp(how, "pclose") == 0 || strcmp(how, "endmntent") == 0) {
         close_by(how);
         return OUTLET_OK;
     }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "faulty.h"
 
+#include <aio.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -127,8 +128,8 @@ static int is_reset(const char *how) {
     return 0;
 }
 
-/* Lets the kernel send a signal, which the second word names, by a timer, a descriptor or a message queue; or waits for
- * one of the user's. */
+/* Lets the kernel send a signal, which the second word names, by a timer, a descriptor, a message queue or an asynchronous
+ * read; or waits for one of the user's. */
 static void wait_for_signal(const char *how) {
     static const struct {
         const char *name;
@@ -155,6 +156,12 @@ static void wait_for_signal(const char *how) {
         mqd_t queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, NULL);
         mq_unlink(name);
         if (mq_notify(queue, &event) != 0 || mq_send(queue, "", 1, 0) != 0) return;
+    } else if (strncmp(how, "transfer ", 9) == 0) {
+        static char byte;
+        static struct aiocb block = {.aio_buf = &byte, .aio_nbytes = 1};
+        block.aio_sigevent = event;
+        block.aio_fildes = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+        aio_read(&block);
     } else if (strncmp(how, "call ", 5) == 0) {
         /* A system call in machine code would leave no name; this one is found behind the program's function. */
         int (*next)(pid_t, int) = (int (*)(pid_t, int))dlsym(RTLD_NEXT, "kill");
@@ -168,7 +175,49 @@ static void wait_for_signal(const char *how) {
     for (;;) pause();
 }
 
+static volatile sig_atomic_t first_count, second_count, is_inside, is_nested;
+
+static void take_second(int number) {
+    (void)number;
+    ++second_count;
+}
+
+/* Sends itself a further signal: one that interrupts this handler, and one that its mask holds back. */
+static void take_first(int number) {
+    is_nested |= is_inside;
+    is_inside = 1;
+    if (++first_count == 1) {
+        raise(SIGALRM);
+        raise(number);
+        raise(SIGUSR2);
+        if (second_count != 1 || first_count != 1) is_nested = 1;
+    }
+    is_inside = 0;
+}
+
+/* Handles signals that arrive in a handler as POSIX says. */
+static outlet_status nest(void) {
+    struct sigaction first = {.sa_handler = take_first}, second = {.sa_handler = take_second}, former[3];
+    sigset_t unblocked, mask;
+    sigemptyset(&unblocked);
+    sigaddset(&unblocked, SIGUSR1);
+    sigaddset(&unblocked, SIGUSR2);
+    sigaddset(&unblocked, SIGALRM);
+    sigaddset(&first.sa_mask, SIGUSR2);
+    sigaction(SIGUSR1, &first, &former[0]);
+    sigaction(SIGALRM, &second, &former[1]);
+    sigaction(SIGUSR2, &second, &former[2]);
+    pthread_sigmask(SIG_UNBLOCK, &unblocked, &mask);
+    raise(SIGUSR1);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    sigaction(SIGUSR1, &former[0], NULL);
+    sigaction(SIGALRM, &former[1], NULL);
+    sigaction(SIGUSR2, &former[2], NULL);
+    return is_nested || first_count != 2 || second_count != 2 ? OUTLET_E_FAILED : OUTLET_OK;
+}
+
 static outlet_status change(const char *how) {
+    if (strcmp(how, "nested") == 0) return nest();
     wait_for_signal(how);
     if (is_reset(how)) return OUTLET_OK;
     turn_off_reports(how);

@@ -85,6 +85,7 @@ import Testing
         let plugin = try directory.copy("libFaultyEndsAtExit.so")
         for (how, fact) in [
             ("quick_exit", "called quick_exit()"), ("exec", "called exec()"),
+            ("errx", "called exit_group()"),
             ("kill", "ended the process by SIGKILL"), ("overflow", "crashed with SIGSEGV"),
         ] {
             let program = try RunningProgram(
@@ -103,6 +104,69 @@ import Testing
                 result.errorOutput.contains("outlet: has \(fact) while the program ends"),
                 "\(result.errorOutput)")
         }
+    }
+
+    @Test func `a thread of a plugin that ends the process with its exit code exits with 7`()
+        async throws
+    {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--plugins", try directory.copy("libFaultyEndsAtExit.so"),
+                "--plugin-config", #"faulty.ends-at-exit={"at":"on_exit","how":"thread"}"#,
+            ])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput.contains("outlet: has called exit_group() while the program ends"),
+            "\(result.errorOutput)")
+    }
+
+    @Test(arguments: ["pthread_exit", "thrd_exit", "pthread_cancel"])
+    func `a plugin that ends a thread of the program exits with 7 and is named`(
+        how: String
+    ) async throws {
+        for hook in ["create", "prepare", "adapt", "did_receive"] {
+            let result = try await run(hook, how)
+            #expect(result.exitCode == 7)
+            #expect(
+                result.errorOutput.contains(
+                    "outlet: plugin faulty.hangs: has ended a thread of the program with "
+                        + "\(how)() in \(hook)"), "\(result.errorOutput)")
+        }
+    }
+
+    @Test func `a plugin may end threads of its own`() async throws {
+        for hook in ["create", "prepare"] {
+            let result = try await run(hook, "thread_ends")
+            #expect(result.exitCode == 0)
+            #expect(result.errorOutput.isEmpty, "\(result.errorOutput)")
+        }
+    }
+
+    @Test func `a library with which the dynamic linker gives up exits with 7 and is named`()
+        async throws
+    {
+        let plugin = try directory.copy("libFaultyHangs.so")
+        let table = directory.path("hash")
+        func edit(_ words: String...) async throws {
+            let result = try await RunningProgram("/usr/bin/objcopy", words + [plugin])
+                .result(within: .seconds(30))
+            #expect(result.exitCode == 0, "\(result.errorOutput)")
+        }
+        try await edit("--dump-section", ".gnu.hash=\(table)")
+        var bytes = try [UInt8](Data(contentsOf: URL(filePath: table)))
+        // The number of words of its filter, which must be a power of two.
+        bytes.replaceSubrange(8..<12, with: [0xFF, 0xFF, 0xFF, 0x7F])
+        try Data(bytes).write(to: URL(filePath: table))
+        try await edit("--update-section", ".gnu.hash=\(table)")
+        let result = try await RunningProgram(
+            Products.path("outlet"), [server.baseURL + "/get", "--plugins", plugin]
+        ).result(within: .seconds(30))
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput.contains(": has made the dynamic linker end the process in load"),
+            "\(result.errorOutput)")
     }
 
     @Test func `a plugin cannot let the parent trace the process, and is named`() async throws {
@@ -266,7 +330,10 @@ import Testing
     }
 
     @Test(
-        arguments: [("execv", "exec"), ("execlp", "exec"), ("exit_group", "exit_group")])
+        arguments: [
+            ("execv", "exec"), ("execlp", "exec"), ("execveat", "exec"),
+            ("exit_group", "exit_group"),
+        ])
     func `exec and exit_group in a plugin exit with 7, and the error names the plugin and hook`(
         how: String, call: String
     ) async throws {
@@ -462,7 +529,7 @@ import Testing
         #expect(!result.output.contains("\u{1B}[31m"))
     }
 
-    @Test(arguments: ["close_each", "close_call", "__close", "dup3", "fclose"])
+    @Test(arguments: ["close_each", "close_call", "__close", "dup3", "fclose", "pclose", "endmntent"])
     func `a plugin that closes descriptors one by one is named, and the output complete`(
         how: String
     ) async throws {

@@ -117,7 +117,15 @@ import Testing
             result.errorOutput.contains(String(plugin.prefix(90))), "\(result.errorOutput)")
     }
 
-    @Test(arguments: ["timer", "file", "queue"])
+    @Test func `signals in handlers of a plugin's do as POSIX says`() async throws {
+        for hook in ["create", "prepare"] {
+            let result = try await run(hook, "nested")
+            #expect(result.exitCode == 0)
+            #expect(result.errorOutput.isEmpty, "\(result.errorOutput)")
+        }
+    }
+
+    @Test(arguments: ["timer", "file", "queue", "transfer"])
     func `a plugin that lets the kernel kill the program is named`(way: String) async throws {
         for hook in ["create", "prepare"] {
             let result = try await run(hook, "\(way) KILL")

@@ -93,6 +93,17 @@ import Testing
         #expect(Set(begun.values) == Set(0..<50) && threads.count == 10)
     }
 
+    @Test func `the process ends if a plugin ends a thread`() async throws {
+        let result = await #expect(
+            processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]
+        ) {
+            WorkerThreads(maximum: 1).run { pthread_exit(nil) }
+            sleep(60)
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("outlet: a thread was ended by pthread_exit()"), "\(text)")
+    }
+
     @Test func `a thread gets no signals of the process`() async throws {
         let seen = Recorder<Bool>()
         WorkerThreads(maximum: 1).run {

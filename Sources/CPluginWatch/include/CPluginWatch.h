@@ -84,6 +84,11 @@ void cpluginwatch_exit_called(int exit_code);
  */
 void cpluginwatch_thread_exit(const char *call);
 
+/* For a program whose pthread_cancel() calls this first for the calling thread, and whose pthread_setcancelstate() calls
+ * the other one before it enables cancellation. Together they do what cpluginwatch_thread_exit() does. */
+void cpluginwatch_cancel_self(void);
+void cpluginwatch_enable_cancel(void);
+
 /* For a program whose quick_exit() calls this first, and that never calls quick_exit() itself. While reports are on,
  * reports the call and ends the process. Thread: any. */
 void cpluginwatch_quick_exit_called(void);

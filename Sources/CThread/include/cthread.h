@@ -5,4 +5,8 @@
 /// itself, so that the program's own threads get them.
 void cthread_prepare(const char *_Nonnull name);
 
+/// Calls a function that must return: ends the process with a line on stderr and SIGABRT if code of a
+/// plugin ends the thread. Its stack would be gone, on which the state of the call is.
+void cthread_run(void (*_Nonnull body)(void *_Nonnull), void *_Nonnull argument);
+
 #endif

@@ -128,6 +128,8 @@ private struct SignalPipe {
 
     /// The number of signals received so far.
     private static let received = Atomic(0)
+    /// The signals received so far, a bit each: other bytes in the pipe are a plugin's.
+    private static let numbers = Atomic<UInt64>(0)
     /// The number of signals at which the handler itself ends the process, in case a plugin has
     /// closed the pipe or the descriptors of the queues.
     private static var lastSignal: Int { 3 }
@@ -157,7 +159,8 @@ private struct SignalPipe {
                 if cancellation.isSet.load(ordering: .acquiring) || count < 0 && errno != EINTR {
                     break
                 }
-                if count == 1 { body(Int32(number)) }
+                let bit: UInt64 = 1 << UInt64(number)
+                if count == 1, numbers.load(ordering: .acquiring) & bit != 0 { body(Int32(number)) }
             }
         }
         SleepingThread.begin()
@@ -168,12 +171,14 @@ private struct SignalPipe {
         writer.store(ends[1], ordering: .relaxed)
         // Initialized here, because the first use must not be in a signal handler.
         received.store(0, ordering: .relaxed)
+        numbers.store(0, ordering: .relaxed)
         for number in [SIGINT, SIGTERM, SIGHUP] where !isIgnored(number) {
             var action = sigaction()
             action.__sigaction_handler.sa_sigaction = { number, info, _ in
                 if let info { PluginWatch.endIfPluginSent(number, info) }
                 let count = SignalPipe.received.add(1, ordering: .relaxed).newValue
                 if count >= SignalPipe.lastSignal { PluginWatch.endProcess(128 + number) }
+                SignalPipe.numbers.bitwiseOr(1 << UInt64(number), ordering: .releasing)
                 var byte = UInt8(truncatingIfNeeded: number)
                 let saved = errno
                 _ = write(SignalPipe.writer.load(ordering: .relaxed), &byte, 1)

@@ -33,11 +33,12 @@ package struct KernelState: Equatable, Sendable {
     package init() {
         let status = ProcessStatus()
         for (field, name) in Self.fields {
-            facts[name, default: []].append(status[field] ?? "")
+            if let value = status[field] { facts[name, default: []].append(value) }
         }
         // Without those of the host, which it adds when a library has been loaded.
-        let filters = status["Seccomp_filters:"].flatMap { Int($0) } ?? 0
-        facts["the filters of system calls"] = ["\(filters - PluginWatch.filterCount)"]
+        if let filters = status["Seccomp_filters:"].flatMap({ Int($0) }) {
+            facts["the filters of system calls"] = ["\(filters - PluginWatch.filterCount)"]
+        }
         facts["the namespaces"] = Self.namespaces.map { Self.file("/proc/thread-self/ns/\($0)") }
         facts["the root directory"] = [Self.file("/")]
         facts["the priority of its thread"] = [
@@ -61,8 +62,12 @@ package struct KernelState: Equatable, Sendable {
     }
 
     /// The names of what differs from an earlier state of the thread, sorted.
+    ///
+    /// What cannot be read, for example without free descriptors, is not compared.
     package func changes(since before: KernelState) -> [String] {
-        facts.keys.sorted().filter { facts[$0] != before.facts[$0] }
+        facts.keys.sorted().filter { name in
+            before.facts[name].map { $0 != facts[name] } ?? false
+        }
     }
 }
 

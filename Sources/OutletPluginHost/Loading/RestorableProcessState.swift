@@ -16,7 +16,7 @@ package struct RestorableProcessState {
     private static let filesName = "the open files: no further one can be opened"
     /// The names of changes that are not restored.
     private static let keptNames =
-        [environmentName, filesName, Identity.userName, Identity.groupName] + StandardStream.names
+        [environmentName, filesName] + Identity.names + StandardStream.names
         + KernelState.names
 
     /// Describes what loading a plugin changed, and whether that was restored.
@@ -136,7 +136,10 @@ package struct RestorableProcessState {
             cpluginload_set_float_control(floats)
             changes.append("the floating-point control")
         }
-        return changes + keptChanges + KernelState().changes(since: kernel)
+        let kept = keptChanges
+        // With the user the kernel changes capabilities and settings.
+        let isOther = kept.contains(where: Identity.names.contains)
+        return changes + kept + (isOther ? [] : KernelState().changes(since: kernel))
     }
 
     /// Whether a further file can be opened.
@@ -179,8 +182,9 @@ extension RestorableProcessState {
 
 /// The user and the groups that the process acts for.
 private struct Identity {
-    static let userName = "the user"
-    static let groupName = "the groups"
+    private static let userName = "the user"
+    private static let groupName = "the groups"
+    static let names = [userName, groupName]
 
     /// The real, effective and saved user.
     private let users: [uid_t]
