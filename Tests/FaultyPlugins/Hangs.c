@@ -316,6 +316,14 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         pthread_cancel(pthread_self());
         pthread_testcancel();
     }
+    if (strcmp(how, "write_all") == 0) {
+        for (int descriptor = 3; descriptor < 64; descriptor++) {
+            /* SIGINT, for a pipe that signals are passed on with. */
+            ssize_t written = write(descriptor, "\002", 1);
+            (void)written;
+        }
+        return OUTLET_OK;
+    }
     if (strcmp(how, "thread_ends") == 0) return run(end_thread);
     if (strcmp(how, "execlp") == 0) return execlp("true", "true", (char *)NULL);
     if (strcmp(how, "spawn") == 0) return spawn();

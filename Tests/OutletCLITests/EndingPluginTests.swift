@@ -136,6 +136,13 @@ import Testing
         }
     }
 
+    @Test func `what a plugin writes to all descriptors is not taken for a signal`() async throws {
+        let plain = try await page("none", "")
+        let result = try await page("create", "write_all")
+        #expect(result.exitCode == 0, "\(result.errorOutput)")
+        #expect(result.output == plain.output)
+    }
+
     @Test func `a plugin may end threads of its own`() async throws {
         for hook in ["create", "prepare"] {
             let result = try await run(hook, "thread_ends")
@@ -529,7 +536,9 @@ import Testing
         #expect(!result.output.contains("\u{1B}[31m"))
     }
 
-    @Test(arguments: ["close_each", "close_call", "__close", "dup3", "fclose", "pclose", "endmntent"])
+    @Test(arguments: [
+        "close_each", "close_call", "__close", "dup3", "fclose", "pclose", "endmntent",
+    ])
     func `a plugin that closes descriptors one by one is named, and the output complete`(
         how: String
     ) async throws {

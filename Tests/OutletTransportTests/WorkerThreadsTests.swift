@@ -65,7 +65,8 @@ import Testing
         #expect(threads.count == 0)
     }
 
-    @Test func `work for which no thread can be started waits for one of the others`() async throws {
+    @Test func `work for which no thread can be started waits for one of the others`() async throws
+    {
         let isRefusing = Atomic(false)
         let refused = Recorder<Bool>()
         let threads = WorkerThreads(maximum: 100) { name, body in
