@@ -55,6 +55,29 @@ extension AloneTests {
         }
 
         @Test(.enabled(if: Kerberos.isInstalled, "no KDC here: make setup installs one"))
+        func `a connection that a Kerberos ticket authenticates is not used without one`() async {
+            await #expect(processExitsWith: .success) {
+                let kerberos = try await NegotiateTests.realm()
+                let session = NegotiateTests.session()
+                func get(_ credential: Credential?) async -> DataResponse<String, SessionError> {
+                    let request = session.request("\(kerberos.url)connection")
+                    if let credential { request.authenticate(with: credential) }
+                    return await request.serializingString().response
+                }
+                for _ in 0..<2 {
+                    #expect(await get(NegotiateTests.ticket).value == "ada@OUTLET.TEST")
+                    let known = await get(NegotiateTests.ticket)
+                    #expect(known.value == "ada@OUTLET.TEST")
+                    #expect(known.metrics?.isReusedConnection == true)
+                    let unknown = await get(nil)
+                    #expect(unknown.response?.statusCode == 401 && unknown.error == nil)
+                    #expect(unknown.metrics?.isReusedConnection == false)
+                }
+                await kerberos.stop()
+            }
+        }
+
+        @Test(.enabled(if: Kerberos.isInstalled, "no KDC here: make setup installs one"))
         func `the error without a Kerberos ticket contains the reason and the advice`() async {
             await #expect(processExitsWith: .success) {
                 let kerberos = try await NegotiateTests.realm(hasTicket: false)

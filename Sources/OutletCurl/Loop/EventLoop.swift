@@ -64,6 +64,11 @@ final class EventLoop: @unchecked Sendable {
     var addresses: AddressCache
     /// Strings about connections for the metrics, made once per connection.
     var connections = ConnectionTexts()
+    /// The connections that only transfers with the same credentials may use.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var negotiated = NegotiatedConnections()
     #if !DEBUG
         @exclusivity(unchecked)
     #endif

@@ -1,9 +1,24 @@
 import CCurl
 import OutletHTTP
+import OutletTLS
 import OutletTransport
 
-/// Reports missing Kerberos tickets, whose reason libcurl only writes to its debug log.
+/// Keeps connections apart that Negotiate has authenticated, and reports missing Kerberos tickets,
+/// whose reason libcurl only writes to its debug log.
 extension CurlTransfer {
+    /// Whether the transfer may use a connection, although others on it may be authenticated.
+    ///
+    /// - Parameter port: The connection's local port.
+    func joins(_ port: Int32, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
+        let own = easy.negotiatesWith
+        let isNew = sends == 0 && ccurl_get_long(easy.raw, CURLINFO_NUM_CONNECTS) > 0
+        guard loop.negotiated.admits(to: port, own, isNew: isNew) else { return false }
+        let isHTTP2 = ccurl_get_ssl(easy.raw).map { TLSConnection.speaksHTTP2($0) } ?? false
+        if !own.isEmpty, !isHTTP2 { loop.negotiated.note(port, own) }
+        return true
+    }
+
     private static let mark = "gss_init_sec_context() failed: "
 
     /// Searches a line of libcurl's debug log (`CURLOPT_DEBUGFUNCTION`) for GSSAPI's error message.

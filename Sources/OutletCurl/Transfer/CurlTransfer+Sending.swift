@@ -29,6 +29,12 @@ extension CurlTransfer {
             wantsOtherConnection = true
             return false
         }
+        if !loop.negotiated.isEmpty || !easy.negotiatesWith.isEmpty,
+            !joins(ends.localPort, easy, loop)
+        {
+            wantsOtherConnection = true
+            return false
+        }
         if extras != nil, !isPeerAccepted(easy, loop) { return false }
         sends += 1
         wasAnswered = false

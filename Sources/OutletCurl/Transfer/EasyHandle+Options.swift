@@ -118,15 +118,18 @@ extension EasyHandle {
             set(CURLOPT_PROXYAUTH, credential.schemes)
             set(CURLOPT_PROXYUSERNAME, text: credential.user)
             set(CURLOPT_PROXYPASSWORD, text: credential.password)
-            watchNegotiation(by: credential)
+            watchNegotiation(by: credential, with: .proxy)
         }
         return name
     }
 
     /// Listens to libcurl's debug log for Negotiate, because the reason why there is no Kerberos
     /// ticket is only there; libcurl then sends the request without one.
-    private func watchNegotiation(by credential: Credential) {
+    private func watchNegotiation(
+        by credential: Credential, with party: NegotiatedConnections.Parties
+    ) {
         guard credential.scheme == .negotiate else { return }
+        negotiatesWith.insert(party)
         set(CURLOPT_VERBOSE, 1)
         note(CURLOPT_DEBUGFUNCTION, ccurl_set_debug(raw, logWire))
         set(CURLOPT_DEBUGDATA, pointer: client)
@@ -228,7 +231,7 @@ extension EasyHandle {
         let schemes = credential.schemes
         let waits = credential.scheme != nil && !atOnce
         set(CURLOPT_HTTPAUTH, waits ? schemes | ccurl_auth_only : schemes)
-        watchNegotiation(by: credential)
+        watchNegotiation(by: credential, with: .server)
         if credential.scheme == .bearer {
             set(CURLOPT_XOAUTH2_BEARER, text: credential.password)
         } else {

@@ -52,6 +52,8 @@ final class EasyHandle {
 
     /// Whether libcurl sends the request again only if the server has refused its HTTP/2 stream.
     var repeatsOnlyRefused = false
+    /// The peers that the transfer authenticates itself to with Negotiate.
+    var negotiatesWith: NegotiatedConnections.Parties = []
     /// Whether the request goes through a proxy's tunnel, so that the heads of the proxy's
     /// responses to `CONNECT` are received as well.
     var isTunnelled = false
@@ -142,6 +144,7 @@ final class EasyHandle {
         refusal = nil
         bufferSize = Self.usualBufferSize
         isTunnelled = false
+        negotiatesWith = []
         repeatsOnlyRefused = false
         source = .none
         begin()

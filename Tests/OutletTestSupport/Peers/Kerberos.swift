@@ -137,7 +137,8 @@ public final class Kerberos: Sendable {
         """
     }
 
-    /// Serves `/open` without authentication; every other path requires a ticket (RFC 4559).
+    /// Serves `/open` without authentication; every other path requires a ticket (RFC 4559), but
+    /// `/connection` only once on each connection, as IIS does.
     private static let script = """
         import base64, gssapi, http.server, socket
 
@@ -146,12 +147,15 @@ public final class Kerberos: Sendable {
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            user = None
 
             def do_GET(self):
                 status, field, body = 401, "Negotiate", b"who are you?"
                 kind, _, token = self.headers.get("Authorization", "").partition(" ")
                 if self.path == "/open":
                     status, field, body = 200, None, b"open"
+                elif self.path == "/connection" and self.user and not kind:
+                    status, field, body = 200, None, self.user
                 elif kind == "Negotiate":
                     context = gssapi.SecurityContext(creds=credentials, usage="accept")
                     try:
@@ -159,6 +163,7 @@ public final class Kerberos: Sendable {
                         field = "Negotiate " + base64.b64encode(answer).decode()
                         if context.complete:
                             status, body = 200, str(context.initiator_name).encode()
+                            self.user = body
                     except gssapi.exceptions.GSSError:
                         pass
                 self.send_response(status)
