@@ -73,12 +73,20 @@ package enum StapledResponse: Sendable, Equatable {
         return .invalid(reason: "it is about another certificate")
     }
 
+    /// By how many seconds clocks may differ, as in libcurl.
+    private static let clockDifference = 300
+    /// How many seconds a response without `nextUpdate` is valid.
+    ///
+    /// Without a limit, a server could staple a response from before its certificate was revoked for
+    /// ever.
+    private static let lifetime = 86_400
+
     private static func status(_ single: OpaquePointer) -> StapledResponse {
         var thisUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         var nextUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         let status = OCSP_single_get0_status(single, nil, nil, &thisUpdate, &nextUpdate)
-        // Clocks may differ by five minutes, as in libcurl.
-        guard OCSP_check_validity(thisUpdate, nextUpdate, 300, -1) == 1 else {
+        let oldest = nextUpdate == nil ? lifetime + clockDifference : -1
+        guard OCSP_check_validity(thisUpdate, nextUpdate, clockDifference, oldest) == 1 else {
             return .invalid(reason: "its time has passed or is to come")
         }
         switch status {

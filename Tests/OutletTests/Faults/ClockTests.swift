@@ -71,6 +71,26 @@ extension AloneTests {
             }
         }
 
+        @Test func `a stapled response without nextUpdate is valid for a day`() async {
+            await #expect(processExitsWith: .success) {
+                let authority = try await TestCA()
+                let good = try await authority.revocation().good
+                let staple = try await authority.staple(good, validity: [])
+                let shown = ServerTrust(
+                    host: "localhost", sentCertificates: try Certificate.load(good.certificatePath),
+                    anchors: try Certificate.load(authority.certificatePath),
+                    ocspResponse: try Data(contentsOf: URL(filePath: staple)))
+                let evaluator = RevocationTrustEvaluator(options: .ocsp)
+                for (time, isBelieved) in [(0, true), (86_100, true), (1200, false)] {
+                    WallClock.shift(seconds: time)
+                    #expect(shown.chainFault == nil)
+                    let isTrusted = (try? evaluator.evaluate(shown, forHost: "localhost")) != nil
+                    #expect(isTrusted == isBelieved)
+                }
+                withExtendedLifetime(authority) {}
+            }
+        }
+
         private static func jump(by seconds: Int) async throws {
             let gate = try Gate()
             let patient = try ScriptedServer.start(.request, .wait(gate), .respond(body: "late"))
