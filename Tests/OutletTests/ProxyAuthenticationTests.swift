@@ -119,6 +119,45 @@ import Testing
         }
     }
 
+    @Test func `sessions of one transport share a tunnel only with the same proxy credential`()
+        async throws
+    {
+        let nginx = try await Nginx.shared()
+        let proxy = try ScriptedServer.start { _ in
+            [
+                .answer { request in
+                    let isKnown = request.head.contains("\r\nProxy-Authorization: ")
+                    let head =
+                        isKnown
+                        ? "HTTP/1.1 200 Connection established\r\n\r\n"
+                        : "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=p\r\n"
+                            + "Content-Length: 0\r\nConnection: close\r\n\r\n"
+                    return Array(head.utf8)
+                }, .relay(.loopback(port: nginx.port(.tls))),
+            ]
+        }
+        defer { proxy.stop() }
+        var configuration = SessionConfiguration()
+        configuration.proxy = .url(proxy.baseURL, except: [])
+        configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+        let transport = CurlTransport(configuration: configuration)
+        func session(_ storage: CredentialStorage?) -> Session {
+            var own = configuration
+            own.urlCredentialStorage = storage
+            return Session(transport: transport, configuration: own)
+        }
+        let known = session(storage(proxy, "basic"))
+        let unknown = session(nil)
+        for _ in 0..<2 {
+            let response = await known.request("\(nginx.baseURL(.tls))/small.txt")
+                .serializingString().response
+            #expect(response.value == "small\n")
+            let refused = await unknown.request("\(nginx.baseURL(.tls))/small.txt")
+                .serializingString().response
+            #expect(refused.error?.transferError?.code == .proxyConnectionFailed)
+        }
+    }
+
     @Test func `a wrong stored proxy credential is sent once, and the 407 is the response`()
         async throws
     {
