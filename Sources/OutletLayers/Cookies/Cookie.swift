@@ -130,7 +130,8 @@ public struct Cookie: Sendable, Hashable {
     /// Whether a cookie satisfies the rules of its name's prefix (RFC 6265bis §4.1.3).
     ///
     /// Without a name only the value is sent, so a server would take a prefix in it for that of a
-    /// name.
+    /// name. Blanks before a prefix do not count, because some servers remove them: Python's `strip`
+    /// all of Unicode's, JavaScript's `trim` also U+FEFF.
     ///
     /// - Parameters:
     ///   - name: The name.
@@ -141,7 +142,10 @@ public struct Cookie: Sendable, Hashable {
     static func keepsPrefix(
         name: String, value: String, isSecure: Bool, isOfHost: Bool
     ) -> Bool {
-        let sent = name.isEmpty ? value : name
+        let sent = Substring(
+            (name.isEmpty ? value : name).unicodeScalars.drop {
+                $0.properties.isWhitespace || $0 == "\u{FEFF}"
+            })
         let isForHost = sent.startsIgnoringCase(with: "__Host-")
         guard isForHost || sent.startsIgnoringCase(with: "__Secure-") else { return true }
         return !name.isEmpty && isSecure && (isOfHost || !isForHost)

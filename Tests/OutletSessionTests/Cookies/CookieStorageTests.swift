@@ -79,6 +79,13 @@ import Testing
         ("=__secure-a=1; Secure", "https://x.test/", "https://x.test/", false),
         ("__Secure-a; Secure", "https://x.test/", "https://x.test/", false),
         ("__HOST-a=1; Secure; Domain=x.test", "https://x.test/", "https://x.test/", false),
+        // Servers that remove such blanks would take the prefix for that of the name.
+        ("\u{2000}__Host-a=1; Domain=x.test", "https://x.test/", "https://x.test/", false),
+        ("\u{A0}\u{3000}__secure-a=1", "https://x.test/", "https://x.test/", false),
+        ("\u{85}__Host-a; Domain=x.test", "https://x.test/", "https://x.test/", false),
+        ("=\u{2028}__Host-a=1; Secure; Path=/", "https://x.test/", "https://x.test/", false),
+        ("\u{2000}__Host-a=1; Secure; Path=/", "https://x.test/", "https://x.test/", true),
+        ("\u{2000}a=1; Domain=x.test", "https://x.test/", "https://x.test/", true),
         ("a=1; Max-Age=10", "http://x.test/", "http://x.test/", true),
         ("a=1; Max-Age=99999999999999999999", "http://x.test/", "http://x.test/", true),
         ("a=1; Max-Age=+0", "http://x.test/", "http://x.test/", true),
