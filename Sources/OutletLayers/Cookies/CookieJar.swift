@@ -78,12 +78,12 @@ struct CookieJar: Sendable {
     ///
     /// - Parameters:
     ///   - cookie: The cookie.
-    ///   - isSecure: Whether it was received over a secure connection; otherwise it cannot replace
-    ///     or hide a secure cookie (RFC 6265bis §5.7).
+    ///   - isSecure: Whether it was received over a secure connection; otherwise it cannot be a
+    ///     secure cookie, nor replace or hide one (RFC 6265bis §5.7).
     ///   - now: The current time.
     mutating func set(_ cookie: Cookie, isSecure: Bool, now: Date) {
         var cookie = cookie
-        if !isSecure, !cookie.isSecure, hidesSecure(cookie, now) { return }
+        if !isSecure, cookie.isSecure || hidesSecure(cookie, now) { return }
         if let index = index(of: cookie), let old = domains[cookie.domain]?[index].cookie {
             guard !cookie.hasEnded(now) else {
                 remove(cookie)

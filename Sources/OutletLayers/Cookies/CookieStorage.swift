@@ -87,6 +87,9 @@ public final class CookieStorage: Sendable {
 
     /// Stores the cookies of a response, if ``cookieAcceptPolicy`` allows it.
     ///
+    /// For a URL without TLS, except to this machine, secure cookies are not stored, and others do
+    /// not replace or hide secure ones.
+    ///
     /// - Parameters:
     ///   - cookies: The cookies.
     ///   - url: The URL of the request; `nil` stores nothing.

@@ -129,6 +129,19 @@ import Testing
         #expect(storage.cookies.map(\.value) == ["better"])
     }
 
+    @Test func `a Secure cookie is not stored for a URL without TLS`() throws {
+        let storage = CookieStorage()
+        func set(_ value: String, for text: String) throws {
+            let cookie = Cookie(name: "id", value: value, domain: "x.test", isSecure: true)
+            storage.setCookies([cookie], for: try url(text))
+        }
+        try set("good", for: "https://x.test/")
+        try set("evil", for: "http://x.test/")
+        #expect(storage.cookies.map(\.value) == ["good"])
+        try set("better", for: "https://x.test/")
+        #expect(storage.cookies.map(\.value) == ["better"])
+    }
+
     @Test func `a secure cookie that has ended does not keep others from being set`() {
         var jar = CookieJar()
         let start = Date(timeIntervalSince1970: 1_700_000_000)
