@@ -1,13 +1,17 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletPublicSuffix
 
 /// The cookies of a storage, by domain.
 ///
 /// Not synchronized: the owner holds a lock.
 struct CookieJar: Sendable {
-    /// The maximum numbers of cookies, per domain and in total; both are above the minimums of RFC
+    /// The maximum numbers of cookies, per site and in total; both are above the minimums of RFC
     /// 6265 §6.1.
-    private static let domainLimit = 180
+    ///
+    /// Sites are counted, not domains: a server can set cookies for each domain above its own, up to
+    /// the registered one, and may have any number of names below that.
+    private static let siteLimit = 180
     private static let limit = 3300
 
     /// A cookie, and when it was last sent or set again; its creation date if it was not.
@@ -142,15 +146,29 @@ struct CookieJar: Sendable {
     ///
     /// Removing only one would mean a search for each new cookie.
     private mutating func keepInBounds(_ domain: String, _ now: Date) {
-        if let stored = domains[domain], stored.count > Self.domainLimit {
-            let kept = Self.kept(Self.domainLimit, of: stored, now)
+        guard count > Self.siteLimit else { return }
+        let site = site(of: domain)
+        let stored = site.flatMap { domains[$0] ?? [] }
+        if stored.count > Self.siteLimit {
+            let kept = Self.kept(Self.siteLimit, of: stored, now)
             count -= stored.count - kept.count
-            domains[domain] = kept
+            for domain in site { domains[domain] = nil }
+            domains.merge(Dictionary(grouping: kept, by: \.cookie.domain)) { $1 }
         }
         guard count > Self.limit else { return }
         let kept = Self.kept(Self.limit, of: Array(domains.values.joined()), now)
         domains = Dictionary(grouping: kept, by: \.cookie.domain)
         count = kept.count
+    }
+
+    /// The domains with cookies below the same registrable domain.
+    ///
+    /// An IP address and a public suffix have only themselves.
+    private func site(of domain: String) -> [String] {
+        guard !Origin.isAddress(domain),
+            let site = PublicSuffixList.registrableDomain(of: domain)
+        else { return [domain] }
+        return domains.keys.filter { $0 == site || Origin.isName($0, under: site) }
     }
 
     /// Nine tenths of the cookies that a limit allows, or all if they are not more.

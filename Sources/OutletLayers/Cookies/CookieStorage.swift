@@ -20,9 +20,10 @@ public enum CookieAcceptPolicy: Sendable, Hashable {
 /// Stores cookies between requests (RFC 6265), in memory.
 ///
 /// See `SessionConfiguration.httpCookieStorage`. Domains are checked with the public suffix list
-/// (libpsl), so that a server cannot set cookies for all of `co.uk`. At most 180 cookies are stored
-/// per domain, 3300 in total; beyond that, a tenth is removed: cookies that are not secure, or, if the
-/// secure ones alone are too many, some of these; first those used the longest time ago.
+/// (libpsl), so that a server cannot set cookies for all of `co.uk`. At most 180 cookies are stored per
+/// site (a registered domain with all below it), 3300 in total; beyond that, a tenth is removed: cookies
+/// that are not secure, or, if the secure ones alone are too many, some of these; first those used the
+/// longest time ago.
 ///
 /// Thread: any.
 public final class CookieStorage: Sendable {

@@ -110,6 +110,37 @@ import Testing
         #expect(names(jar, "x2970.test").isEmpty && names(jar, "x3300.test").isEmpty)
     }
 
+    @Test func `a site with many subdomains evicts its own cookies only`() {
+        var jar = CookieJar()
+        jar.set(cookie("login", age: 1000, domain: "other.test"), isSecure: true, now: now)
+        for level in 0..<40 {
+            for index in 0..<100 {
+                let age = Double(500 - level * 10) - Double(index) / 10
+                jar.set(
+                    cookie("n\(index)", age: age, domain: "d\(level).x.test"), isSecure: true,
+                    now: now)
+            }
+        }
+        #expect(names(jar, "other.test") == ["login"])
+        #expect((162...181).contains(jar.count))
+        #expect(names(jar, "d39.x.test").contains("n99"))
+    }
+
+    @Test(arguments: ["co.uk", "github.io"])
+    func `sites below a public suffix have limits of their own`(suffix: String) {
+        var jar = CookieJar()
+        for site in ["", "a.", "www.a.", "b."] {
+            let domain = site + suffix
+            for index in 0..<90 {
+                jar.set(cookie("n\(index)", age: 1, domain: domain), isSecure: true, now: now)
+            }
+        }
+        #expect(jar.count == 360)
+        jar.set(cookie("last", age: 0, domain: "a." + suffix), isSecure: true, now: now)
+        #expect(jar.count == 342)
+        #expect(names(jar, "b." + suffix).count == 90)
+    }
+
     @Test func `names and paths are distinguished by their bytes`() {
         var jar = CookieJar()
         for name in ["\u{E9}", "e\u{301}"] {
