@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import OutletHTTP
 import Testing
 
@@ -112,6 +113,67 @@ import Testing
         object["c"] = 4
         object["b"] = nil
         #expect(JSONValue.object(object).text() == #"{"a":3,"c":4}"#)
+    }
+
+    @Test func `a large object keeps the order and the rules of a small one`() throws {
+        let names = (0..<100).map { "n\($0)" } + ["\u{E9}", "e\u{301}"]
+        var object = JSONObject()
+        for (number, name) in names.enumerated() { object[name] = .int(Int64(number)) }
+        for name in names { object[name] = .string(name) }
+        #expect(object.map(\.name).elementsEqual(names) { $0.hasSameBytes(as: $1) })
+        #expect(names.allSatisfy { object[$0] == .string($0) } && object["x"] == nil)
+        #expect(object == JSONObject(parsed: object.members))
+        #expect(object.hashValue == JSONObject(parsed: object.members).hashValue)
+        object["n3"] = nil
+        object["n4"] = 4
+        object["n3"] = 3
+        #expect(object.count == 102 && object["n4"] == 4 && object.last?.name == "n3")
+
+        let twice = (names + names).enumerated().map { number, name in
+            JSONObject.Member(name: name, value: .int(Int64(number)))
+        }
+        var parsed = JSONObject(parsed: twice)
+        parsed["n5"] = "last"
+        #expect(parsed.count == 204 && parsed[102 + 5].value == "last" && parsed[5].value == 5)
+    }
+
+    @Test func `building, encoding and decoding a large object takes linear time`() throws {
+        /// The processor time of a call in ns; of this thread only, because other tests run meanwhile.
+        func time(of body: (JSONObject) throws -> Void, members count: Int) throws -> Int {
+            func now() -> Int {
+                var time = timespec()
+                clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+                return time.tv_sec * 1_000_000_000 + time.tv_nsec
+            }
+            let object = JSONObject((0..<count).map { ("name\($0)", .int(Int64($0))) })
+            let start = now()
+            try body(object)
+            return now() - start
+        }
+        let steps: [(JSONObject) throws -> Void] = [
+            { object in
+                var copy = JSONObject()
+                for member in object { copy[member.name] = member.value }
+                #expect(copy == object)
+            },
+            { object in
+                let text = JSONValue.object(object).text()
+                let parsed = try JSONValue(parsing: text)
+                #expect(parsed == .object(object))
+            },
+            { object in
+                let data = try JSONEncoder().encode(JSONValue.object(object))
+                let decoded = try JSONDecoder().decode(JSONValue.self, from: data)
+                #expect(decoded.objectValue?.count == object.count)
+                let numbers = try JSONTextDecoder().decode([String: Int].self, from: data)
+                #expect(numbers.count == object.count)
+            },
+        ]
+        for step in steps {
+            let small = try time(of: step, members: 1_000)
+            // Quadratic time would be 256 times as long, linear time 16 times.
+            #expect(try time(of: step, members: 16_000) < 64 * small)
+        }
     }
 
     @Test func `accessors return nil for other kinds of values`() {
