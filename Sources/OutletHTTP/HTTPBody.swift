@@ -7,6 +7,8 @@ public enum HTTPBody: Sendable {
     /// Bytes in memory.
     case data(Data)
     /// The whole content of a file, read while it is sent.
+    ///
+    /// If a regular file changes meanwhile, the request fails before the last bytes are sent.
     case file(path: String)
     /// Bytes that a stream produces while they are sent.
     case stream(any BodyStream)

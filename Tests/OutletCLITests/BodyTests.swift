@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Outlet
 import OutletTestServer
 import OutletTestSupport
@@ -39,6 +40,37 @@ import Testing
         let text = String(decoding: content, as: UTF8.self)
         let bodies = counted.requests.values.map { String(decoding: $0.body, as: UTF8.self) }
         #expect(bodies.count == 2 && bodies.allSatisfy { $0.contains(text) }, "\(bodies)")
+    }
+
+    @Test(
+        arguments: [
+            (0, 64 << 20, "became shorter"), (70 << 20, 64 << 20, "became longer"),
+            (64 << 20, 64 << 20, "was written to"),
+        ], ["@file", "<"])
+    func `the error for a file that changes while it is sent names it`(
+        change: (size: Int, initial: Int, fact: String), source: String
+    ) async throws {
+        let (began, changed) = (try Gate(), try Gate())
+        let slow = try ScriptedServer.start(
+            .requestHead, .open(began), .wait(changed), .stall)
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("", to: "file")
+        truncate(path, change.initial)
+        let line = source == "<" ? #"exec "$0" PUT "$1" < "$2""# : #"exec "$0" PUT "$1" "@$2""#
+        async let ended = Program.run(
+            "/bin/sh", ["-c", line, Products.path("outlet"), slow.baseURL, path])
+        try await began.opened()
+        if change.size == change.initial {
+            var times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
+            utimensat(AT_FDCWD, path, &times, 0)
+        } else {
+            truncate(path, change.size)
+        }
+        changed.open()
+        let result = try await ended
+        #expect(result.exitCode == 1)
+        let name = source == "<" ? "stdin: the file" : "\(path):"
+        #expect(result.errorOutput.contains("\(name) \(change.fact)"), "\(result.errorOutput)")
     }
 
     @Test func `with -o the body is written to the file, and stdout is empty`() async throws {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
@@ -24,14 +25,39 @@ import Testing
 
     private struct Missing: Error {}
 
-    @Test(arguments: [1, 3, 100])
-    func `a file that grows during the transfer is sent with its initial length`(size: Int) throws {
+    /// Replaces the content of a file in place, and sets the time of its last change.
+    private func rewrite(_ path: String, _ text: String, time: Int) throws {
+        let file = try #require(fopen(path, "w"))
+        fputs(text, file)
+        var times = [timespec(tv_sec: time, tv_nsec: 0), timespec(tv_sec: time, tv_nsec: 1)]
+        fflush(file)
+        futimens(fileno(file), &times)
+        fclose(file)
+    }
+
+    @Test(arguments: [
+        ("body and more", 1, "became longer (from 4 to 13 bytes) while it was sent"),
+        ("bo", 1, "became shorter while it was sent: it ended after"),
+        ("ydob", 2, "was written to while it was sent"), ("body", 1, nil),
+    ])
+    func `a file that changes while it is sent fails before its last bytes are sent`(
+        content: String, time: Int, fault: String?
+    ) throws {
         let directory = try TemporaryDirectory()
-        let path = try directory.write("body", to: "file")
-        let body = try RequestBody(.file(path: path))
-        try directory.write("body and more", to: "file")
-        #expect(body.length == 4)
-        #expect(try read(body, by: size) == "body")
+        for size in [1, 3, 100] {
+            let path = directory.path("file")
+            try rewrite(path, "body", time: 1)
+            let body = try RequestBody(.file(path: path))
+            try rewrite(path, content, time: time)
+            #expect(body.length == 4)
+            guard let fault else {
+                #expect(try read(body, by: size) == "body")
+                continue
+            }
+            let error = #expect(throws: TransferError.self) { try read(body, by: size) }
+            #expect(error?.code == .cannotOpenFile)
+            #expect(error?.reason.hasPrefix("\(path): \(fault)") == true, "\(error as Any)")
+        }
     }
 
     @Test(arguments: [("/proc/version", nil), ("/dev/null", nil), ("empty", 0 as Int64?)])

@@ -88,6 +88,8 @@ final class StandardInputBody: BodyStream {
     private let held: Data
     /// The offset in a regular file at which the body begins; `nil` for anything else.
     private let start: Int64?
+    /// The content of a regular file at first; `nil` for anything else.
+    private let version: FileVersion?
     /// A pipe whose reading end becomes readable when the body is cancelled.
     private let wake: (reader: Int32, writer: Int32)
     /// The number of bytes read since the last rewind.
@@ -112,9 +114,11 @@ final class StandardInputBody: BodyStream {
         if fstat(STDIN_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG, offset >= 0 {
             let begin = Int64(offset) - Int64(held.count)
             start = begin
+            version = FileVersion(status)
             length = FileLength.of(STDIN_FILENO, size: status.st_size).map { max(0, $0 - begin) }
         } else {
             start = nil
+            version = nil
             length = nil
         }
     }
@@ -135,8 +139,24 @@ final class StandardInputBody: BodyStream {
         } else {
             count = try next(into: buffer, at: position)
         }
+        if let length, position < length, count == 0 || position + Int64(count) == length {
+            try checkUnchanged()
+        }
         self.position.withLock { $0 += Int64(count) }
         return count
+    }
+
+    /// Throws if stdin is a regular file that has changed, so that no server takes a mixture of two
+    /// contents for a whole body.
+    private func checkUnchanged() throws(TransferError) {
+        var status = stat()
+        guard let version, fstat(STDIN_FILENO, &status) == 0,
+            let change = FileVersion(status).change(since: version)
+        else { return }
+        throw TransferError(
+            code: .cannotOpenFile, stage: .sending,
+            reason: "stdin: the file \(change) while it was sent",
+            advice: "send a copy that nothing writes to")
     }
 
     func mustWait(ready: @escaping @Sendable () -> Void) -> Bool {

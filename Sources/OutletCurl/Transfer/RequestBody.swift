@@ -66,12 +66,15 @@ extension RequestBodyReader {
 
 /// The content of a file.
 ///
-/// If the file grows meanwhile, only its first length is sent; if it shrinks, reading fails. Pipes
-/// are refused, because reading one would block the loop.
+/// Reading fails if the file changes meanwhile, before the last bytes are sent, so that no server takes
+/// a mixture of two contents for a whole body; never more than the first length is sent. Pipes are
+/// refused, because reading one would block the loop.
 private final class FileReader: RequestBodyReader {
     private let path: String
     private let descriptor: Int32
     private let isRegular: Bool
+    /// The content when the file was opened.
+    private let version: FileVersion
     private var position: Int64 = 0
     let length: Int64?
 
@@ -87,6 +90,7 @@ private final class FileReader: RequestBodyReader {
             throw Self.error(path, "cannot be looked at", number)
         }
         isRegular = status.st_mode & S_IFMT == S_IFREG
+        version = FileVersion(status)
         switch status.st_mode & S_IFMT {
         case S_IFDIR:
             _ = Glibc.close(descriptor)
@@ -120,14 +124,31 @@ private final class FileReader: RequestBodyReader {
                 throw Self.error(path, "cannot be read at byte \(position)", errno)
             }
             if count == 0, let length {
-                throw TransferError(
-                    code: .cannotOpenFile, stage: .sending,
-                    reason: "\(path): became shorter while it was sent: it ended after "
-                        + "\(position) of \(length) bytes")
+                throw changed(
+                    "became shorter while it was sent: it ended after \(position) of \(length) bytes"
+                )
             }
             position += Int64(count)
+            if position == length { try checkUnchanged() }
             return count
         }
+    }
+
+    /// Throws if the file has changed since it was opened.
+    private func checkUnchanged() throws(TransferError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw Self.error(path, "cannot be looked at", errno)
+        }
+        if let change = FileVersion(status).change(since: version) {
+            throw changed("\(change) while it was sent")
+        }
+    }
+
+    private func changed(_ change: String) -> TransferError {
+        TransferError(
+            code: .cannotOpenFile, stage: .sending, reason: "\(path): \(change)",
+            advice: "send a copy that nothing writes to")
     }
 
     func rewind() throws(TransferError) {

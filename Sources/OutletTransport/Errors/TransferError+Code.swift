@@ -67,7 +67,8 @@ extension TransferError {
         case cannotCreateFile
         /// The file for the response's body cannot be written; the disk may be full.
         case cannotWriteToFile
-        /// The file or stream with the request's body cannot be read.
+        /// The file or stream with the request's body cannot be read, or the file has changed while it
+        /// was sent.
         case cannotOpenFile
         /// The request's body stream cannot be rewound to be sent again.
         case requestBodyStreamExhausted
