@@ -458,15 +458,15 @@ import Testing
             readable.errorOutput
                 == "outlet: \(file): holds configuration and is readable by all users (mode 644); "
                 + "chmod o-r\n")
-        for (mode, fact) in [
-            (0o666, "readable and writable by all users (mode 666); chmod o-r,go-w"),
-            (0o664, "readable by all users and writable by its group (mode 664); chmod o-r,go-w"),
-            (0o660, "writable by its group (mode 660); chmod go-w"),
-        ] as [(mode_t, String)] {
+        for (mode, who) in [(0o666, "all users"), (0o664, "its group"), (0o660, "its group")]
+            as [(mode_t, String)]
+        {
             chmod(file, mode)
             let open = try await delay(1, "--plugin-config", "\(id)=@\(file)")
+            #expect(open.exitCode == 7 && open.output == "")
             #expect(
-                open.errorOutput == "outlet: \(file): holds configuration and is \(fact)\n")
+                open.errorOutput == "outlet: --plugin-config: \(id): \(file) is writable by \(who) "
+                    + "(mode \(String(mode, radix: 8))); chmod go-w\n")
         }
         chmod(file, 0o600)
         _ = try directory.write(#"{"baseDelayMs": "hush"}"#, to: "pacer.json")
@@ -481,6 +481,12 @@ import Testing
         let broken = try await delay(1, "--plugin-config", "\(id)=@\(file)")
         #expect(broken.exitCode == 64)
         #expect(broken.errorOutput.contains("--plugin-config: \(id): \(file): not JSON at byte 16"))
+        chmod(file, 0o600)
+        let place = try directory.write("{}", to: "open/pacer.json")
+        chmod(directory.path("open"), 0o777)
+        let unsafe = try await delay(1, "--plugin-config", "\(id)=@\(place)")
+        #expect(unsafe.exitCode == 7)
+        #expect(unsafe.errorOutput.contains("\(directory.path("open")) is writable by all users"))
         let missing = try await delay(1, "--plugin-config", "\(id)=@\(file).old")
         #expect(missing.exitCode == 64)
         let long = try directory.write(

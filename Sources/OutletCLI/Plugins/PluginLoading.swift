@@ -19,7 +19,7 @@ struct PluginLoading: Sendable {
     ///   - operands: Further places, which come first; with them, `OUTLET_PLUGIN_PATH` is ignored.
     ///   - environment: The environment variables.
     /// - Throws: ``CommandError`` with ``ExitCode/usage`` if a place is empty or a configuration is
-    ///   wrong.
+    ///   wrong, with ``ExitCode/plugin`` if other users can change a file of `--plugin-config`.
     init(
         _ arguments: ParsedArguments, operands: [String] = [], environment: [String: String]
     ) throws(CommandError) {
@@ -225,7 +225,7 @@ private struct PluginConfiguration {
     /// The origins of the texts, by the same keys: paths of files, the option's name, or both.
     var sources: [String: String] { places.mapValues { $0.joined(separator: ", ") } }
     private var places: [String: [String]] = [:]
-    /// Warnings about files that others can read or write.
+    /// Warnings about files that all users can read.
     private(set) var warnings: [String] = []
 
     private static let option = "--plugin-config"
@@ -236,7 +236,7 @@ private struct PluginConfiguration {
     ///
     /// - Parameter values: Values of the form `ID=JSON` or `ID=@FILE`, in order.
     /// - Throws: ``CommandError`` with ``ExitCode/usage`` if a value is wrong or a file cannot be
-    ///   read.
+    ///   read, with ``ExitCode/plugin`` if other users can change a file.
     init(_ values: [String]) throws(CommandError) {
         for value in values {
             let parts = value.parts(separatedBy: "=", maxSplits: 1).filter { !$0.isEmpty }
@@ -279,30 +279,27 @@ private struct PluginConfiguration {
     private mutating func text(
         ofFile path: String, for id: String
     ) throws(CommandError) -> String {
+        var status = stat()
+        // Only for regular files: the owner and mode of a pipe do not matter.
+        let isRegular = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        if isRegular, let objection = FileTrust.objection(toPath: Self.absolute(path)) {
+            throw CommandError(
+                .plugin, TerminalText.visibleLine("\(Self.option): \(id): \(objection)"))
+        }
         let text = try Self.checked(
             try readFile(path, limit: Self.largestFile), "\(Self.option): \(id): \(path)")
-        var status = stat()
-        // Only for regular files: the permissions of a pipe do not matter.
-        if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            let fault = Self.fault(ofMode: status.st_mode)
-        {
-            warnings.append("\(path): holds configuration and is \(fault)")
+        if isRegular, status.st_mode & mode_t(S_IROTH) != 0 {
+            let mode = String(status.st_mode & 0o7777, radix: 8)
+            warnings.append(
+                "\(path): holds configuration and is readable by all users (mode \(mode)); chmod o-r"
+            )
         }
         return text
     }
 
-    /// Who else can read or write a file, and how to change that; `nil` if only its group can read
-    /// it.
-    private static func fault(ofMode mode: mode_t) -> String? {
-        let isReadable = mode & mode_t(S_IROTH) != 0
-        let digits = "(mode \(String(mode & 0o7777, radix: 8)))"
-        guard mode & mode_t(S_IWGRP | S_IWOTH) != 0 else {
-            return isReadable ? "readable by all users \(digits); chmod o-r" : nil
-        }
-        let writers = mode & mode_t(S_IWOTH) != 0 ? "all users" : "its group"
-        let readers = writers == "all users" ? "" : " by all users"
-        return (isReadable ? "readable\(readers) and " : "")
-            + "writable by \(writers) \(digits); chmod \(isReadable ? "o-r," : "")go-w"
+    private static func absolute(_ path: String) -> String {
+        path.startsWithBytes(of: "/")
+            ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
     }
 
     private static func checked(

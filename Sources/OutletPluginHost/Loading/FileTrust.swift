@@ -2,8 +2,8 @@ import Glibc
 import OutletHTTP
 
 /// Why a file or directory is not safe, as a sentence.
-struct Objection: CustomStringConvertible {
-    let description: String
+package struct Objection: CustomStringConvertible {
+    package let description: String
     /// What it says, for programs.
     let cause: UnsafeCause
 
@@ -17,7 +17,7 @@ struct Objection: CustomStringConvertible {
 }
 
 /// Checks whether users other than root and the current user can change a file or directory.
-enum FileTrust {
+package enum FileTrust {
     /// Checks a directory and all directories above it.
     ///
     /// A parent directory may be writable by all if it has the sticky bit, as `/tmp` has: users can
@@ -56,7 +56,7 @@ enum FileTrust {
     ///
     /// - Parameter path: An absolute path.
     /// - Returns: Why the path is not safe; `nil` when it is.
-    static func objection(toPath path: String) -> Objection? {
+    package static func objection(toPath path: String) -> Objection? {
         var rest = Array(path.parts(separatedBy: "/").reversed())
         // The path so far, without symbolic links.
         var directory = ""
