@@ -133,6 +133,16 @@ private func item(_ text: String) throws -> RequestItem {
         #expect(line.items == items)
     }
 
+    @Test(arguments: ["CONNECT", "connect"])
+    func `the method CONNECT is refused, with the reason`(method: String) {
+        let error = #expect(throws: CommandError.self) {
+            try RequestLine(operands: [method, "host:80"])
+        }
+        #expect(error?.exitCode == .usage)
+        #expect(
+            error?.message == "\(method): asks a proxy for a tunnel, not a server for anything")
+    }
+
     @Test(arguments: [[], ["GET"], ["install", "thing"]])
     func `a line without a URL is refused`(operands: [String]) {
         let error = #expect(throws: CommandError.self) { try RequestLine(operands: operands) }

@@ -36,7 +36,9 @@ import Testing
         ("http://me:secret@p{q:80", "its host"),
         ("http://me:secret@p:1x/", "its port"), ("me:secret@[::1]:0", "its port"),
         ("ftp://me:secret@p:1", "its scheme"), ("http://me:secret@", "no host"),
-        ("http://me:secret@:1", "no host"),
+        ("http://me:secret@:1", "no host"), ("http://me:secret", "'@' and the proxy's host"),
+        ("me:secret", "'@' and the proxy's host"), ("http://me:se cret", "a blank"),
+        ("ftp://me:secret/x", "its scheme"), ("http://me:1:secret", "its port"),
     ])
     func `an address that is not that of a proxy is refused without its password`(
         address: String, fact: String

@@ -22,7 +22,8 @@ struct RequestLine: Sendable, Equatable {
     /// The first operand is a method if it is a known method in any case, or a word of at least two
     /// characters that consists of capitals, digits and hyphens.
     ///
-    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if there is no URL.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if there is no URL, or the method is
+    ///   `CONNECT`.
     init(operands: [String]) throws(CommandError) {
         guard let first = operands.first else {
             throw .usage("no URL given", advice: "try 'outlet :8080/get' or 'outlet --help'")
@@ -37,6 +38,11 @@ struct RequestLine: Sendable, Equatable {
             url = first
             items = Array(operands.dropFirst())
             return
+        }
+        guard !first.equalsIgnoringCase("CONNECT") else {
+            throw .usage(
+                "\(first): asks a proxy for a tunnel, not a server for anything",
+                advice: "with --proxy, a tunnel to an https address is made by itself")
         }
         guard operands.count > 1 else {
             throw .usage("\(first): no URL given", advice: "try 'outlet \(first) :8080/get'")

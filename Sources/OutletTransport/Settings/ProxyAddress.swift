@@ -21,9 +21,28 @@ package enum ProxyAddress {
     ///
     /// - Parameter address: The address as written.
     package static func fault(in address: String) -> String? {
-        fact(about: address).map {
-            "\(withoutCredentials(address).shortened(toBytes: 200)): \($0)"
+        guard let fact = fact(about: address) else { return nil }
+        let isWhole = address.utf8.contains(UInt8(ascii: "@"))
+        let hidden = isWhole ? nil : withoutPassword(address)
+        let shown = (hidden ?? withoutCredentials(address)).shortened(toBytes: 200)
+        guard hidden != nil else { return "\(shown): \(fact)" }
+        return
+            "\(shown): \(fact); if it is a password, '@' and the proxy's host are missing after it"
+    }
+
+    /// The address with a mark in place of all that follows the colon after the host, where a password
+    /// is if the host was forgotten; `nil` if only digits follow.
+    private static func withoutPassword(_ address: String) -> String? {
+        let bytes = Array(address.utf8)
+        let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
+        guard bytes[start...].first != UInt8(ascii: "["),
+            let colon = bytes[start...].firstIndex(of: UInt8(ascii: ":"))
+        else { return nil }
+        let rest = bytes[(colon + 1)...]
+        guard !rest.prefix(while: { !"/?#".utf8.contains($0) }).allSatisfy(\.isDigit) else {
+            return nil
         }
+        return String(decoding: bytes[...colon], as: UTF8.self) + Redaction.standard.mark
     }
 
     private static func fact(about address: String) -> String? {
