@@ -279,6 +279,10 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
+    /// Returns the reason phrase of the status line that came with the fields; `nil` if they did not come
+    /// with one over HTTP/1 that has this status code, or one of them was replaced or removed since.
+    func reasonPhrase(of statusCode: Int) -> String? { received?.reasonPhrase(of: statusCode) }
+
     /// An estimate of the memory that the fields use, in bytes; does not parse received fields.
     package var weight: Int {
         received.map { $0.byteCount * 2 } ?? own.count * 64

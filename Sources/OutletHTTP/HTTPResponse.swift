@@ -25,6 +25,14 @@ public struct HTTPResponse: Sendable, Equatable, Hashable {
         set { parts.value.statusCode = newValue }
     }
 
+    /// The server's own words for the status code (RFC 9112 §4), such as `Not Found`; empty if it sent
+    /// none.
+    ///
+    /// `nil` if there are none, as over HTTP/2 and in a response made by a program, and if the status code
+    /// was changed, or a field replaced or removed, since the response arrived. Read from the received
+    /// bytes at each access.
+    public var reasonPhrase: String? { headers.reasonPhrase(of: statusCode) }
+
     /// The protocol version, such as `HTTP/1.1` or `HTTP/2`.
     public var httpVersion: String {
         get { parts.value.httpVersion }

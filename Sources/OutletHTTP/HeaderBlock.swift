@@ -292,6 +292,24 @@ public struct HeaderBlock: @unchecked Sendable {
         }
     }
 
+    /// Returns the reason phrase of the status line that the section begins with, such as `Not Found`;
+    /// empty if the line ends after the status code.
+    ///
+    /// - Returns: `nil` if the section does not begin with a status line of HTTP/1 with this status code
+    ///   (RFC 9112 §4).
+    func reasonPhrase(of statusCode: Int) -> String? {
+        section.withBytes { block in
+            let line = block.prefix { $0 != 0x0A }
+            guard line.starts(with: "HTTP/1.".utf8) || line.starts(with: "HTTP/1 ".utf8),
+                let blank = line.firstIndex(of: 0x20)
+            else { return nil }
+            let rest = line[(blank + 1)...]
+            guard rest.prefix(3).elementsEqual("\(statusCode)".utf8) else { return nil }
+            let phrase = rest.dropFirst(3).drop { $0 == 0x20 }
+            return Self.line(UnsafeBufferPointer(rebasing: phrase)).receivedText
+        }
+    }
+
     /// Whether the section may have a field with one of these names; looks at its marks only.
     func mayContain(_ wanted: FieldNames) -> Bool { section.marks & wanted.marks != 0 }
 
@@ -411,6 +429,9 @@ public struct HeaderBlock: @unchecked Sendable {
 }
 
 extension [UInt8] {
+    /// The bytes decoded as UTF-8, or as Latin-1 if they are not UTF-8.
+    fileprivate var receivedText: String { withUnsafeBufferPointer { FieldText($0).value } }
+
     /// The bytes as text; those above 0x7F are percent-encoded.
     fileprivate var percentEncodingNonASCII: String {
         var text: [UInt8] = []

@@ -75,6 +75,35 @@ import Testing
         }
     }
 
+    @Test func `verbose shows the fields that the transport adds, and the server's reason phrase`()
+        async throws
+    {
+        let server = try ScriptedServer.start(
+            .request, .respond("201 Made it: token=geheim", body: "x"), .again)
+        let url = "\(server.baseURL)/p"
+        let plain = try await outlet(
+            "-v", url, "a=b", "Authorization:Bearer geheim", "X-Token:geheim")
+        let sent = try await server.requests.values(1)[0].head
+        for field in ["Authorization: Bearer •••", "X-Token: •••", "Content-Length: 9"] {
+            #expect(plain.output.contains("\n\(field)\n"))
+        }
+        #expect(plain.output.contains("HTTP/1.1 201 Made it: token=•••\n"))
+        #expect(!plain.output.contains("geheim"))
+        let shown = try await outlet(
+            "-v", "--show-secrets", url, "a=b", "Authorization:Bearer geheim", "X-Token:geheim")
+        #expect(shown.output.hasPrefix(sent.replacing("\r\n", with: "\n")))
+        #expect(shown.output.contains("HTTP/1.1 201 Made it: token=geheim\n"))
+        let chunked = try await outlet("-v", "--chunked", url, standardInput: Array("x".utf8))
+        #expect(chunked.output.contains("\nTransfer-Encoding: chunked\n"))
+    }
+
+    @Test func `verbose shows the request of a redirect that could not be sent`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .respond("302 Elsewhere", headers: ["Location: http://127.0.0.1:1/next"]))
+        let result = try await outlet("-v", "-F", "\(server.baseURL)/first")
+        #expect(result.output.hasPrefix("GET /next HTTP/1.1\nHost: 127.0.0.1:1\n"))
+    }
+
     @Test func `the option -h prints only the response head, and -q prints nothing`() async throws {
         let head = try await outlet("-h", "\(server.baseURL)/get")
         #expect(head.output.hasPrefix("HTTP/1.1 200 OK\n"))

@@ -31,6 +31,36 @@ import Testing
                 == ["X-One: 1", "x-tWo: 2", "Accept-Encoding: br;q=1.0, gzip;q=0.9"])
     }
 
+    @Test(arguments: [
+        HTTPBody.none, .data(Data("body".utf8)),
+        .data(Data(repeating: 0x61, count: 300_000)),
+        .stream(TestStream("ab")),
+    ])
+    func `the recorder in the context has the head that was sent`(body: HTTPBody) async throws {
+        let server = try ScriptedServer.start(.request, .respond(), .again)
+        var request = HTTPRequest(
+            url: URL(string: "\(server.baseURL)/p?q=1"), method: .post, headers: ["X-One": "1"],
+            body: body)
+        let recorder = SentHeadRecorder()
+        request.context[SentHeadRecorder.Key.self] = recorder
+        let transport = CurlTransport.test { $0.recordsSentHeads = true }
+        #expect(try await transport.perform(request).error == nil)
+        let received = try await server.requests.values(1)[0].head
+        let sent = try #require(recorder.head(sentTo: request.url))
+        let fields = sent.headers.map { "\($0.name): \($0.value)\r\n" }.joined()
+        #expect("\(sent.method) \(sent.target) \(sent.httpVersion)\r\n\(fields)\r\n" == received)
+        #expect(recorder.head(sentTo: URL(string: server.baseURL)) == nil)
+    }
+
+    @Test func `no head is recorded without the setting`() async throws {
+        let server = try ScriptedServer.start(.request, .respond())
+        var request = HTTPRequest(url: URL(string: server.baseURL))
+        let recorder = SentHeadRecorder()
+        request.context[SentHeadRecorder.Key.self] = recorder
+        #expect(try await CurlTransport.test().perform(request).error == nil)
+        #expect(recorder.head(sentTo: request.url) == nil)
+    }
+
     @Test func `a HEAD with a body is refused before anything is sent`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let result = try await CurlTransport.test().perform(

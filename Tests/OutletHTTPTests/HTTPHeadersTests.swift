@@ -15,6 +15,30 @@ import Testing
         #expect(fields.containsAny(of: ["Set-Cookie", "Strict-Transport-Security"]) == isThere)
     }
 
+    @Test(arguments: [
+        ("HTTP/1.1 200 All fine\r\nA: b\r\n\r\n", "All fine"),
+        ("HTTP/1.1 404 Not Found\r\nA: b\r\n\r\n", nil),
+        ("HTTP/1.0 200 Not: Here \u{E4}\n\n", "Not: Here \u{E4}"),
+        ("HTTP/1.1 200 \r\n\r\n", ""), ("HTTP/1.1 200\r\n\r\n", ""),
+        ("HTTP/2 200 \r\nA: b\r\n\r\n", nil), ("A: b\r\n\r\n", nil), ("", nil),
+    ])
+    func `the reason phrase is that of the status line`(text: String, phrase: String?) {
+        var response = HTTPResponse(
+            url: nil, statusCode: 200, headers: HTTPHeaders(HeaderBlock(bytes: Array(text.utf8))))
+        #expect(response.reasonPhrase == phrase)
+        response.headers.add(name: "X-New", value: "1")
+        #expect(response.reasonPhrase == phrase)
+        response.headers.remove(name: "X-New")
+        #expect(response.reasonPhrase == nil)
+    }
+
+    @Test func `a reason phrase that is not UTF-8 is Latin-1, and has no line breaks`() {
+        let line = Array("HTTP/1.1 200 \r".utf8) + [0xE4] + Array(" x\r\n\r\n".utf8)
+        let response = HTTPResponse(
+            url: nil, statusCode: 200, headers: HTTPHeaders(HeaderBlock(bytes: line)))
+        #expect(response.reasonPhrase == "\u{E4} x")
+    }
+
     @Test func `a name exists once regardless of its case and of how it is added`() {
         let key = HTTPHeader(name: "key", value: "")
         let shouted = HTTPHeader(name: "KEY", value: "")

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Outlet
+import OutletTransport
 
 /// `outlet [METHOD] URL [ITEM…]`.
 struct RequestCommand: Sendable {
@@ -29,7 +30,12 @@ struct RequestCommand: Sendable {
         let asked = try RequestArguments(arguments, readFile: readFile)
         for name in asked.unsetHeaders { configuration.headers.remove(name: name) }
         let input = try RequestCommand.input(asked, arguments, console)
-        request = RequestCommand.request(asked, input: input)
+        var request = RequestCommand.request(asked, input: input)
+        if output.parts.contains(.requestHead) {
+            configuration.transport.recordsSentHeads = true
+            request.context[SentHeadRecorder.Key.self] = SentHeadRecorder()
+        }
+        self.request = request
         self.configuration = configuration
         followsRedirects = arguments.isOn(.follow)
         self.countdown = countdown

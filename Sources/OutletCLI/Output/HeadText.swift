@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Outlet
+import OutletTransport
 
 /// Formats the heads of requests and responses.
 struct HeadText {
@@ -7,20 +8,33 @@ struct HeadText {
     let showsSecrets: Bool
 
     /// Returns the head of a request in the format of HTTP/1.1, with an empty line at its end.
+    ///
+    /// It is the head as it was sent if the request's ``SentHeadRecorder`` has it.
     func request(_ request: HTTPRequest) -> String {
+        if let sent = request.context[SentHeadRecorder.Key.self]?.head(sentTo: request.url) {
+            return requestLine(sent.method, sent.target, sent.httpVersion) + fields(sent.headers)
+        }
         let target = request.url.map(HeadText.target) ?? "/"
-        let shown = showsSecrets ? target : Redaction.standard.address(target)
-        var text = "\(style.bold(request.method.rawValue)) \(style.cyan(shown)) HTTP/1.1\n"
+        var text = requestLine(request.method.rawValue, target, "HTTP/1.1")
         if request.headers["Host"] == nil, let url = request.url {
             text += field(HTTPHeader(name: "Host", value: HeadText.authority(of: url)))
         }
         return text + fields(request.headers)
     }
 
+    private func requestLine(_ method: String, _ target: String, _ version: String) -> String {
+        let shown = showsSecrets ? target : Redaction.standard.address(target)
+        return "\(style.bold(method)) \(style.cyan(shown)) \(version)\n"
+    }
+
     /// Returns the head of a response, with an empty line at its end.
+    ///
+    /// Its reason phrase is the server's own if there is one, else the standard one.
     func response(_ response: HTTPResponse) -> String {
-        let phrase = StatusPhrase.phrase(for: response.statusCode).map { " \($0)" } ?? ""
-        let status = style.status(response.statusCode, "\(response.statusCode)\(phrase)")
+        let own = response.reasonPhrase.map { showsSecrets ? $0 : Redaction.standard.text($0) }
+        let phrase = own.map(singleLine) ?? StatusPhrase.phrase(for: response.statusCode) ?? ""
+        let status = style.status(
+            response.statusCode, "\(response.statusCode)\(phrase.isEmpty ? "" : " \(phrase)")")
         return "\(response.httpVersion) \(style.bold(status))\n" + fields(response.headers)
     }
 

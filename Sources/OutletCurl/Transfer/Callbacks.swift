@@ -89,6 +89,9 @@ func logWire(
     let bytes = UnsafeRawBufferPointer(start: bytes, count: count)
     EasyHandle.call(client) { _, transfer, loop in
         if kind == CURLINFO_TEXT { transfer.noteText(bytes) }
+        if kind == CURLINFO_HEADER_OUT, loop.settings.configuration.recordsSentHeads {
+            transfer.recordHead(bytes)
+        }
         if loop.settings.logsWire { transfer.logWire(kind, bytes) }
     }
     return 0

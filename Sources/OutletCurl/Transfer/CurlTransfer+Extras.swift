@@ -183,6 +183,13 @@ extension CurlTransfer {
         made.wireLog.write(kind, bytes, of: identifier)
     }
 
+    /// Gives a piece of the request's head to the recorder in its context, if there is one.
+    func recordHead(_ bytes: UnsafeRawBufferPointer) {
+        guard request.hasContext else { return }
+        request.context[SentHeadRecorder.Key.self]?.append(
+            bytes, by: (identifier, sends), to: request.url)
+    }
+
     /// Closes the download's file and releases the decoder.
     func releaseBody() {
         extras?.file = nil

@@ -55,11 +55,14 @@ extension EasyHandle {
         set(CURLOPT_MAXAGE_CONN, Int(max(1, min(configuration.connectionIdleTimeout, 1e9))))
         set(CURLOPT_HTTP_VERSION, configuration.httpVersion.curlValue)
         applyChoices(settings)
-        if settings.logsWire {
-            set(CURLOPT_VERBOSE, 1)
-            note(CURLOPT_DEBUGFUNCTION, ccurl_set_debug(raw, logWire))
-            set(CURLOPT_DEBUGDATA, pointer: client)
-        }
+        if settings.logsWire || configuration.recordsSentHeads { watchWire() }
+    }
+
+    /// Makes libcurl call `logWire` with what it sends and receives, and with its remarks.
+    private func watchWire() {
+        set(CURLOPT_VERBOSE, 1)
+        note(CURLOPT_DEBUGFUNCTION, ccurl_set_debug(raw, logWire))
+        set(CURLOPT_DEBUGDATA, pointer: client)
     }
 
     /// Sets the options that few configurations need.
@@ -130,9 +133,7 @@ extension EasyHandle {
     ) {
         guard credential.scheme == .negotiate else { return }
         negotiatesWith.insert(party)
-        set(CURLOPT_VERBOSE, 1)
-        note(CURLOPT_DEBUGFUNCTION, ccurl_set_debug(raw, logWire))
-        set(CURLOPT_DEBUGDATA, pointer: client)
+        watchWire()
     }
 
     /// Sets the time limit of the whole transfer; the loop itself enforces the limit without

@@ -150,6 +150,9 @@ public struct TransportConfiguration: Sendable {
 
     /// Whether each line sent and received is written to stderr, with secrets redacted.
     public var logsWire = false
+    /// Whether the head of each request is given to the ``SentHeadRecorder`` in its context as it is
+    /// sent (`CURLOPT_DEBUGFUNCTION`).
+    package var recordsSentHeads = false
 
     /// The default settings.
     public static var `default`: TransportConfiguration { TransportConfiguration() }
