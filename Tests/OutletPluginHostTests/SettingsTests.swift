@@ -81,6 +81,25 @@ import Testing
         }
     }
 
+    @Test func `a key beside config is shown its place`() throws {
+        func texts(_ entry: String) throws -> String {
+            try write(#"{"plugins": {"dev.outlet.request-id": \#(entry)}}"#)
+            return failure() ?? ""
+        }
+        #expect(
+            try texts(#"{"header": "X-Id", "config": {}}"#).contains(
+                "/plugins/dev.outlet.request-id: unknown key 'header'; did you mean 'config.header'?"
+            ))
+        #expect(
+            try texts(#"{"instances": [{"name": "a", "header": "X"}]}"#).contains(
+                "/instances/0: unknown key 'header'; did you mean 'config.header'?"))
+        #expect(
+            try texts(#"{"enable": true}"#).contains(
+                "unknown key 'enable'; did you mean 'enabled'?"))
+        try write(#"{"header": "X"}"#)
+        #expect(failure()?.contains("config.header") == false)
+    }
+
     @Test func `options of the program override the file, key by key`() throws {
         try write(
             #"{"plugins": {"dev.outlet.request-id": {"config": {"prefix": "f-", "header": "X-File"}}}}"#

@@ -35,12 +35,18 @@ struct ConfigurationSchema {
 
     /// Validates a value.
     ///
-    /// - Parameter source: Returns the origin of a member of the value, which it receives as a
-    ///   token of a JSON pointer; with `nil`, the origin of the whole value.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - suggestion: Returns what may be meant by an unknown key of the object at a JSON pointer, if
+    ///     no known key resembles it.
+    ///   - source: Returns the origin of a member of the value, which it receives as a token of a JSON
+    ///     pointer; with `nil`, the origin of the whole value.
     /// - Returns: At most 100 violations, which contain keys but no values.
     /// - Throws: ``Unusable`` when the schema or the value cannot be processed.
     func violations(
-        of value: JSONValue, source: (_ name: String?) -> String = { _ in "" }
+        of value: JSONValue,
+        suggestion: (_ key: String, _ path: String) -> String? = { _, _ in nil },
+        source: (_ name: String?) -> String = { _ in "" }
     ) throws(Unusable) -> [ConfigurationViolation] {
         var text = value.text()
         let reported = try outcome { schema, report, context in
@@ -53,6 +59,9 @@ struct ConfigurationSchema {
         return reported.map { reported in
             var violation = reported.violation
             violation.source = source(reported.name)
+            if let key = reported.unknownKey, let suggestion = suggestion(key, violation.path) {
+                violation.fact = ConfigurationViolation.unknown(key, suggestion: suggestion)
+            }
             return violation
         }
     }
@@ -62,18 +71,22 @@ struct ConfigurationSchema {
         /// The top-level member that contains the violation, as a token of a JSON pointer.
         let name: String?
 
+        /// An unknown key that resembles no known one; `nil` for other violations.
+        let unknownKey: String?
+
         init(_ violation: cjsonschema_violation) {
             let path = String(violation.path)
             let key = String(violation.key)
+            let known = (0..<violation.name_count).compactMap { index in
+                violation.names.map { String($0[index]) }
+            }
+            let nearest = Suggestion.nearest(to: key, among: known)
+            unknownKey = key.isEmpty || nearest != nil ? nil : key
             self.violation = ConfigurationViolation(
                 path: ConfigurationViolation.shortened(path),
-                fact: violation.key.count == 0
+                fact: key.isEmpty
                     ? String(violation.fact)
-                    : ConfigurationViolation.unknown(
-                        key,
-                        known: (0..<violation.name_count).compactMap { index in
-                            violation.names.map { String($0[index]) }
-                        }))
+                    : ConfigurationViolation.unknown(key, suggestion: nearest))
             name = path.firstPointerToken ?? (key.isEmpty ? nil : key.pointerToken)
         }
     }

@@ -33,13 +33,12 @@ extension ConfigurationViolation: CustomStringConvertible {
 }
 
 extension ConfigurationViolation {
-    /// The text for an unknown key, with a suggestion.
+    /// The text for an unknown key.
     ///
-    /// - Parameter known: The keys that could be meant.
-    static func unknown(_ key: String, known: [String]) -> String {
-        let nearest = Suggestion.nearest(to: key, among: known)
-        return "unknown key '\(shortened(key))'"
-            + (nearest.map { "; did you mean '\($0)'?" } ?? "")
+    /// - Parameter suggestion: The key that could be meant; `nil` if there is none.
+    static func unknown(_ key: String, suggestion: String?) -> String {
+        "unknown key '\(shortened(key))'"
+            + (suggestion.map { "; did you mean '\(shortened($0))'?" } ?? "")
     }
 
     /// The first 256 bytes of a text, with an ellipsis if it is longer.

@@ -80,7 +80,8 @@ struct SettingsFile {
     ) throws(InvalidSettings) -> [String: PluginSettings] {
         let object = try LayeredConfiguration.object(parsing: bytes)
         do {
-            let violations = try ConfigurationSchema(text: schema).violations(of: .object(object))
+            let violations = try ConfigurationSchema(text: schema).violations(
+                of: .object(object), suggestion: place(ofKey:at:))
             guard violations.isEmpty else {
                 let form = #"the form is {"plugins": {"ID": {"config": {}}}}"#
                 throw InvalidSettings(
@@ -99,6 +100,21 @@ struct SettingsFile {
             settings[member.name] = PluginSettings(member.value)
         }
         return settings
+    }
+
+    /// Returns the place of a key of the configuration that is beside `config` instead of in it.
+    ///
+    /// - Parameters:
+    ///   - key: An unknown key.
+    ///   - path: A JSON pointer to the object that it is in.
+    /// - Returns: `nil` if that object has no `config`.
+    private static func place(ofKey key: String, at path: String) -> String? {
+        let tokens = path.parts(separatedBy: "/").dropFirst()
+        func isToken(_ index: Int, _ name: String) -> Bool {
+            tokens.dropFirst(index).first?.hasSameBytes(as: name) == true
+        }
+        let hasConfig = tokens.count == 2 || tokens.count == 4 && isToken(2, "instances")
+        return isToken(0, "plugins") && hasConfig ? "config.\(key)" : nil
     }
 
     /// The JSON Schema of the file.
