@@ -220,7 +220,7 @@ import Testing
         #expect(error?.code == .timedOut)
         #expect(
             error?.reason
-                == "too slow while receiving the answer: less than 5000 bytes/s for 1 s, as "
+                == "too slow while receiving the response: less than 5000 bytes/s for 1 s, as "
                 + "minimumThroughput demands")
         #expect(error?.advice == "lower minimumThroughput")
     }

@@ -195,7 +195,7 @@ import Testing
         let server = try ScriptedServer.start(.request)
         let error = try await CurlTransport.test().get(server.baseURL).error
         #expect(error?.code == .networkConnectionLost)
-        #expect(error?.reason == "the server closed the connection without an answer")
+        #expect(error?.reason == "the server closed the connection without a response")
     }
 
     @Test func `a connection that is reset in the body is networkConnectionLost`() async throws {
@@ -353,7 +353,7 @@ import Testing
         ).error
         #expect(error?.code == .timedOut)
         #expect(error?.stage == .waiting)
-        #expect(error?.reason == "timed out while waiting for the answer: no progress for 0.05 s")
+        #expect(error?.reason == "timed out while waiting for the response: no progress for 0.05 s")
     }
 
     @Test func `a body that stalls times out`() async throws {

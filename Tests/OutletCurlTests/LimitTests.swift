@@ -251,7 +251,7 @@ private final class HeadWaiter: TransferHandler {
             .request, response(String(repeating: "A: b\r\n", count: 100_000)))
         let result = try await CurlTransport.test().get(server.baseURL)
         #expect(result.error?.code == .headerFieldsExceedMaximum)
-        #expect(result.error?.reason == "the answer has more than 2000 header fields")
+        #expect(result.error?.reason == "the response has more than 2000 header fields")
         #expect(
             result.error?.advice == "raise maximumHeaderFields, in the program --max-head-fields")
         #expect(result.response == nil)
@@ -289,7 +289,7 @@ private final class HeadWaiter: TransferHandler {
         let server = try ScriptedServer.start(.request, response(large))
         let error = try await CurlTransport.test().get(server.baseURL).error
         #expect(error?.code == .headerFieldsExceedMaximum)
-        #expect(error?.reason == "the answer's header fields are larger than 262144 bytes")
+        #expect(error?.reason == "the response's header fields are larger than 262144 bytes")
         #expect(error?.advice == "raise maximumHeaderSize, in the program --max-head-size")
     }
 

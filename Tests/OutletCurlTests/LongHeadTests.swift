@@ -98,7 +98,7 @@ import Testing
             of: Self.response(Self.fields(70), body: "hi"), isLone: false)
         #expect(result.error?.code == .headerFieldsExceedMaximum)
         #expect(
-            result.error?.reason == "the answer's header fields are larger than 64512 bytes, the "
+            result.error?.reason == "the response's header fields are larger than 64512 bytes, the "
                 + "most that libcurl takes over HTTP/2")
     }
 
@@ -134,7 +134,7 @@ import Testing
         let result = try await probe.end.value()
         #expect(result.error?.code == .networkConnectionLost)
         #expect(
-            result.error?.reason == "the server broke off its answer after 3 bytes of the body, "
+            result.error?.reason == "the server broke off its response after 3 bytes of the body, "
                 + "and wants the request again over HTTP/1.1")
         #expect(probe.received(Array("abc".utf8)))
         #expect(server.requests.values.count == 1)
@@ -148,7 +148,7 @@ import Testing
         let result = try await CurlTransport.test().get(server.baseURL)
         #expect(result.error?.code == .badServerResponse)
         #expect(
-            result.error?.reason == "the answer's status line says HTTP/2, but the connection "
+            result.error?.reason == "the response's status line says HTTP/2, but the connection "
                 + "speaks HTTP/1.1")
     }
 }

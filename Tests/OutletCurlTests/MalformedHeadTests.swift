@@ -51,7 +51,7 @@ import Testing
             "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n")
         #expect(result.error?.code == .badServerResponse)
         #expect(
-            result.error?.reason == "the answer is HTTP/1.0, which has no Transfer-Encoding: "
+            result.error?.reason == "the response is HTTP/1.0, which has no Transfer-Encoding: "
                 + "'Transfer-Encoding: chunked'")
     }
 
@@ -157,7 +157,7 @@ import Testing
     func `a response with an invalid status line is not HTTP`(text: String) async throws {
         let error = try await response(text).error
         #expect(error?.code == .badServerResponse)
-        #expect(error?.reason.hasPrefix("the answer is not HTTP: Unsupported") == true)
+        #expect(error?.reason.hasPrefix("the response is not HTTP: Unsupported") == true)
         #expect(error?.advice == "the server may not speak HTTP on this port")
     }
 
@@ -165,17 +165,17 @@ import Testing
         arguments: [
             (
                 "HTTP/1.1 200 OK\r\n X-A: b\r\n\r\n", .badServerResponse,
-                "the answer's first header line begins with a blank, and continues no other"
+                "the response's first header line begins with a blank, and continues no other"
             ),
             (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, gzip, gzip, gzip, gzip, gzip\r\n\r\n",
                 .badServerResponse,
-                "the answer has a Transfer-Encoding other than 'chunked'"
+                "the response has a Transfer-Encoding other than 'chunked'"
             ),
             (
                 "HTTP/1.1 200 \(String(repeating: "x", count: 200_000))\r\n\r\n",
                 .headerFieldsExceedMaximum,
-                "the answer's status line is longer than libcurl takes (100 KiB), or no memory is left"
+                "the response's status line is longer than libcurl takes (100 KiB), or no memory is left"
             ),
             (
                 "HTTP/1.1 200 OK\r\nX-A: \(String(repeating: "x", count: 200_000))\r\n\r\n",

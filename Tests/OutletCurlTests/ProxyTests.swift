@@ -205,11 +205,11 @@ import Testing
         for (fields, reason) in [
             (
                 String(repeating: "A: b\r\n", count: 3000),
-                "the proxy's answer has more than 2000 header fields"
+                "the proxy's response has more than 2000 header fields"
             ),
             (
                 "Proxy-Authenticate: Digest realm=\"\u{1}\", nonce=b\r\n",
-                "the proxy's answer's Proxy-Authenticate holds a control character, and would be "
+                "the proxy's response's Proxy-Authenticate holds a control character, and would be "
                     + "sent back"
             ),
         ] {

@@ -92,7 +92,7 @@ import Testing
             ? try await second(server, by: transport)
             : try await transport.perform(request(server))
         #expect(
-            result.error?.reason.contains("with its answer (status 200)") == true,
+            result.error?.reason.contains("with its response (status 200)") == true,
             "\(result.error?.reason ?? "")")
         let next = try await self.transport(server).perform(request(server, .get))
         #expect(next.text.utf8.starts(with: (isKept ? "3 on " : "2 on ").utf8), "\(next.text)")
@@ -150,7 +150,7 @@ import Testing
         let result = try await transport(server).perform(request(server, .get))
         #expect(result.error?.code == .networkConnectionLost)
         #expect(
-            result.error?.reason.contains("with its answer (status 200)") == true,
+            result.error?.reason.contains("with its response (status 200)") == true,
             "\(result.error?.reason ?? "")")
         await server.stop()
     }

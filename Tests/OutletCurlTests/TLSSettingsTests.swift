@@ -101,7 +101,7 @@ import Testing
         _ = try await server.seen(1)
         #expect(try await transport.get(server.baseURL(.tls13)).text == "served")
         let error = try await flooded.error
-        let reason = "the server sends data without end that belongs to no answer"
+        let reason = "the server sends data without end that belongs to no response"
         #expect(error?.code == .timedOut || error?.reason == reason, "\(error?.reason ?? "")")
         await server.stop()
     }

@@ -66,8 +66,8 @@ extension TransferError.Stage {
         case .connecting: "connecting"
         case .securing: "agreeing on TLS"
         case .sending: "sending the request"
-        case .waiting: "waiting for the answer"
-        case .receiving: "receiving the answer"
+        case .waiting: "waiting for the response"
+        case .receiving: "receiving the response"
         }
     }
 }
@@ -105,7 +105,7 @@ private struct Meaning {
         let fact = text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
         if transfer.verification?.hasRefusedRecord == true {
             self = Meaning(
-                .badServerResponse, "the server sends data without end that belongs to no answer")
+                .badServerResponse, "the server sends data without end that belongs to no response")
             return
         }
         if code == CURLE_GOT_NOTHING || text.isEmpty && code.isOfHTTP2,
@@ -119,7 +119,7 @@ private struct Meaning {
             self =
                 transfer.sends > 0
                 ? Meaning(
-                    .badServerResponse, "the answer is not HTTP: \(fact)",
+                    .badServerResponse, "the response is not HTTP: \(fact)",
                     TransferError.notHTTPAdvice)
                 : Meaning(.unsupportedURL, fact, "write http:// or https://")
         case CURLE_URL_MALFORMAT:
@@ -138,7 +138,7 @@ private struct Meaning {
             self = Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
         case CURLE_WEIRD_SERVER_REPLY:
             self = Meaning(
-                .badServerResponse, "\(transfer.answerName) is not HTTP: \(fact)",
+                .badServerResponse, "\(transfer.responseName) is not HTTP: \(fact)",
                 transfer.opensTunnel ? "" : TransferError.notHTTPAdvice)
         case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             let isLost =
@@ -153,22 +153,22 @@ private struct Meaning {
         case CURLE_GOT_NOTHING where transfer.address?.queue.version == .http2:
             self = Meaning(
                 .networkConnectionLost,
-                "the HTTP/2 connection or the request's stream ended without an answer")
+                "the HTTP/2 connection or the request's stream ended without a response")
         case CURLE_GOT_NOTHING:
             self = Meaning(
-                .networkConnectionLost, "the server closed the connection without an answer")
+                .networkConnectionLost, "the server closed the connection without a response")
         case CURLE_SEND_ERROR where fact.containsBytes(of: diedTooOften):
             self = Meaning(
                 .networkConnectionLost,
                 "the request was sent \(transfer.sends) times on kept connections, and the last of "
-                    + "them ended without an answer", "retry later")
+                    + "them ended without a response", "retry later")
         case CURLE_SEND_ERROR:
             self = Meaning(.networkConnectionLost, "the connection broke while sending: \(fact)")
         case CURLE_RECV_ERROR: self = Meaning.unreceived(fact, transfer)
         case CURLE_BAD_CONTENT_ENCODING:
             // This library decodes content codings itself, so the code is about a transfer coding.
             self = Meaning(
-                .badServerResponse, "the answer has a Transfer-Encoding other than 'chunked'")
+                .badServerResponse, "the response has a Transfer-Encoding other than 'chunked'")
         case CURLE_OPERATION_TIMEDOUT:
             self = Meaning.late(stage, fact, transfer)
         // libcurl's code for a refused certificate of a server behind an https proxy.
@@ -216,7 +216,7 @@ private struct Meaning {
                 transfer.sends > 0 && !transfer.hasResponse
                 ? Meaning(
                     .headerFieldsExceedMaximum,
-                    "\(easy.head.isInsideHead ? "a header field" : "the answer's status line") is "
+                    "\(easy.head.isInsideHead ? "a header field" : "the response's status line") is "
                         + "longer than libcurl takes (100 KiB), or no memory is left")
                 : socketError == 0
                     ? Meaning(.unknown, "no memory left, or no descriptor for the name look-up")
@@ -236,7 +236,7 @@ private struct Meaning {
         case CURLE_BAD_FUNCTION_ARGUMENT where transfer.sends > 0:
             self = Meaning(
                 .badServerResponse,
-                "the answer's first header line begins with a blank, and continues no other")
+                "the response's first header line begins with a blank, and continues no other")
         case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN,
             CURLE_SETOPT_OPTION_SYNTAX:
             self = Meaning(.badRequest, "libcurl refuses a setting: \(fact)")
@@ -318,7 +318,7 @@ private struct Meaning {
         if fact.containsBytes(of: "Too large response headers") {
             return Meaning(
                 .headerFieldsExceedMaximum,
-                "\(transfer.answerName)'s heads, interim ones included, are larger than libcurl takes "
+                "\(transfer.responseName)'s heads, interim ones included, are larger than libcurl takes "
                     + "(300 KiB)")
         }
         if fact.containsBytes(of: "Out of memory in chunked-encoding") {
@@ -331,7 +331,7 @@ private struct Meaning {
         if fact.containsBytes(of: "nghttp2"), fact.containsBytes(of: "returned -902") {
             return Meaning(
                 .headerFieldsExceedMaximum,
-                "the answer's \(transfer.hasResponse ? "trailer" : "header") fields are larger than "
+                "the response's \(transfer.hasResponse ? "trailer" : "header") fields are larger than "
                     + "libcurl takes over HTTP/2 (128 KiB), or no memory is left")
         }
         if fact.containsBytes(of: "in chunked-encoding") {

@@ -36,7 +36,7 @@ extension CurlTransfer {
             return fail(
                 TransferError(
                     code: .badServerResponse, stage: .receiving, host: address?.host,
-                    reason: "the answer's status line says HTTP/2, but the connection speaks "
+                    reason: "the response's status line says HTTP/2, but the connection speaks "
                         + "HTTP/1.1"))
         }
         return true
@@ -46,7 +46,7 @@ extension CurlTransfer {
     private func notHTTP(_ bytes: UnsafeRawBufferPointer) -> TransferError {
         TransferError(
             code: .badServerResponse, stage: .receiving, host: address?.host,
-            reason: "the answer does not begin with an HTTP status line, but with "
+            reason: "the response does not begin with an HTTP status line, but with "
                 + "'\(HeadFault.shown(bytes))'",
             advice: TransferError.notHTTPAdvice)
     }
@@ -69,7 +69,7 @@ extension CurlTransfer {
             if status >= 200 { tunnelChallenges = 0 }
             return true
         }
-        if let fault = easy.head.fault { return fail(malformed(fault, in: answerName)) }
+        if let fault = easy.head.fault { return fail(malformed(fault, in: responseName)) }
         // libcurl has answered each of them but this one.
         tunnelChallenges += 1
         guard tunnelChallenges <= Self.mostAnsweredChallenges else {
@@ -79,7 +79,7 @@ extension CurlTransfer {
     }
 
     private func malformed(
-        _ fault: HeadFault, in place: String = "the answer"
+        _ fault: HeadFault, in place: String = "the response"
     ) -> TransferError {
         TransferError(
             code: .badServerResponse, stage: .receiving, host: address?.host,
@@ -101,8 +101,8 @@ extension CurlTransfer {
         failure = TransferError(
             code: .headerFieldsExceedMaximum, stage: .receiving, host: address?.host,
             reason: isNumber
-                ? "\(answerName) has more than \(configuration.maximumHeaderFields) header fields"
-                : "\(answerName)'s header fields are larger than "
+                ? "\(responseName) has more than \(configuration.maximumHeaderFields) header fields"
+                : "\(responseName)'s header fields are larger than "
                     + "\(configuration.maximumHeaderSize) bytes",
             advice: isNumber
                 ? TransferError.raise("maximumHeaderFields", "--max-head-fields")
@@ -120,7 +120,7 @@ extension CurlTransfer {
             return fail(
                 TransferError(
                     code: .headerFieldsExceedMaximum, stage: .receiving, host: address?.host,
-                    reason: "the answer's header fields are larger than "
+                    reason: "the response's header fields are larger than "
                         + "\(easy.largestHTTP2Head) bytes, the most that libcurl takes over HTTP/2")
             )
         }
@@ -132,13 +132,14 @@ extension CurlTransfer {
             return fail(
                 TransferError(
                     code: .badServerResponse, stage: .receiving, host: address?.host,
-                    reason: "the answer switches protocols (101), but the request asked for none"))
+                    reason: "the response switches protocols (101), but the request asked for none")
+            )
         }
         guard easy.head.statusCode != 206 || request.headers["Range"] != nil else {
             return fail(
                 TransferError(
                     code: .badServerResponse, stage: .receiving, host: address?.host,
-                    reason: "the answer is a part (206), but the request asked for no Range"))
+                    reason: "the response is a part (206), but the request asked for no Range"))
         }
         loop.learn(from: self, easy)
         // libcurl keeps a challenge in the handle, even without a credential, and would answer it
@@ -162,11 +163,11 @@ extension CurlTransfer {
         guard response?.httpVersion == "HTTP/2" else {
             return TransferError(
                 code: .badServerResponse, stage: .receiving, host: address?.host,
-                reason: "a second answer begins after \(received) bytes of the body")
+                reason: "a second response begins after \(received) bytes of the body")
         }
         return TransferError(
             code: .networkConnectionLost, stage: .receiving, host: address?.host,
-            reason: "the server broke off its answer after \(received) bytes of the body, and "
+            reason: "the server broke off its response after \(received) bytes of the body, and "
                 + "wants the request again over HTTP/1.1")
     }
 
@@ -219,7 +220,8 @@ extension CurlTransfer {
         return fail(
             TransferError(
                 code: .badServerResponse, stage: .receiving, host: address?.host,
-                reason: "\(answerName)'s \(name) holds a control character, and would be sent back")
+                reason:
+                    "\(responseName)'s \(name) holds a control character, and would be sent back")
         )
     }
 

@@ -100,7 +100,7 @@ extension CurlTransfer {
         TransferError(
             code: .networkConnectionLost, stage: .sending, host: address?.host,
             reason: "the request was sent \(sends) times, and each time the connection or its "
-                + "stream ended without an answer",
+                + "stream ended without a response",
             advice: "retry later")
     }
 }
@@ -108,7 +108,7 @@ extension CurlTransfer {
 extension TransferError {
     /// Says that libcurl has discarded a response; the text ends without a period.
     static func undelivered(_ status: Int) -> String {
-        "the server reset the HTTP/2 stream together with its answer (status \(status)), of which "
+        "the server reset the HTTP/2 stream together with its response (status \(status)), of which "
             + "libcurl then delivers nothing"
     }
 }

@@ -138,7 +138,7 @@ extension CurlTransfer {
     }
 
     /// Names the response that is being received in errors.
-    var answerName: String { opensTunnel ? "the proxy's answer" : "the answer" }
+    var responseName: String { opensTunnel ? "the proxy's response" : "the response" }
 
     /// Whether the transfer may be waiting for a proxy's answer to `CONNECT`.
     var opensTunnel: Bool {

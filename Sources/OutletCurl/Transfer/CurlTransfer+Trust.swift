@@ -107,6 +107,6 @@ extension CurlTransfer {
         return TransferError(
             code: .networkConnectionLost, stage: .receiving, host: address?.host,
             reason: "the connection ended after \(received) bytes of the body without TLS's "
-                + "closure alert, so that the answer may have been cut off")
+                + "closure alert, so that the response may have been cut off")
     }
 }

@@ -150,7 +150,7 @@ struct HeadFault {
 
     /// Describes the fault for an error.
     ///
-    /// - Parameter place: What has the fault: "the answer", "the trailer section".
+    /// - Parameter place: What has the fault: "the response", "the trailer section".
     func reason(in place: String) -> String {
         switch kind {
         case CCURL_HEAD_LENGTH: "\(place)'s Content-Length is not one number: '\(line)'"

@@ -120,7 +120,7 @@ struct WebSocketHandshake {
         let fact = shown.map { ": '\($0)'" } ?? ": it is missing"
         return TransferError(
             code: .badServerResponse, stage: .receiving, host: host,
-            reason: "the answer to the WebSocket handshake: \(name) \(what)\(fact)")
+            reason: "the response to the WebSocket handshake: \(name) \(what)\(fact)")
     }
 
     /// The value of `Sec-WebSocket-Accept` for a key (RFC 6455 §4.2.2).

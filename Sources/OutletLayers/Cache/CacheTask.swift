@@ -95,7 +95,8 @@ final class CacheTask: TransferTask {
         case .refuse:
             let error = TransferError(
                 code: .resourceUnavailable, host: job.request.url?.host(),
-                reason: "the answer may come from the cache only, which has none for this request",
+                reason:
+                    "the response may come from the cache only, which has none for this request",
                 advice: "use another cachePolicy")
             caching.queue.async { self.end(error) }
         }

@@ -12,7 +12,7 @@ import Testing
             .request, .send("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n"))
         let outcome = try await kind.outcome(server.baseURL, by: .isolated())
         #expect(outcome.transfer?.code == .headerFieldsExceedMaximum)
-        #expect(outcome.transfer?.reason == "the answer has more than 2000 header fields")
+        #expect(outcome.transfer?.reason == "the response has more than 2000 header fields")
     }
 
     @Test(arguments: RequestKind.allCases)
