@@ -30,6 +30,37 @@ import Testing
         #expect(!failure.error.message.containsBytes(of: "geheim"))
     }
 
+    @Test(arguments: [
+        ("raise timeoutIntervalForResource", "raise --timeout"),
+        (
+            "raise maximumResponseSize, or download it to a file",
+            "raise --max-response-size, or download it to a file"
+        ),
+        (
+            "send fewer requests at a time, or raise httpMaximumConnectionsPerHost",
+            "send fewer requests at a time"
+        ),
+        (
+            "raise the limit of open files (ulimit -n) or lower maximumConnections",
+            "raise the limit of open files (ulimit -n)"
+        ),
+        (
+            "use no proxy, or set isEnforcedByProxy in addressPolicy if the proxy keeps to it",
+            "use no proxy"
+        ),
+        ("see SessionConfiguration.allowsInsecureRedirectsWithBodies", ""),
+        ("retry later, or not", "retry later, or not"), ("", ""),
+    ])
+    func `an advice names the program's options instead of the library's settings`(
+        advice: String, shown: String
+    ) {
+        let error = TransferError(
+            code: .timedOut, reason: "no addressPolicy", advice: advice)
+        let failure = Exchange.Failure(.sessionTaskFailed(error: error), request: request)
+        #expect(failure.error.advice == shown)
+        #expect(failure.error.message.hasSuffix(": no addressPolicy"))
+    }
+
     @Test func `an invalid request that plugins have changed names them, and exits with 7`() {
         let request = HTTPRequest(url: URL(string: "http://h/"))
         let action = PluginAction(

@@ -178,11 +178,11 @@ import Testing
         ("--resolve=api.test:80", "--resolve: api.test:80: not of the form HOST:PORT:ADDRESS"),
         (
             "--resolve=api.test:80:host",
-            #"staticAddresses: "host", for "api.test:80", is no IPv4 or IPv6"#
+            #"--resolve: "host", for "api.test:80", is no IPv4 or IPv6"#
         ),
-        ("--interface=a b", #"sourceAddress: "a b" is no name of an interface"#),
-        ("--ciphers=NONE-SUCH", #"tlsCipherList: "NONE-SUCH" is no cipher that OpenSSL knows"#),
-        ("--tls-min=1.4", "--tls-min"),
+        ("--interface=a b", #"--interface: "a b" is no name of an interface"#),
+        ("--ciphers=NONE-SUCH", #"--ciphers: "NONE-SUCH" is no cipher that OpenSSL knows"#),
+        ("--tls-min=1.4", "--tls-min: 1.4: not one of 1.0, 1.1, 1.2, 1.3 (see"),
     ])
     func `an invalid connection option exits with 64`(option: String, text: String) async throws {
         let result = try await outlet(option, "http://127.0.0.1:1/")

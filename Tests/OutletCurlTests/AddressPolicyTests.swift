@@ -85,7 +85,7 @@ import Testing
         #expect(
             error?.reason == "the address policy (\(policy)) does not allow \(address)",
             sourceLocation: location)
-        #expect(error?.advice.contains("--address-policy") == true, sourceLocation: location)
+        #expect(error?.advice.contains("addressPolicy") == true, sourceLocation: location)
     }
 
     private func transport(

@@ -116,7 +116,10 @@ struct ArgumentParser {
             throw .usage("\(name): the value is missing: \(placeholder)")
         }
         guard option.choices.isEmpty || option.choices.contains(value) else {
-            let nearest = Suggestion.nearest(to: value, among: option.choices)
+            // The nearest of several versions says nothing about the one that was meant.
+            let nearest =
+                value.utf8.contains(where: \.isAlpha)
+                ? Suggestion.nearest(to: value, among: option.choices) : nil
             throw .usage(
                 "\(name): \(value): not one of \(option.choices.joined(separator: ", "))",
                 advice: nearest.map { "did you mean '\($0)'?" } ?? "see 'outlet --help'")

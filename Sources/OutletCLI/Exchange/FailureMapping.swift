@@ -54,8 +54,11 @@ extension Exchange.Failure {
         }
         self.init(
             error: CommandError(
-                Self.exitCode(of: transfer.code), "\(place): \(transfer.reason)",
-                advice: transfer.advice),
+                Self.exitCode(of: transfer.code),
+                "\(place): "
+                    + (transfer.code == .badConfiguration
+                        ? SettingNames.replaced(inReason: transfer.reason) : transfer.reason),
+                advice: SettingNames.replaced(inAdvice: transfer.advice)),
             code: transfer.code.rawValue, stage: transfer.stage.rawValue)
     }
 
@@ -143,8 +146,8 @@ extension Exchange.Failure {
         self.init(
             error: CommandError(
                 .failure, "\(Self.place(of: request)): \(OutputError.tooLarge(limit: limit))",
-                advice: TransferError.raise("maximumResponseSize", "--max-response-size")
-                    + ", or write it to a file with -o"),
+                advice:
+                    "raise --\(Option.ID.maxResponseSize.rawValue), or write it to a file with -o"),
             code: TransferError.Code.dataLengthExceedsMaximum.rawValue, stage: "receiving")
     }
 

@@ -202,7 +202,7 @@ extension EventLoop {
                 code: .timedOut, stage: stage, host: transfer.address?.host,
                 reason: "timed out while waiting for the connection that another request to the "
                     + "server is making",
-                advice: TransferError.raise("timeoutIntervalForRequest", "--timeout"))
+                advice: "raise timeoutIntervalForRequest")
         }
         return TransferError(
             code: .timedOut, stage: stage, host: transfer.address?.host,
@@ -248,7 +248,7 @@ extension EventLoop {
                 code: .timedOut,
                 reason: "timed out while \(stage.activity): no progress for "
                     + "\(Double(patience) / 1_000_000) s\(waited)",
-                advice: TransferError.raise("timeoutIntervalForRequest", "--timeout")))
+                advice: "raise timeoutIntervalForRequest"))
     }
 
     // MARK: Origins

@@ -291,16 +291,14 @@ private struct Meaning {
         if let waited = transfer.waitedFor {
             return Meaning(
                 .timedOut, "timed out while \(stage.activity): it waited for \(waited)",
-                TransferError.raise("timeoutIntervalForResource", "--timeout"))
+                "raise timeoutIntervalForResource")
         }
         let elapsed = transfer.loop.map { $0.now - transfer.admitted } ?? 0
         let limit = transfer.loop?.settings.configuration.connectTimeout ?? 0
         let isConnecting = transfer.sends == 0 && limit > 0 && Double(elapsed) >= limit * 1_000_000
         return Meaning(
             .timedOut, "timed out while \(stage.activity): \(fact)",
-            isConnecting
-                ? TransferError.raise("connectTimeout", "--connect-timeout")
-                : TransferError.raise("timeoutIntervalForResource", "--timeout"))
+            "raise \(isConnecting ? "connectTimeout" : "timeoutIntervalForResource")")
     }
 
     private static func incomplete(_ fact: String, _ transfer: CurlTransfer) -> Meaning {

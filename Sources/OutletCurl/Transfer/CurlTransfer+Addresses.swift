@@ -69,7 +69,8 @@ extension CurlTransfer {
             code: .addressNotAllowed, host: target.host,
             reason: "the proxy would look up \(target.origin.host), so the address policy "
                 + "(\(policy)) cannot judge its address",
-            advice: "set isEnforcedByProxy in addressPolicy if the proxy keeps to it, or use none")
+            advice:
+                "use no proxy, or set isEnforcedByProxy in addressPolicy if the proxy keeps to it")
     }
 
     /// The error of a transfer that could not connect because the policies allowed no address of
@@ -96,7 +97,6 @@ extension TransferError {
         TransferError(
             code: .addressNotAllowed, stage: .connecting, host: host,
             reason: "the address policy (\(policy)) does not allow \(address)",
-            advice:
-                "if it may be connected to, change addressPolicy, in the program --address-policy")
+            advice: "if it may be connected to, change addressPolicy")
     }
 }

@@ -137,7 +137,7 @@ extension CurlTransfer {
         if size > limit || isLarger {
             return error(
                 "the body decodes to more than \(limit) bytes",
-                TransferError.raise("maximumDecompressedSize", "--max-decompressed-size"))
+                "raise maximumDecompressedSize")
         }
         let ratio = configuration.maximumDecompressionRatio
         let largest = max(size, body.decoder.passed)
@@ -148,7 +148,6 @@ extension CurlTransfer {
             "a decompression bomb: \(largest) bytes \(what) were \(body.decoded) on the wire, and "
                 + "above \(configuration.decompressionRatioExemptSize) bytes no more than \(ratio) "
                 + "for each are decoded",
-            "if this server is to be trusted, "
-                + TransferError.raise("maximumDecompressionRatio", "--max-decompression-ratio"))
+            "if this server is to be trusted, raise maximumDecompressionRatio")
     }
 }

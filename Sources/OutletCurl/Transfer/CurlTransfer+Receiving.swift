@@ -104,9 +104,7 @@ extension CurlTransfer {
                 ? "\(responseName) has more than \(configuration.maximumHeaderFields) header fields"
                 : "\(responseName)'s header fields are larger than "
                     + "\(configuration.maximumHeaderSize) bytes",
-            advice: isNumber
-                ? TransferError.raise("maximumHeaderFields", "--max-head-fields")
-                : TransferError.raise("maximumHeaderSize", "--max-head-size"))
+            advice: "raise \(isNumber ? "maximumHeaderFields" : "maximumHeaderSize")")
         return false
     }
 
@@ -391,8 +389,7 @@ extension CurlTransfer {
         TransferError(
             code: .dataLengthExceedsMaximum, stage: .receiving, host: address?.host,
             reason: "the body is larger than the limit of \(limit) bytes",
-            advice: TransferError.raise("maximumResponseSize", "--max-response-size")
-                + ", or download it to a file")
+            advice: "raise maximumResponseSize, or download it to a file")
     }
 
     /// Returns the file that the body is written to, and opens it at first.

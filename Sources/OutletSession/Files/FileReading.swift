@@ -98,8 +98,7 @@ final class FileReading: TransferScript, @unchecked Sendable {
                 throw TransferError(
                     code: .dataLengthExceedsMaximum, stage: .receiving,
                     reason: "the file is larger than the limit of \(limit) bytes",
-                    advice: TransferError.raise("maximumResponseSize", "--max-response-size")
-                        + ", or download it to a file")
+                    advice: "raise maximumResponseSize, or download it to a file")
             }
             body += piece.bytes
         case .chunks: transfer.notify(piece.bytes)
@@ -119,7 +118,7 @@ final class FileReading: TransferScript, @unchecked Sendable {
             let error = TransferError(
                 code: .timedOut, stage: .receiving,
                 reason: "timed out while reading the file: it took longer than \(seconds) s",
-                advice: TransferError.raise(setting, "--timeout"))
+                advice: "raise \(setting)")
             transfer?.perform { $0.finish(error) }
         }
     }
@@ -202,9 +201,8 @@ extension TransferError {
     static var fileURLRefused: TransferError {
         TransferError(
             code: .unsupportedURL,
-            reason: "address: file: URLs are not read: allowsFileURLs is off",
-            advice:
-                "set allowsFileURLs, in the program --allow-file, only for addresses of your own")
+            reason: "address: file: URLs are not read",
+            advice: "set allowsFileURLs, only for addresses of your own")
     }
 }
 

@@ -44,8 +44,7 @@ extension Request {
                 code: .httpTooManyRedirects, stage: .receiving, host: next.url?.host(),
                 reason: "gave up after \(hops) redirects, the last to "
                     + Redaction.standard.quote(next.url?.host() ?? "?"),
-                advice: "the server may redirect for ever; if not, "
-                    + TransferError.raise("maximumRedirects", "--max-redirects"))
+                advice: "the server may redirect for ever; if not, raise maximumRedirects")
             let named = error.naming(sent, opensWebSocket: opensWebSocket)
             end(hop, with: .sessionTaskFailed(error: named))
             return true

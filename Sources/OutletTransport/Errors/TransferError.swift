@@ -168,12 +168,6 @@ public struct TransferError: Error, Sendable, Equatable {
 }
 
 extension TransferError {
-    /// Returns the advice to raise a limit: a property of the configuration, or an option of the
-    /// command-line tool.
-    package static func raise(_ setting: String, _ option: String) -> String {
-        "raise \(setting), in the program \(option)"
-    }
-
     /// Whether both describe the same failure; ignores ``method``, ``url`` and ``cause``.
     public static func == (a: TransferError, b: TransferError) -> Bool {
         var other = b
