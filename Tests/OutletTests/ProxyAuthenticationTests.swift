@@ -158,6 +158,41 @@ import Testing
         }
     }
 
+    @Test(arguments: ["max-age=0", "max-age=99; includeSubDomains"], [false, true])
+    func `a proxy that refuses a tunnel does not change the server's HSTS policy`(
+        field: String, hasCache: Bool
+    ) async throws {
+        let nginx = try await Nginx.shared()
+        let proxy = try ScriptedServer.start { _ in
+            [
+                .answer { request in
+                    let isKnown = request.head.contains("\r\nProxy-Authorization: ")
+                    let head =
+                        isKnown
+                        ? "HTTP/1.1 200 Connection established\r\n\r\n"
+                        : "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=p\r\n"
+                            + "Strict-Transport-Security: \(field)\r\n"
+                            + "Content-Length: 0\r\nConnection: close\r\n\r\n"
+                    return Array(head.utf8)
+                }, .relay(.loopback(port: nginx.port(.tls))),
+            ]
+        }
+        defer { proxy.stop() }
+        let hsts = HSTSStorage.memory
+        let policy = HSTSStorage.Policy(host: "localhost", expiresDate: Date() + 1000)
+        hsts.setPolicy(policy)
+        let session = session(proxy, storage(proxy, "basic")) {
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            $0.hsts = hsts
+            $0.urlCache = hasCache ? ResponseCache() : nil
+        }
+        let response = await session.request("\(nginx.baseURL(.tls))/small.txt")
+            .serializingString().response
+        #expect(response.value == "small\n")
+        #expect(proxy.requests.count == 2)
+        #expect(hsts.policies == [policy])
+    }
+
     @Test func `a wrong stored proxy credential is sent once, and the 407 is the response`()
         async throws
     {

@@ -160,6 +160,8 @@ extension EventLoop {
     private func retire(_ transfer: CurlTransfer, _ easy: EasyHandle, _ error: TransferError?) {
         assertOnLoop()
         let refusal = error != nil && transfer.sends == 0 ? transfer.heldHead : nil
+        // The head is the proxy's, which says nothing about the server.
+        if refusal != nil { transfer.isServerVerified = false }
         let metrics = metrics(of: transfer, easy)
         let result = TransferResult(
             response: transfer.response.take(),
