@@ -50,6 +50,39 @@ import Testing
         #expect(!stores.hsts.policies.isEmpty)
     }
 
+    @Test(arguments: [false, true])
+    func `the HSTS policy of a challenge from an unverified server is not stored`(
+        coalesces: Bool
+    ) async throws {
+        let nginx = try await Nginx.shared()
+        let server = try ScriptedServer.start(
+            .answer { request in
+                let head =
+                    request.head.lowercased().contains("\r\nauthorization: ")
+                    ? "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin"
+                    : "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=x\r\n"
+                        + "Strict-Transport-Security: max-age=99\r\nContent-Length: 0\r\n\r\n"
+                return Array(head.utf8)
+            }, .again)
+        defer { server.stop() }
+        for verifies in [false, true] {
+            let evaluator: any ServerTrustEvaluating =
+                verifies ? DefaultTrustEvaluator() : DisabledTrustEvaluator()
+            let hsts = HSTSStorage.memory
+            var configuration = SessionConfiguration()
+            configuration.hsts = hsts
+            configuration.coalescesRequests = coalesces
+            configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            let session = Session(
+                configuration: configuration,
+                serverTrustManager: ServerTrustManager(evaluators: ["localhost": evaluator]))
+            let response = await session.request("\(nginx.baseURL(.tls))/socket/\(server.port)/")
+                .authenticate(username: "ada", password: "secret").serializingString().response
+            #expect(response.value == "in")
+            #expect(hsts.policies.isEmpty == !verifies)
+        }
+    }
+
     @Test func `responses and cookies over plain HTTP are stored`() async throws {
         let nginx = try await Nginx.shared()
         let stores = Stores()

@@ -71,7 +71,8 @@ final class SharedTask: TransferTask {
 
     func notify(_ refusal: any Error) { handler?.transfer(self, didRefuseServer: refusal) }
 
-    func notify(used head: HTTPResponse, _ turn: TransportTurn) {
+    func notify(used head: HTTPResponse, of task: any TransferTask, _ turn: TransportTurn) {
+        note(task)
         handler?.transfer(self, didUse: head, turn: turn)
     }
 
@@ -83,6 +84,16 @@ final class SharedTask: TransferTask {
         handler?.transfer(self, didProgress: progress, turn: turn)
     }
 
+    /// Copies what handlers ask about the shared transfer.
+    private func note(_ task: any TransferTask) {
+        mutable.withLock { state in
+            state.request = task.currentRequest ?? job.request
+            state.proxy = task.proxy
+            state.isServerVerified = task.isServerVerified
+            state.credentialsSent = task.credentialsSent
+        }
+    }
+
     /// Reports the result as if the transfer were this task's own.
     ///
     /// - Parameters:
@@ -91,13 +102,8 @@ final class SharedTask: TransferTask {
     ///   - isFirst: Whether this task reports the transfer's source as its own; exactly one task
     ///     does, and the others report `shared`.
     func play(_ result: TransferResult, of task: any TransferTask, isFirst: Bool) {
-        mutable.withLock { state in
-            state.request = task.currentRequest ?? job.request
-            state.proxy = task.proxy
-            state.isServerVerified = task.isServerVerified
-            state.source = isFirst ? task.source : .shared
-            state.credentialsSent = task.credentialsSent
-        }
+        note(task)
+        mutable.withLock { $0.source = isFirst ? task.source : .shared }
         let isBegun = inner.begin { wishes in
             // Progress was already reported during the shared transfer.
             var job = job

@@ -88,7 +88,7 @@ final class SharedTransfer: TransferHandler {
 
     func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn) {
         inner.note(task)
-        for shared in tasks { shared.notify(used: head, turn) }
+        for shared in tasks { shared.notify(used: head, of: task, turn) }
     }
 
     func transfer(
