@@ -152,6 +152,26 @@ import Testing
         #expect(authorizations(server) == [nil])
     }
 
+    @Test func `onlyFromMainDocumentDomain refuses cookies of other sites after a redirect`()
+        async throws
+    {
+        let server = try ScriptedServer.start(
+            .upgrade(["Set-Cookie: b=1"]), .send(.close(1000)), .frame)
+        let first = try ScriptedServer.start(
+            .request,
+            .respond(
+                "302 Found",
+                headers: ["Set-Cookie: a=1", "Location: ws://127.0.0.1:\(server.port)/"]))
+        let session = Session.isolated {
+            $0.httpCookieStorage = CookieStorage()
+            $0.httpCookieAcceptPolicy = .onlyFromMainDocumentDomain
+        }
+        let request = session.webSocketRequest(to: "ws://localhost:\(first.port)/")
+        #expect(try await request.names() == opened)
+        let cookies = session.sessionConfiguration.httpCookieStorage?.cookies
+        #expect(cookies?.map(\.name) == ["a"])
+    }
+
     @Test func `a redirect within the origin keeps the credential`() async throws {
         let server = try ScriptedServer.start { connection in
             connection == 0

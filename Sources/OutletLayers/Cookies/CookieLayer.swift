@@ -62,7 +62,8 @@ public final class CookieLayer: TransportLayer, HeadObserver {
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
         let handler: any WebSocketHandler =
-            accepts == .never ? handler : HeadTap(self, job.request, handler: handler)
+            accepts == .never
+            ? handler : HeadTap(self, job.request, startedAt: job.firstURL, handler: handler)
         var job = job
         if sends { job.request = storage.addingCookies(to: job.request) ?? job.request }
         return next.connect(job, handler: handler)

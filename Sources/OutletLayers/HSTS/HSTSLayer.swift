@@ -64,7 +64,8 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     ) -> any WebSocketConnection {
         var job = job
         if let url = storage.address(for: job.request) { job.request.url = url }
-        return next.connect(job, handler: HeadTap(self, job.request, handler: handler))
+        return next.connect(
+            job, handler: HeadTap(self, job.request, startedAt: job.firstURL, handler: handler))
     }
 
     func learn(

@@ -39,10 +39,13 @@ final class HeadTap<Observer: HeadObserver>: ForwardingTransferHandler, WebSocke
         socket = nil
     }
 
-    init(_ observer: Observer, _ request: HTTPRequest, handler: any WebSocketHandler) {
+    init(
+        _ observer: Observer, _ request: HTTPRequest, startedAt firstURL: URL?,
+        handler: any WebSocketHandler
+    ) {
         self.observer = observer
         self.request = request
-        firstURL = nil
+        self.firstURL = firstURL
         self.handler = handler
         socket = handler
     }

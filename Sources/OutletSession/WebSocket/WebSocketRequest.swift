@@ -124,6 +124,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         socketJob.memory = job.memory
         socketJob.serverTrustManager = job.serverTrustManager
         socketJob.addressPolicy = job.addressPolicy
+        socketJob.firstURL = job.firstURL
         return core.stack.connect(socketJob, handler: self)
     }
 

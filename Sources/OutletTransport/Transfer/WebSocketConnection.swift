@@ -70,6 +70,8 @@ public struct WebSocketJob: Sendable {
     public var serverTrustManager: (any ServerTrustDeciding)?
     /// The IP addresses that may be connected to; see ``TransferJob/addressPolicy``.
     public var addressPolicy: AddressPolicy?
+    /// The original URL of the handshake before redirects; `nil` if it was not redirected.
+    public var firstURL: URL?
 
     /// Makes a job.
     ///
