@@ -27,7 +27,8 @@ struct NegotiatedConnections {
     ///   - isNew: Whether the connection was made for the transfer; a former one with its port has
     ///     ended.
     mutating func admits(to port: Int32, _ own: Parties, isNew: Bool) -> Bool {
-        if isNew { parties[port] = nil }
+        // Those to a Unix socket have no port.
+        if isNew, port > 0 { parties[port] = nil }
         return parties[port]?.isSubset(of: own) ?? true
     }
 
