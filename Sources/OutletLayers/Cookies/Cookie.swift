@@ -143,12 +143,20 @@ public struct Cookie: Sendable, Hashable {
         name: String, value: String, isSecure: Bool, isOfHost: Bool
     ) -> Bool {
         let sent = Substring(
-            (name.isEmpty ? value : name).unicodeScalars.drop {
-                $0.properties.isWhitespace || $0 == "\u{FEFF}"
-            })
+            (name.isEmpty ? value : name).unicodeScalars.drop(while: isBlank))
         let isForHost = sent.startsIgnoringCase(with: "__Host-")
         guard isForHost || sent.startsIgnoringCase(with: "__Secure-") else { return true }
         return !name.isEmpty && isSecure && (isOfHost || !isForHost)
+    }
+
+    /// Whether a scalar has Unicode's property `White_Space`, or is U+FEFF.
+    private static func isBlank(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x09...0x0D, 0x20, 0x85, 0xA0, 0x1680, 0x2000...0x200A, 0x2028, 0x2029, 0x202F, 0x205F,
+            0x3000, 0xFEFF:
+            true
+        default: false
+        }
     }
 
     /// Whether two cookies are equal except for their creation date.
