@@ -228,7 +228,7 @@ let package = Package(
             name: "OutletPluginCheck",
             dependencies: [
                 "OutletPluginHost", "OutletTesting", "OutletSession", "OutletLayers",
-                "OutletTransport", "OutletHTTP", "CPluginCheck", "CSpawn",
+                "OutletTransport", "OutletHTTP", "OutletFiles", "CPluginCheck", "CSpawn",
             ],
             swiftSettings: swift),
 

@@ -32,6 +32,13 @@ extension Error {
             case .fileReadUnsupportedScheme, .fileWriteUnsupportedScheme: nil
             default: EIO
             }
-        return number.map { String(cString: strerror($0)) } ?? "not a file URL"
+        return number.map { systemText($0) } ?? "not a file URL"
     }
+}
+
+/// The system's text for a value of `errno`, such as "No such file or directory".
+///
+/// Thread: any; the C library has a text for each thread (since glibc 2.32).
+package func systemText(_ number: Int32) -> String {
+    strerror(number).map { String(cString: $0) } ?? "error \(number)"
 }

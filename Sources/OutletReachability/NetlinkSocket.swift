@@ -15,7 +15,7 @@ final class NetlinkSocket: @unchecked Sendable {
         let call: String
         let code: Int32
 
-        var description: String { "netlink: \(call): \(String(cString: strerror(code)))" }
+        var description: String { "netlink: \(call): \(systemText(code))" }
     }
 
     /// The multicast groups that report changes of links, addresses and routes.

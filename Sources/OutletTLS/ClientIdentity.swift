@@ -156,7 +156,7 @@ package enum ClientIdentity {
         case .bytes(let bytes): return bytes
         case .file(let path):
             guard access(path, R_OK) == 0 else {
-                throw Fault(text: "\(path): \(String(cString: strerror(errno)))")
+                throw Fault(text: "\(path): \(systemText(errno))")
             }
             do {
                 return Array(try Data(contentOf: URL(filePath: path)))

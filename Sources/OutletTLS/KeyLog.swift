@@ -24,7 +24,7 @@ package final class KeyLog: Sendable {
             descriptor = try PrivateFile.extend(path)
         } catch {
             throw OpeningError(
-                description: "\(path) \(error.what): \(String(cString: strerror(error.number)))")
+                description: "\(path) \(error.what): \(systemText(error.number))")
         }
     }
 

@@ -60,7 +60,7 @@ package struct TrustStore: Sendable, Equatable {
             guard let path = environment[variable], !path.isEmpty else { return nil }
             guard access(path, R_OK) == 0 else {
                 throw .unreadable(
-                    variable: variable, path: path, reason: String(cString: strerror(errno)))
+                    variable: variable, path: path, reason: systemText(errno))
             }
             if isBundle, let fault = NotPlainFile(path) {
                 throw .unreadable(

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Outlet
+import OutletFiles
 import OutletTransport
 
 /// Writes a body unchanged to a file, piece by piece.
@@ -47,7 +48,7 @@ final class BodySink: Sendable {
             // A link to a file that does not exist yet may be written.
             code = errno == ENOENT ? 0 : errno
         }
-        return code == 0 ? nil : .failed(name: path, reason: systemReason(code))
+        return code == 0 ? nil : .failed(name: path, reason: systemText(code))
     }
 
     /// The error of a kind of access; 0 if it is allowed.
@@ -93,7 +94,7 @@ final class BodySink: Sendable {
             return state.file
         }
         guard let file, Glibc.close(file.descriptor) < 0, errno != EINTR else { return }
-        throw .failed(name: path, reason: systemReason(errno))
+        throw .failed(name: path, reason: systemText(errno))
     }
 
     private func open(_ state: inout State) throws(OutputError) -> OutputFile {
@@ -103,7 +104,7 @@ final class BodySink: Sendable {
         defer { ActiveWrites.end(number, took: 0) }
         let descriptor = Glibc.open(place, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
-            throw .failed(name: path, reason: systemReason(errno))
+            throw .failed(name: path, reason: systemText(errno))
         }
         let file = OutputFile(descriptor: descriptor, name: path)
         state.file = file

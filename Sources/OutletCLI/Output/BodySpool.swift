@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Outlet
+import OutletFiles
 
 /// Stores a body until it is complete and its kind is known.
 ///
@@ -118,7 +119,7 @@ private final class TemporaryFile {
         var path = Array("\(directory)/outlet-XXXXXX".utf8CString)
         let descriptor = mkstemp(&path)
         guard descriptor >= 0 else {
-            throw .failed(name: "\(directory): a temporary file", reason: systemReason(errno))
+            throw .failed(name: "\(directory): a temporary file", reason: systemText(errno))
         }
         unlink(path)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
@@ -143,7 +144,7 @@ private final class TemporaryFile {
             if result > 0 {
                 filled += result
             } else if errno != EINTR {
-                throw .failed(name: output.name, reason: systemReason(errno))
+                throw .failed(name: output.name, reason: systemText(errno))
             }
         }
         guard filled > 0 else { throw .failed(name: output.name, reason: "became shorter") }

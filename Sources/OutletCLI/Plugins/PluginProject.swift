@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Outlet
+import OutletFiles
 
 /// The project of a new plugin, which `outlet plugins new` writes.
 struct PluginProject {
@@ -67,7 +68,7 @@ struct PluginProject {
             let reason =
                 errno == EEXIST
                 ? "it exists already, and the project's folder must be a new one"
-                : systemReason(errno)
+                : systemText(errno)
             throw CommandError(.failure, "\(directory): not made: \(reason)")
         }
         do throws(CommandError) {
@@ -90,7 +91,7 @@ struct PluginProject {
                 try Data(filled(text).utf8).write(
                     to: URL(filePath: path), options: .withoutOverwriting)
             } catch {
-                throw CommandError(.failure, "\(path): cannot be written: \(systemReason(error))")
+                throw CommandError(.failure, "\(path): cannot be written: \(error.fileReason)")
             }
         }
     }
@@ -105,7 +106,7 @@ struct PluginProject {
                 atPath: String(parent), withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o755])
         } catch {
-            throw CommandError(.failure, "\(parent): not made: \(systemReason(error))")
+            throw CommandError(.failure, "\(parent): not made: \(error.fileReason)")
         }
     }
 

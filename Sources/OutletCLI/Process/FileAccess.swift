@@ -1,5 +1,6 @@
 import Glibc
 import Outlet
+import OutletFiles
 import OutletTransport
 
 /// The input that the program reads before there is a request: stdin, or a file that may be a pipe.
@@ -46,7 +47,7 @@ func readFile(_ path: String, limit: Int, advice: String = "") throws(CommandErr
     try AwaitedInput.reading(path) { () throws(CommandError) in
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw .usage("\(path): cannot be read: \(systemReason(errno))", advice: "")
+            throw .usage("\(path): cannot be read: \(systemText(errno))", advice: "")
         }
         defer { close(descriptor) }
         var content: [UInt8] = []
@@ -57,7 +58,7 @@ func readFile(_ path: String, limit: Int, advice: String = "") throws(CommandErr
             if count > 0 {
                 content += buffer[..<count]
             } else if errno != EINTR {
-                throw .usage("\(path): cannot be read: \(systemReason(errno))", advice: "")
+                throw .usage("\(path): cannot be read: \(systemText(errno))", advice: "")
             }
         }
         throw .usage(

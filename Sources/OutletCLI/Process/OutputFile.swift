@@ -115,7 +115,7 @@ struct OutputFile: Sendable {
                     name: name,
                     reason: isTaken
                         ? "code in this process, such as a plugin, has closed its descriptor"
-                        : systemReason(error))
+                        : systemText(error))
             }
         }
         return nil
@@ -163,9 +163,3 @@ struct FileIdentity: Equatable {
         number = status.st_ino
     }
 }
-
-/// Returns the system's message for an error number, in the C locale.
-func systemReason(_ number: Int32) -> String { String(cString: strerror(number)) }
-
-/// Returns the system's message for the error of a file operation.
-func systemReason(_ error: any Error) -> String { error.fileReason }

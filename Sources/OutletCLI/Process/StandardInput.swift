@@ -68,7 +68,7 @@ enum StandardInput {
                 // Another process has set O_NONBLOCK on a shared pipe.
                 _ = poll(&wanted, 1, -1)
             } else if errno != EINTR {
-                throw CommandError(.failure, "stdin: cannot be read: \(systemReason(errno))")
+                throw CommandError(.failure, "stdin: cannot be read: \(systemText(errno))")
             }
         }
         return .stream(StandardInputBody(held: data))
@@ -238,6 +238,6 @@ final class StandardInputBody: BodyStream {
     }
 
     private static func error(_ number: Int32) -> CommandError {
-        CommandError(.failure, "stdin: cannot be read: \(systemReason(number))")
+        CommandError(.failure, "stdin: cannot be read: \(systemText(number))")
     }
 }

@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import OutletFiles
 import OutletPointers
 import OutletTransport
 
@@ -79,7 +80,7 @@ extension EventLoop {
         abandon(
             TransferError(
                 code: .unknown,
-                reason: "the transport's thread cannot start: \(String(cString: strerror(code)))"))
+                reason: "the transport's thread cannot start: \(systemText(code))"))
     }
 
     /// Leaves the loop without a driver if it has nothing to do; otherwise starts a thread for it.

@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import OutletFiles
 import OutletTransport
 import Synchronization
 
@@ -144,7 +145,7 @@ final class EventLoop: @unchecked Sendable {
         guard let poller = ccurl_poller_create(&error) else {
             throw TransferError(
                 code: error == EMFILE || error == ENFILE ? .tooManyOpenFiles : .unknown,
-                reason: "the transport cannot start: \(String(cString: strerror(error)))",
+                reason: "the transport cannot start: \(systemText(error))",
                 advice: error == EMFILE ? "raise the limit of open files (ulimit -n)" : "")
         }
         guard let multi = curl_multi_init() else {
@@ -322,7 +323,7 @@ final class EventLoop: @unchecked Sendable {
         let error = TransferError(
             code: reason == EMFILE || reason == ENFILE ? .tooManyOpenFiles : .unknown,
             reason: "another part of the process has closed the transport's epoll descriptor, "
-                + "and a new one cannot be made: \(String(cString: strerror(reason)))")
+                + "and a new one cannot be made: \(systemText(reason))")
         // Not until there are none: the end of one may start others.
         for _ in 0..<pool.inUse {
             guard let transfer = pool.anyTransfer else { break }

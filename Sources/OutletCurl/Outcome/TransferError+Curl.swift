@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import OutletFiles
 import OutletHTTP
 import OutletTLS
 import OutletTransport
@@ -253,13 +254,13 @@ private struct Meaning {
         case EMFILE, ENFILE:
             return Meaning(
                 .tooManyOpenFiles,
-                "no socket can be opened: \(String(cString: strerror(socketError)))",
+                "no socket can be opened: \(systemText(socketError))",
                 "raise the limit of open files (ulimit -n) or lower maximumConnections")
         case 0: break
         default:
             return Meaning(
                 .cannotConnectToHost,
-                "no socket can be opened: \(String(cString: strerror(socketError)))")
+                "no socket can be opened: \(systemText(socketError))")
         }
         if fact.containsBytes(of: "Network is unreachable") {
             return Meaning(.notConnectedToInternet, "the network is unreachable: \(fact)")

@@ -1,4 +1,5 @@
 import Glibc
+import OutletFiles
 import OutletTransport
 
 /// The file that a response's body is written to.
@@ -73,6 +74,6 @@ struct BodyFile: ~Copyable {
             }
         return TransferError(
             code: code, stage: .receiving,
-            reason: "\(path): \(what): \(String(cString: strerror(number)))", advice: advice)
+            reason: "\(path): \(what): \(systemText(number))", advice: advice)
     }
 }

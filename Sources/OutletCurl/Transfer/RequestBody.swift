@@ -164,7 +164,7 @@ private final class FileReader: RequestBodyReader {
         TransferError(
             code: number == EMFILE || number == ENFILE ? .tooManyOpenFiles : .cannotOpenFile,
             stage: .preparing,
-            reason: "\(path): the request's body \(what): \(String(cString: strerror(number)))")
+            reason: "\(path): the request's body \(what): \(systemText(number))")
     }
 }
 

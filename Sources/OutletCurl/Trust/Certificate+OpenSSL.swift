@@ -40,7 +40,7 @@ extension OutletTransport.Certificate {
     public static func load(_ path: String) throws(LoadingError) -> [OutletTransport.Certificate] {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            throw LoadingError(path: path, reason: String(cString: strerror(errno)))
+            throw LoadingError(path: path, reason: systemText(errno))
         }
         guard status.st_mode & S_IFMT == S_IFDIR else { return try loadFile(path) }
         let names: [String]

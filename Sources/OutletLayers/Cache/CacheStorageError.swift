@@ -12,7 +12,7 @@ public struct CacheStorageError: Error, Sendable, Equatable, CustomStringConvert
 
     init(_ failure: PrivateFile.Failure) {
         path = failure.path
-        reason = "\(failure.what): \(String(cString: strerror(failure.number)))"
+        reason = "\(failure.what): \(systemText(failure.number))"
     }
 
     /// The path and the reason.

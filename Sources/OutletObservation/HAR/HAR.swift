@@ -104,7 +104,7 @@ public enum HARError: Error, Equatable, Sendable {
 
 extension HARError {
     init(_ failure: PrivateFile.Failure, path: String) {
-        let reason = String(cString: strerror(failure.number))
+        let reason = systemText(failure.number)
         self = .unwritable(path: path, reason: "\(failure.what): \(reason)")
     }
 }

@@ -121,7 +121,7 @@ package final class HARFile: Sendable {
                     off_t(position + done))
             }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return String(cString: strerror(errno)) }
+            guard count > 0 else { return systemText(errno) }
             done += count
         }
         return nil

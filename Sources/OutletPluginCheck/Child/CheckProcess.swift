@@ -2,6 +2,7 @@ import CPluginCheck
 import CSpawn
 import FoundationEssentials
 import Glibc
+import OutletFiles
 import OutletHTTP
 
 /// Runs one test in a child process, collects its output and kills it at the time limit.
@@ -203,9 +204,5 @@ struct CheckProcess {
             usleep(1000)
         }
         return true
-    }
-
-    static func systemText(_ code: Int32) -> String {
-        strerror(code).map { String(cString: $0) } ?? "error \(code)"
     }
 }

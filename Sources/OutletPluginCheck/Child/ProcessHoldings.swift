@@ -1,4 +1,5 @@
 import CPluginCheck
+import OutletFiles
 
 /// The resources that this process holds.
 struct ProcessHoldings: Equatable {
@@ -51,7 +52,7 @@ final class HoldingsMeter {
 
     init() {
         let code = cplugincheck_open_meter(&meter)
-        fault = code == 0 ? nil : "cannot read /proc/self: \(CheckProcess.systemText(code))"
+        fault = code == 0 ? nil : "cannot read /proc/self: \(systemText(code))"
     }
 
     deinit { cplugincheck_close_meter(&meter) }

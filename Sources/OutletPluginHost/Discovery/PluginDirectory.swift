@@ -1,4 +1,5 @@
 import Glibc
+import OutletFiles
 import OutletHTTP
 
 /// A directory that plugins are loaded from; its subdirectories are not searched.

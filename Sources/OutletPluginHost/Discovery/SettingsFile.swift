@@ -1,4 +1,5 @@
 import Glibc
+import OutletFiles
 import OutletHTTP
 
 /// The `plugins.json` of a plugin directory, which holds settings for its plugins.

@@ -1,4 +1,5 @@
 import Glibc
+import OutletFiles
 
 /// Reads parts of an open file with `pread`, within its size.
 ///

@@ -1,4 +1,5 @@
 import Glibc
+import OutletFiles
 import OutletHTTP
 
 /// Why a file or directory is not safe, as a sentence.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import OutletFiles
 import OutletHTTP
 
 /// Checked copies of a plugin's library and of the libraries that it finds relative to its

@@ -1,5 +1,6 @@
 import CPluginLoad
 import Glibc
+import OutletFiles
 import OutletHTTP
 
 /// An immutable copy of a library's bytes, so that the bytes checked are the bytes mapped.

@@ -1,4 +1,5 @@
 import Glibc
+import OutletFiles
 import OutletHTTP
 
 /// A candidate for a plugin: opened once and copied; its bytes and file permissions are checked.

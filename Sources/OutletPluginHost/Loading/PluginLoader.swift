@@ -1,6 +1,7 @@
 import COutletPlugin
 import Dispatch
 import Glibc
+import OutletFiles
 import OutletHTTP
 import OutletSession
 import OutletTransport

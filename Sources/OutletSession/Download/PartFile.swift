@@ -21,7 +21,7 @@ final class PartFile: Sendable {
         guard descriptor >= 0 else {
             throw TransferError(
                 code: errno == EMFILE || errno == ENFILE ? .tooManyOpenFiles : .cannotCreateFile,
-                reason: "\(url.path): cannot be made: \(String(cString: strerror(errno)))",
+                reason: "\(url.path): cannot be made: \(systemText(errno))",
                 advice: "set TMPDIR to a directory that can be written to")
         }
         _ = flock(descriptor, LOCK_EX | LOCK_NB)

@@ -21,7 +21,7 @@ public struct FileAccessError: Error, Equatable, Sendable {
 
 extension FileAccessError: CustomStringConvertible {
     /// The path, the call and the text of `strerror`.
-    public var description: String { "\(path): \(call): \(String(cString: strerror(code)))" }
+    public var description: String { "\(path): \(call): \(systemText(code))" }
 }
 
 /// A file's bytes as a body: opened at the first read, closed at the end.

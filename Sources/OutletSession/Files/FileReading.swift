@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
+import OutletFiles
 import OutletHTTP
 import OutletTransport
 
@@ -280,6 +281,6 @@ private final class OpenFile {
     ) -> TransferError {
         TransferError(
             code: code, stage: .receiving,
-            reason: "\(path): \(what): \(String(cString: strerror(number)))")
+            reason: "\(path): \(what): \(systemText(number))")
     }
 }
