@@ -21,17 +21,6 @@ struct ELFLibrary {
     private(set) var manifest: [UInt8]?
 
     private static let entryPrefix = "outlet_module_v"
-    /// The type of the segment that says how stacks are mapped (`PT_GNU_STACK`).
-    private static let stackSegment: UInt32 = 0x6474_E551
-
-    /// The tags of the dynamic section that name other files.
-    private enum DynamicEntry: Int64 {
-        case needed = 1
-        case oldRunPath = 15
-        case runPath = 29
-        case auxiliary = 0x7FFF_FFFD
-        case filter = 0x7FFF_FFFF
-    }
 
     /// Why a file cannot be loaded.
     enum Problem: Error {
@@ -68,17 +57,20 @@ struct ELFLibrary {
 
     private init(checking file: FileBytes) throws {
         let header = try ELFHeader(file)
-        try ELFLibrary.checkSegments(file, header)
+        let segments = try ELFSegments(file, header)
+        guard !segments.needsExecutableStack else {
+            throw Problem.unsafe(
+                Objection(
+                    "needs an executable stack, so all stacks of the process would become "
+                        + "executable; link it with -z noexecstack, without nested functions"))
+        }
+        let dynamic = try ELFDynamicSection(file, segments)
+        try readFileNames(dynamic)
         let sections = try ELFSection.all(file, header)
-        try ELFLibrary.checkKinds(of: sections)
+        try ELFLibrary.checkSymbols(of: sections, dynamic)
         for section in sections {
-            switch section.type {
-            case ELFSection.dynamicSymbols:
-                try readSymbols(file, section, names: sections.strings(of: section, in: file))
-            case ELFSection.dynamicEntries:
-                try readDynamic(file, section, names: sections.strings(of: section, in: file))
-            default:
-                break
+            if section.type == ELFSection.dynamicSymbols {
+                try readSymbols(file, section, names: dynamic.names)
             }
             if section.name == ELFSection.manifestName {
                 guard manifest == nil else {
@@ -96,59 +88,21 @@ struct ELFLibrary {
         entryMajors.sort()
     }
 
-    /// Checks that there is at most one section of each kind that is read; a damaged file may have
-    /// thousands, of the same bytes.
-    private static func checkKinds(of sections: [ELFSection]) throws {
-        for (type, name) in [
-            (ELFSection.dynamicSymbols, "dynamic symbols"),
-            (ELFSection.dynamicEntries, "dynamic entries"),
-        ] {
-            let count = sections.count { $0.type == type }
-            guard count <= 1 else {
-                throw Problem.invalid(
-                    reason: "it has \(count) sections with \(name), of which there is only one: "
-                        + "it is damaged")
-            }
+    /// Checks that there is at most one section of symbols, and that it is the table that the dynamic
+    /// linker uses; a damaged file may have thousands, of the same bytes.
+    private static func checkSymbols(
+        of sections: [ELFSection], _ dynamic: ELFDynamicSection
+    ) throws {
+        let tables = sections.filter { $0.type == ELFSection.dynamicSymbols }
+        guard tables.count <= 1 else {
+            throw Problem.invalid(
+                reason: "it has \(tables.count) sections with dynamic symbols, of which there is "
+                    + "only one: it is damaged")
         }
-    }
-
-    /// Checks that all segments lie inside the file, that there is a dynamic segment, and that the
-    /// library needs no executable stack.
-    private static func checkSegments(_ file: FileBytes, _ header: ELFHeader) throws {
-        let table = try file.read(
-            "the program header table", at: header.segmentOffset,
-            count: UInt64(header.segmentCount) * ELFHeader.segmentSize)
-        var isDynamic = false
-        // Without a segment about the stack, glibc makes stacks executable on x86 only.
-        var needsExecutableStack = ELFHeader.hostMachine == ELFHeader.x86
-        for index in 0..<Int(header.segmentCount) {
-            let base = index * Int(ELFHeader.segmentSize)
-            let type = table.number(base, as: UInt32.self)
-            let offset = table.number(base + 8, as: UInt64.self)
-            let fileSize = table.number(base + 32, as: UInt64.self)
-            let memorySize = table.number(base + 40, as: UInt64.self)
-            let (end, overflow) = offset.addingReportingOverflow(fileSize)
-            guard !overflow, end <= file.size else {
-                throw Problem.invalid(
-                    reason: "segment \(index) ends at byte \(overflow ? .max : end), the file at "
-                        + "byte \(file.size): it is truncated or damaged")
-            }
-            guard type != 1 || fileSize <= memorySize else {
-                throw Problem.invalid(reason: "segment \(index) is larger in the file than loaded")
-            }
-            if type == 2 { isDynamic = true }
-            if type == stackSegment {
-                needsExecutableStack = table.number(base + 4, as: UInt32.self) & 1 != 0
-            }
-        }
-        guard isDynamic else {
-            throw Problem.invalid(reason: "it has no dynamic segment; link it with -shared")
-        }
-        guard !needsExecutableStack else {
-            throw Problem.unsafe(
-                Objection(
-                    "needs an executable stack, so all stacks of the process would become "
-                        + "executable; link it with -z noexecstack, without nested functions"))
+        guard tables.allSatisfy({ $0.offset == dynamic.symbolsOffset }) else {
+            throw Problem.invalid(
+                reason: "its section with dynamic symbols is not the table that is loaded: it is "
+                    + "damaged")
         }
     }
 
@@ -179,26 +133,23 @@ struct ELFLibrary {
         }
     }
 
-    private mutating func readDynamic(
-        _ file: FileBytes, _ section: ELFSection, names: [UInt8]
-    ) throws {
-        let table = try file.read(
-            "the dynamic section", at: section.offset, count: section.size)
-        for base in stride(from: 0, through: table.count - 16, by: 16) {
-            let tag = table.number(base, as: Int64.self)
-            if tag == 0 { break }
-            guard let entry = DynamicEntry(rawValue: tag) else { continue }
-            guard let offset = Int(exactly: table.number(base + 8, as: UInt64.self)),
-                let name = names.text(at: offset)
+    private mutating func readFileNames(_ dynamic: ELFDynamicSection) throws {
+        for entry in dynamic.entries {
+            switch entry.tag {
+            case .names, .symbols, .sizeOfNames: continue
+            case .needed, .auxiliary, .filter, .runPath, .oldRunPath: break
+            }
+            guard let offset = Int(exactly: entry.value), let name = dynamic.names.text(at: offset)
             else {
                 throw Problem.invalid(reason: "the name of a needed library is damaged")
             }
             // The linker ignores an empty list, and treats an empty part as the current directory.
             let directories = name.isEmpty ? nil : name.parts(separatedBy: ":").map(String.init)
-            switch entry {
+            switch entry.tag {
             case .needed, .auxiliary, .filter: neededLibraries.append(name)
             case .runPath: runPath = directories
             case .oldRunPath: oldRunPath = directories
+            case .names, .symbols, .sizeOfNames: break
             }
         }
     }

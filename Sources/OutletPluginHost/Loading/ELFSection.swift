@@ -1,6 +1,5 @@
 /// A section of a library's file.
 struct ELFSection {
-    static let dynamicEntries: UInt32 = 6
     static let dynamicSymbols: UInt32 = 11
     static let withoutBytes: UInt32 = 8
     static let manifestName = ".outlet.manifest"
@@ -9,9 +8,6 @@ struct ELFSection {
     let type: UInt32
     let offset: UInt64
     let size: UInt64
-    /// The index of an associated section: for symbols and dynamic entries, the section with their
-    /// names.
-    let link: UInt32
 
     /// All sections; checks that each lies inside the file.
     static func all(_ file: FileBytes, _ header: ELFHeader) throws -> [ELFSection] {
@@ -32,8 +28,7 @@ struct ELFSection {
                 name: names.text(at: Int(table.number(base, as: UInt32.self))) ?? "",
                 type: table.number(base + 4, as: UInt32.self),
                 offset: table.number(base + 24, as: UInt64.self),
-                size: table.number(base + 32, as: UInt64.self),
-                link: table.number(base + 40, as: UInt32.self))
+                size: table.number(base + 32, as: UInt64.self))
             let (end, overflow) = section.offset.addingReportingOverflow(section.size)
             guard
                 section.type == withoutBytes || section.type == 0
@@ -46,15 +41,5 @@ struct ELFSection {
             sections.append(section)
         }
         return sections
-    }
-}
-
-extension [ELFSection] {
-    /// The string table of a section.
-    func strings(of section: ELFSection, in file: FileBytes) throws -> [UInt8] {
-        guard let index = Int(exactly: section.link), indices.contains(index) else {
-            throw ELFLibrary.Problem.invalid(reason: "section \(section.name) has no names")
-        }
-        return try file.read("the names", at: self[index].offset, count: self[index].size)
     }
 }
