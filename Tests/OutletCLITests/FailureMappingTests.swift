@@ -1,11 +1,11 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletPluginHost
 import OutletSession
 import OutletTransport
 import Testing
 
 @testable import OutletCLI
+@testable import OutletPluginHost
 
 /// The exit code and the message for a failed request.
 @Suite struct FailureMappingTests {
@@ -59,6 +59,30 @@ import Testing
         let failure = Exchange.Failure(.sessionTaskFailed(error: error), request: request)
         #expect(failure.error.advice == shown)
         #expect(failure.error.message.hasSuffix(": no addressPolicy"))
+    }
+
+    @Test func `of many or long changes by plugins, some are named and the others are counted`() {
+        let request = HTTPRequest(url: URL(string: "http://h/"))
+        let action = PluginAction(
+            plugin: "a.b", hook: "prepare", effects: [String(repeating: "x", count: 100_000)],
+            failure: nil, retryDelay: nil, microseconds: 1)
+        let invalid = TransferError(code: .badRequest, reason: "no body, please")
+        let failure = Exchange.Failure(.sessionTaskFailed(error: invalid), request: request)
+        let actions = [PluginAction](repeating: action, count: 100)
+        let message = failure.naming(changersIn: actions, of: request).error.message
+        #expect(message.utf8.count < 2000)
+        #expect(message.hasSuffix("x…), and 96 more"))
+    }
+
+    @Test func `a watcher keeps 10000 actions`() {
+        let watcher = PluginWatcher(
+            console: Console(color: .never, environment: [:]), isVerbose: false)
+        let activity = PluginActivity(
+            plugin: "a.b", hook: .prepare, requestID: nil, duration: 1, effects: [])
+        for _ in 0..<10_010 { watcher.pluginDidAct(activity) }
+        #expect(watcher.take().count == 10_000)
+        watcher.pluginDidAct(activity)
+        #expect(watcher.take().count == 1)
     }
 
     @Test func `an invalid request that plugins have changed names them, and exits with 7`() {

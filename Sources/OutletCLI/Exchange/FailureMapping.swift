@@ -73,6 +73,11 @@ extension Exchange.Failure {
             code: "pluginFailed", stage: "")
     }
 
+    /// The number of changes by plugins that a message describes.
+    private static let namedChanges = 4
+    /// The number of bytes after which the description of a change is cut off.
+    private static let longestSummary = 300
+
     /// The failure with the plugins that have changed the request, if it is the request that is
     /// invalid.
     ///
@@ -83,7 +88,13 @@ extension Exchange.Failure {
     func naming(changersIn actions: [PluginAction], of request: HTTPRequest) -> Exchange.Failure {
         let changes = actions.filter { !$0.effects.isEmpty && $0.failure == nil }
         guard code == TransferError.Code.badRequest.rawValue, !changes.isEmpty else { return self }
-        let facts = changes.map { "\($0.plugin) in \($0.hook) (\($0.summary ?? ""))" }
+        var facts = changes.prefix(Self.namedChanges).map { change in
+            let summary = change.summary ?? ""
+            let isLong = summary.utf8.count > Self.longestSummary
+            let shown = summary.prefix(bytes: Self.longestSummary) + (isLong ? "…" : "")
+            return "\(change.plugin) in \(change.hook) (\(shown))"
+        }
+        if changes.count > facts.count { facts.append("and \(changes.count - facts.count) more") }
         var failure = self
         let isValid =
             (try? request.checkSyntax()) != nil

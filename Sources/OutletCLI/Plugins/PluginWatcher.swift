@@ -3,10 +3,17 @@ import OutletTransport
 
 /// Records the actions of plugins, and prints their log lines and faults to stderr.
 final class PluginWatcher: PluginObserver {
-    private let actions = Lock<[PluginAction]>([])
+    private struct Actions {
+        var kept: [PluginAction] = []
+        /// Whether there were more than are kept.
+        var isFull = false
+    }
+    private let actions = Lock(Actions())
     private let reported = Lock<[PluginMisbehaviour]>([])
     private let console: Console
     private let lowestLevel: PluginLogLine.Level
+    /// The number of actions that are kept: a plugin may send any number of requests.
+    private static let most = 10_000
     /// The longest wait for another attempt that is not reported, in seconds.
     private static let shortDelay = 1.0
 
@@ -24,11 +31,11 @@ final class PluginWatcher: PluginObserver {
     /// counts all of them.
     var violations: [PluginMisbehaviour] { reported.withLock { $0 } }
 
-    /// Returns the actions since the last call, in order.
+    /// Returns the actions since the last call, in order, at most 10,000.
     func take() -> [PluginAction] {
         actions.withLock { actions in
-            defer { actions = [] }
-            return actions
+            defer { actions = Actions() }
+            return actions.kept
         }
     }
 
@@ -39,7 +46,19 @@ final class PluginWatcher: PluginObserver {
             failure: activity.failure.map { Redaction.standard.text($0) },
             retryDelay: activity.retryDelay,
             microseconds: Int64(activity.duration / 1000))
-        actions.withLock { $0.append(action) }
+        let isFirstOther = actions.withLock { actions in
+            if actions.kept.count < Self.most {
+                actions.kept.append(action)
+                return false
+            }
+            defer { actions.isFull = true }
+            return !actions.isFull
+        }
+        if isFirstOther {
+            console.report(
+                "outlet: plugins have acted more than \(Self.most) times; later actions are not listed"
+            )
+        }
         guard let delay = activity.retryDelay, delay > Self.shortDelay else { return }
         console.report(
             "outlet: plugin \(activity.plugin): the next attempt follows after \(delay) s")

@@ -3,17 +3,45 @@ import OutletHTTP
 
 /// Short descriptions of what a hook changed, for observers; secrets are redacted.
 enum Effects {
+    /// The number of effects of one call that are described; others are only counted.
+    static let maximumCount = 64
+    /// The number of bytes after which a description is cut off.
+    static let maximumLength = 512
+
+    /// The effects of one call, with limits on their number and length.
+    private struct List {
+        private var shown: [String] = []
+        private var otherCount = 0
+
+        /// Adds an effect; its description is made only if it is shown.
+        mutating func append(_ effect: @autoclosure () -> String) {
+            if shown.count < Effects.maximumCount {
+                shown.append(Effects.cut(effect()))
+            } else {
+                otherCount += 1
+            }
+        }
+
+        /// The descriptions, and the number of the other effects if there are any.
+        var all: [String] { otherCount > 0 ? shown + ["and \(otherCount) more"] : shown }
+    }
+
+    /// Returns a description with at most ``maximumLength`` bytes, and an ellipsis if it is cut off.
+    static func cut(_ text: String) -> String {
+        text.utf8.count > maximumLength ? "\(text.prefix(bytes: maximumLength))…" : text
+    }
+
     static func of(
         _ before: HTTPRequest, _ after: HTTPRequest, answer: RequestHandle.Answer?
     ) -> [String] {
-        var effects: [String] = []
+        var effects = List()
         if before.method != after.method {
             effects.append("method \(before.method) -> \(after.method)")
         }
         if before.url != after.url {
             effects.append("URL -> \(after.url.map { Redaction.standard.url($0) } ?? "none")")
         }
-        effects += headers(before.headers, after.headers)
+        headers(before.headers, after.headers, to: &effects)
         if before.body != after.body {
             effects.append("body: \(size(of: after.body))")
         }
@@ -25,7 +53,7 @@ enum Effects {
         if let answer {
             effects.append("answered \(answer.status), \(answer.body.count) bytes")
         }
-        return effects
+        return effects.all
     }
 
     /// The effects of a `process` hook.
@@ -47,9 +75,10 @@ enum Effects {
         }
     }
 
-    private static func headers(_ before: HTTPHeaders, _ after: HTTPHeaders) -> [String] {
-        guard before != after else { return [] }
-        var effects: [String] = []
+    private static func headers(
+        _ before: HTTPHeaders, _ after: HTTPHeaders, to effects: inout List
+    ) {
+        guard before != after else { return }
         var seen: Set<String> = []
         let (former, latter) = (values(before), values(after))
         for header in after {
@@ -57,16 +86,22 @@ enum Effects {
             guard seen.insert(name).inserted else { continue }
             let (old, new) = (former[name] ?? [], latter[name] ?? [])
             guard old != new else { continue }
-            let shown = new.map {
-                Redaction.standard.value(of: HTTPHeader(name: header.name, value: $0))
-            }
             effects.append(
-                "\(old.isEmpty ? "+" : "~") \(header.name): \(shown.joined(separator: ", "))")
+                "\(old.isEmpty ? "+" : "~") \(header.name): \(shown(new, of: header.name))")
         }
         for header in before where seen.insert(header.name.lowercasedASCII).inserted {
             effects.append("- \(header.name)")
         }
-        return effects
+    }
+
+    /// The values of a field without secrets, as many as a description can have.
+    private static func shown(_ values: [String], of name: String) -> String {
+        var text = ""
+        for (index, value) in values.enumerated() where text.utf8.count <= maximumLength {
+            if index > 0 { text += ", " }
+            text += Redaction.standard.value(of: HTTPHeader(name: name, value: value))
+        }
+        return text
     }
 
     /// The header values by lower-case name.

@@ -47,7 +47,8 @@ public struct PluginActivity: Sendable, Equatable {
     /// What the call changed, one effect each; empty for nothing.
     ///
     /// For example `+ X-Request-ID: 1f`, `URL -> http://a/b`, `retry in 0.2 s`. Values of headers
-    /// that may hold secrets are left out.
+    /// that may hold secrets are left out. At most 64 are described, in up to 512 bytes each; one
+    /// more then says how many others there are.
     public var effects: [String]
     /// Why the call failed; `nil` when it succeeded.
     public var failure: String?
