@@ -31,6 +31,14 @@ import Testing
             call = outlet_call(id: HandleTable.shared.insert(context, owner: owner.number))
         }
 
+        func set(attribute key: String, _ value: String) -> outlet_status {
+            HostTableTests.with(key) { key in
+                HostTableTests.with(value) {
+                    table.pointee.request_set_attr(table, request, key, $0)
+                }
+            }
+        }
+
         var misbehaviour: [PluginMisbehaviour.Kind: Int] { owner.misbehaviour }
 
         func set(_ name: String, _ value: String, in other: Caller? = nil) -> outlet_status {
@@ -295,6 +303,38 @@ import Testing
         #expect(caller.set("X-1", "2") == OUTLET_OK)
         let headers = caller.handle.seal().request.headers
         #expect(headers.count == Int(OUTLET_MAX_FIELDS) && headers.first?.value == "2")
+    }
+
+    @Test func `plugins may set at most 1000 attributes, and each can still be changed`() throws {
+        let caller = try Caller()
+        for index in 1..<Int(OUTLET_MAX_ATTRIBUTES) {
+            #expect(caller.set(attribute: "x.\(index)", "1") == OUTLET_OK)
+        }
+        #expect(caller.set(attribute: "x.last", "1") == OUTLET_OK)
+        #expect(caller.set(attribute: "x.more", "1") == OUTLET_E_ARGUMENT)
+        #expect(caller.set(attribute: "x.1", "2") == OUTLET_OK)
+        let line = try #require(caller.recorder.lines.values.first).message
+        #expect(
+            line.hasPrefix(
+                "request_set_attr was refused: a request has at most 1000 attributes of plugins"))
+        // A later hook goes on counting.
+        let later = RequestHandle(caller.handle.seal().request, access: .answer)
+        #expect(later.set(attribute: "x.more", value: "1") == OUTLET_E_ARGUMENT)
+        #expect(later.attribute("x.1").map { Array($0.block) } == Array("2".utf8))
+        #expect(later.seal().request.context.notes.count == Int(OUTLET_MAX_ATTRIBUTES))
+    }
+
+    @Test func `the attributes of plugins have at most 1 MiB together`() throws {
+        let caller = try Caller()
+        let value = String(repeating: "v", count: Int(OUTLET_MAX_VALUE) - 2)
+        for index in 10..<26 {
+            #expect(caller.set(attribute: "\(index)", value) == OUTLET_OK)
+        }
+        #expect(caller.set(attribute: "x", "") == OUTLET_E_ARGUMENT)
+        #expect(caller.set(attribute: "10", value + "v") == OUTLET_E_ARGUMENT)
+        #expect(caller.set(attribute: "10", String(value.dropLast())) == OUTLET_OK)
+        #expect(caller.set(attribute: "x", "") == OUTLET_OK)
+        #expect(caller.set(attribute: "y", "") == OUTLET_E_ARGUMENT)
     }
 
     @Test func `a log line has at most 32 facts and a valid level`() throws {

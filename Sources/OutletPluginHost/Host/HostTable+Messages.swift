@@ -233,9 +233,9 @@ extension HostTable {
         guard let key = text(host, key, .name, "key", of: .attribute, request),
             let value = text(host, value, .value, "value", of: .attribute, request)
         else { return OUTLET_E_ARGUMENT }
-        return apply(host, request, .attribute, fault: { "the key is empty" }) {
-            $0.set(attribute: key, value: value)
-        }
+        return apply(
+            host, request, .attribute, fault: { RequestChange.fault(inAttribute: key) }
+        ) { $0.set(attribute: key, value: value) }
     }
 
     static func requestSlot(

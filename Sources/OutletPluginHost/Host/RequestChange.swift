@@ -45,6 +45,13 @@ extension RequestChange {
             : "there are \(OUTLET_MAX_FIELDS) fields, the most that are allowed"
     }
 
+    static func fault(inAttribute key: String) -> String {
+        key.isEmpty
+            ? "the key is empty"
+            : "a request has at most \(OUTLET_MAX_ATTRIBUTES) attributes of plugins, with "
+                + "\(OUTLET_MAX_ATTRIBUTE_BYTES) bytes together"
+    }
+
     static func fault(
         inAnswer status: Int32, _ fields: UnsafePointer<outlet_field>?, _ count: UInt64,
         _ body: outlet_view

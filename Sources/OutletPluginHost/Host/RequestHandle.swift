@@ -30,6 +30,31 @@ final class RequestHandle: SettledSubject {
         case sealed
     }
 
+    /// The notes of a request, with limits on their number and size.
+    private struct Notes {
+        private(set) var texts: [String: String]
+        /// The bytes of all names and values.
+        private var size: Int
+
+        init(_ texts: [String: String]) {
+            self.texts = texts
+            size = texts.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        }
+
+        /// Sets a note; returns `false` and changes nothing if there would be too many or too large
+        /// ones.
+        mutating func set(_ key: String, _ value: String) -> Bool {
+            let old = texts[key]
+            let growth = value.utf8.count - (old.map(\.utf8.count) ?? -key.utf8.count)
+            guard old != nil || texts.count < Int(OUTLET_MAX_ATTRIBUTES),
+                size + growth <= Int(OUTLET_MAX_ATTRIBUTE_BYTES)
+            else { return false }
+            texts[key] = value
+            size += growth
+            return true
+        }
+    }
+
     private struct State: ~Copyable {
         var request: HTTPRequest
         var answer: Answer?
@@ -44,6 +69,8 @@ final class RequestHandle: SettledSubject {
         var wire: WireFields?
         /// The header fields; made on first use, and from then on in place of the request's.
         var fields = FieldTable()
+        /// The notes; made when a plugin sets one, and from then on in place of the request's.
+        var notes: Notes?
         var copies = MessageCopies()
 
         /// Makes the table of fields, with those of the transport, before it is used.
@@ -70,6 +97,7 @@ final class RequestHandle: SettledSubject {
         var changed: HTTPRequest {
             var changed = request
             if fields.isChanged { changed.headers = fields.changes(to: request.headers) }
+            if let notes { changed.context.notes = notes.texts }
             return changed
         }
 
@@ -141,6 +169,7 @@ final class RequestHandle: SettledSubject {
             defer {
                 state.request = Self.none
                 state.fields.close()
+                state.notes = nil
                 state.answer = nil
             }
             var changed = state.changed
@@ -294,7 +323,8 @@ final class RequestHandle: SettledSubject {
 
     func attribute(_ key: String) -> CopiedBytes? {
         state.withLock { state in
-            state.request.context.attribute(key).map { state.copies.copy(.attribute(key), $0.utf8) }
+            let text = state.notes?.texts[key] ?? state.request.context.attribute(key)
+            return text.map { state.copies.copy(.attribute(key), $0.utf8) }
         }
     }
 
@@ -355,10 +385,15 @@ final class RequestHandle: SettledSubject {
         for reserved in ["target.", "request.", "outlet."] where key.startsWithBytes(of: reserved) {
             return OUTLET_E_DENIED
         }
-        return change(.note) { request in
-            guard !key.isEmpty else { return false }
-            request.context.notes[key] = value
-            return true
+        return state.withLock { state in
+            if let objection = state.objection(changing: .note) { return objection }
+            guard !key.isEmpty else { return OUTLET_E_ARGUMENT }
+            // Taken out meanwhile, so that the notes are not copied.
+            var notes = state.notes.take() ?? Notes(state.request.context.notes)
+            defer { state.notes = notes }
+            guard notes.set(key, value) else { return OUTLET_E_ARGUMENT }
+            state.copies.invalidate()
+            return OUTLET_OK
         }
     }
 

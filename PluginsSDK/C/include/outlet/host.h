@@ -30,6 +30,8 @@ OUTLET_BEGIN_DECLARATIONS
 #define OUTLET_MAX_NAME 1024          /* a name: of a header, an attribute, a setting, a service */
 #define OUTLET_MAX_VALUE 65536        /* a method, a URL, the value of a header or attribute */
 #define OUTLET_MAX_FIELDS 2000        /* the number of header fields of a message */
+#define OUTLET_MAX_ATTRIBUTES 1000    /* the number of attributes that plugins set for a request */
+#define OUTLET_MAX_ATTRIBUTE_BYTES 1048576 /* their keys and values together */
 #define OUTLET_MAX_BODY 1073741824    /* a body that a plugin sets */
 #define OUTLET_MAX_RETRY_DELAY 86400000000000 /* a day, in nanoseconds */
 
@@ -182,7 +184,9 @@ struct outlet_host {
     outlet_status (*request_set_body)(const outlet_host *host, outlet_request request,
                                       outlet_view body);
     /* Sets an attribute, which later hooks and other plugins can read and which is never sent.
-     * Returns OUTLET_E_DENIED for keys that begin with "target.", "request." or "outlet.". */
+     * Returns OUTLET_E_DENIED for keys that begin with "target.", "request." or "outlet.", and
+     * OUTLET_E_ARGUMENT for an empty key and above OUTLET_MAX_ATTRIBUTES attributes or
+     * OUTLET_MAX_ATTRIBUTE_BYTES bytes of all plugins together. */
     outlet_status (*request_set_attr)(const outlet_host *host, outlet_request request,
                                       outlet_view key, outlet_view value);
     /* Returns the pointer that this instance has stored for the request's call; null at first. It
