@@ -12,7 +12,7 @@ extension outlet_view {
         case body = 1_073_741_824
     }
 
-    /// Returns the plugin's bytes without copying them.
+    /// Returns the plugin's bytes without copying them; they may change at any time.
     ///
     /// - Parameter limit: The maximum length.
     /// - Returns: `nil` if the view is longer than the limit, or its pointer is null although its
@@ -35,12 +35,33 @@ extension outlet_view {
         return bytes
     }
 
+    /// Calls `body` with a copy of the plugin's bytes, on the stack if they are at most 1 KiB.
+    ///
+    /// What is checked must be a copy: another thread of the plugin may change the bytes meanwhile.
+    /// To be called without a lock, as ``read(_:)``.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum length.
+    ///   - body: Receives the copy, which is valid until it returns.
+    /// - Returns: The result of `body`; `nil` if the view cannot be read, as in ``foreign(_:)``.
+    @inline(__always)
+    func withCopy<Result>(
+        _ limit: Limit, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result? {
+        guard let bytes = foreign(limit) else { return nil }
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count) { copy in
+            UnsafeMutableRawBufferPointer(copy).copyMemory(from: UnsafeRawBufferPointer(bytes))
+            return body(UnsafeBufferPointer(copy))
+        }
+    }
+
     /// Returns a copy as text; `nil` if the bytes are not UTF-8 or too long.
     func text(_ limit: Limit) -> String? {
-        guard let bytes = foreign(limit), let text = try? UTF8Span(validating: bytes.span) else {
-            return nil
+        let text = withCopy(limit) { bytes -> String? in
+            guard let text = try? UTF8Span(validating: bytes.span) else { return nil }
+            return String(copying: text)
         }
-        return String(copying: text)
+        return text.flatMap { $0 }
     }
 
     /// Returns a copy as text.

@@ -171,9 +171,10 @@ func text(
     guard let bytes = view.ptr else {
         throw InvalidDescriptor(reason: "'\(what)' is null, but has a length")
     }
-    guard
-        let text = String(
-            validating: UnsafeBufferPointer(start: bytes, count: Int(view.len)), as: UTF8.self)
-    else { throw InvalidDescriptor(reason: "'\(what)' is not UTF-8") }
+    // A copy is checked, because a thread that a constructor has started may change the bytes.
+    let copy = Array(UnsafeBufferPointer(start: bytes, count: Int(view.len)))
+    guard let text = String(validating: copy, as: UTF8.self) else {
+        throw InvalidDescriptor(reason: "'\(what)' is not UTF-8")
+    }
     return text
 }

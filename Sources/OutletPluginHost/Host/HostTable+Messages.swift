@@ -94,15 +94,18 @@ extension HostTable {
         _ body: (RequestHandle, UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>)
             -> outlet_status
     ) -> outlet_status {
-        guard let field = name.read(.name), let bytes = value.foreign(.value) else {
-            return refuse(
+        let status = name.withCopy(.name) { field in
+            value.withCopy(.value) { bytes in
+                apply(
+                    host, request, change, field,
+                    fault: { RequestChange.fault(inField: field, bytes) }
+                ) { request in body(request, field, bytes) }
+            }
+        }
+        return status.flatMap { $0 }
+            ?? refuse(
                 host, change, request,
                 name.refusal(.name, "name") ?? value.refusal(.value, "value"))
-        }
-        return apply(
-            host, request, change, field,
-            fault: { RequestChange.fault(inField: field, bytes) }
-        ) { request in body(request, field, bytes) }
     }
 
     // MARK: Requests
@@ -129,10 +132,10 @@ extension HostTable {
     static func requestRemoveHeader(
         _ host: Table, _ request: outlet_request, _ name: outlet_view
     ) -> outlet_status {
-        guard let field = name.read(.name) else {
-            return refuse(host, .removeHeader, request, name.refusal(.name, "name"))
+        let status = name.withCopy(.name) { field in
+            apply(host, request, .removeHeader, field) { $0.remove(header: field) }
         }
-        return apply(host, request, .removeHeader, field) { $0.remove(header: field) }
+        return status ?? refuse(host, .removeHeader, request, name.refusal(.name, "name"))
     }
 
     static func requestBody(

@@ -73,8 +73,8 @@ extension RequestChange {
                 return "the name of a field is not valid in HTTP, or too long"
             }
             guard let value = field.value.foreign(.value), isFieldValue(value) else {
-                return "the value of '\(String(decoding: name.prefix(64), as: UTF8.self))' is not "
-                    + "valid in HTTP, or too long"
+                let shown = String(decoding: Array(name.prefix(64)), as: UTF8.self)
+                return "the value of '\(shown)' is not valid in HTTP, or too long"
             }
         }
         guard HTTPHeaders(fields, count) != nil else { return "its fields are not valid in HTTP" }

@@ -349,6 +349,9 @@ final class RequestHandle: SettledSubject {
     }
 
     /// Sets a header field, and removes others with its name.
+    ///
+    /// Takes copies of what the plugin passes (``outlet_view/withCopy(_:_:)``), as all functions that
+    /// check bytes before they use them.
     func set(
         header name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
     ) -> outlet_status {
@@ -449,12 +452,10 @@ final class RequestHandle: SettledSubject {
     private func change(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, keepsOthers: Bool
     ) -> outlet_status {
-        // Before the lock, as in ``outlet_view/read(_:)``.
-        let isValue = isFieldValue(value)
-        return state.withLock { state in
+        state.withLock { state in
             if let objection = state.objection(changing: .field(name)) { return objection }
             state.loadFields()
-            guard isValue else { return OUTLET_E_ARGUMENT }
+            guard isFieldValue(value) else { return OUTLET_E_ARGUMENT }
             let place = state.fields.first(named: name)
             if place?.isOrdinary != true {
                 guard isToken(name) else { return OUTLET_E_ARGUMENT }
@@ -530,8 +531,10 @@ extension HTTPHeader {
     ///
     /// - Returns: `nil` if the name is not UTF-8, or one of the two is too long.
     init?(_ name: outlet_view, _ value: outlet_view) {
-        guard let name = name.text(.name), let bytes = value.foreign(.value) else { return nil }
-        self.init(name: name, valueBytes: bytes)
+        guard let name = name.text(.name),
+            let header = value.withCopy(.value, { HTTPHeader(name: name, valueBytes: $0) })
+        else { return nil }
+        self = header
     }
 }
 
