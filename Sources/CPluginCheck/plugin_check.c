@@ -10,7 +10,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -176,6 +178,134 @@ int cplugincheck_end_with(int descriptor) {
     int result = pthread_create(&thread, NULL, wait_for_end, (void *)(intptr_t)descriptor);
     pthread_sigmask(SIG_SETMASK, &former, NULL);
     if (result == 0) pthread_detach(thread);
+    return result;
+}
+
+/* Reads the parent, the state and the name of a process from /proc/ID/stat, such as "7 (name) S 1 ...". */
+static bool read_process(const char *id, cplugincheck_process *process, pid_t *parent, char *state) {
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%.20s/stat", id);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t count = read(file, line, sizeof line - 1);
+    close(file);
+    if (count <= 0) return false;
+    line[count] = 0;
+    char *name = strchr(line, '('), *end = strrchr(line, ')');
+    int number = 0;
+    if (name == NULL || end == NULL || end < name || sscanf(end + 1, " %c %d", state, &number) != 2) return false;
+    *end = 0;
+    *parent = (pid_t)number;
+    process->id = (pid_t)atoi(id);
+    snprintf(process->name, sizeof process->name, "%s", name + 1);
+    return true;
+}
+
+/* Lists the children of one or two processes that have not ended, except for one. */
+static int list_children(pid_t first, pid_t second, pid_t except, cplugincheck_process *out, int capacity) {
+    int count = 0;
+    DIR *directory = opendir("/proc");
+    struct dirent *entry;
+    if (directory == NULL) return 0;
+    while ((entry = readdir(directory)) != NULL) {
+        cplugincheck_process process;
+        pid_t parent;
+        char state;
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+        if (!read_process(entry->d_name, &process, &parent, &state)) continue;
+        if ((parent != first && parent != second) || process.id == except) continue;
+        if (state == 'Z' || state == 'X') continue;
+        if (count < capacity) out[count] = process;
+        count += 1;
+    }
+    closedir(directory);
+    return count;
+}
+
+/* The process that waits for the test; 0 if there is none. */
+static pid_t supervisor = 0;
+
+int cplugincheck_started_processes(cplugincheck_process *out, int capacity) {
+    const pid_t self = getpid();
+    return list_children(self, supervisor > 0 ? supervisor : self, self, out, capacity);
+}
+
+/* Kills the children, and theirs, which the caller adopts meanwhile. */
+static void kill_children(void) {
+    cplugincheck_process children[64];
+    /* A limit, because they may start others as quickly as they are killed. */
+    for (int round = 0; round < 10000; round++) {
+        pid_t ended;
+        while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) continue;
+        if (ended < 0 && errno == ECHILD) return;
+        int count = list_children(getpid(), getpid(), 0, children, 64);
+        for (int i = 0; i < count && i < 64; i++) kill(children[i].id, SIGKILL);
+        if (count > 0) waitpid(-1, NULL, 0);
+    }
+}
+
+/* Ends the process in the way of another one. */
+static void end_as(int status) {
+    if (WIFSIGNALED(status)) {
+        const int number = WTERMSIG(status);
+        struct rlimit none = {0, 0};
+        sigset_t set;
+        setrlimit(RLIMIT_CORE, &none);
+        signal(number, SIG_DFL);
+        sigemptyset(&set);
+        sigaddset(&set, number);
+        sigprocmask(SIG_UNBLOCK, &set, NULL);
+        raise(number);
+    }
+    _exit(WEXITSTATUS(status));
+}
+
+/* Waits for the test, ends what it leaves behind, and ends. The caller has blocked the signals. */
+static void supervise(pid_t test, const sigset_t *awaited) {
+    int status = 0;
+    bool has_ended = false;
+    while (!has_ended) {
+        int other;
+        pid_t ended;
+        while ((ended = waitpid(-1, &other, WNOHANG)) > 0) {
+            if (ended != test) continue;
+            status = other;
+            has_ended = true;
+        }
+        if (!has_ended && sigwaitinfo(awaited, NULL) == SIGTERM) {
+            kill(-test, SIGKILL);
+            kill(test, SIGKILL);
+        }
+    }
+    kill(-test, SIGKILL);
+    kill_children();
+    end_as(status);
+}
+
+int cplugincheck_supervise(void) {
+    sigset_t awaited, former;
+    sigemptyset(&awaited);
+    sigaddset(&awaited, SIGCHLD);
+    sigaddset(&awaited, SIGTERM);
+    sigprocmask(SIG_BLOCK, &awaited, &former);
+    supervisor = getpid();
+    pid_t test = fork();
+    if (test > 0) {
+        setpgid(test, test);
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        /* Otherwise pipes would not end with the test. */
+        close_range(0, ~0u, 0);
+        supervise(test, &awaited);
+    }
+    int result = test < 0 ? errno : 0;
+    if (test < 0) supervisor = 0;
+    if (test == 0) {
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        /* It may have ended before. */
+        if (getppid() != supervisor) _exit(1);
+    }
+    sigprocmask(SIG_SETMASK, &former, NULL);
     return result;
 }
 

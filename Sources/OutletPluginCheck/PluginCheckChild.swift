@@ -15,6 +15,9 @@ public enum PluginCheckChild {
 
     /// Runs the test that the first line of standard input describes, and ends the process.
     ///
+    /// The test runs in a copy of the process. The process itself adopts the processes that the plugin
+    /// starts, and ends those that are left.
+    ///
     /// Writes the report to file descriptor 3, and the lines of ``PluginWatch`` to 4. Kills the
     /// process group when standard input reaches its end, which means that the checker has ended.
     /// Exits with the job's exit code after the report; with 7 when there is no valid job or the
@@ -26,6 +29,8 @@ public enum PluginCheckChild {
     ///
     /// Thread: main.
     public static func run() -> Never {
+        // Without it (ulimit -u), only the processes of its group are ended.
+        _ = cplugincheck_supervise()
         guard fcntl(reportDescriptor, F_SETFD, FD_CLOEXEC) == 0,
             fcntl(watchDescriptor, F_SETFD, FD_CLOEXEC) == 0, let job = readJob(),
             cplugincheck_end_with(STDIN_FILENO) == 0
@@ -53,6 +58,7 @@ public enum PluginCheckChild {
             done.signal()
         }
         done.wait()
+        reportStartedProcesses(to: report)
         fflush(nil)
         guard job.test == .exit else {
             report.end()
@@ -81,6 +87,28 @@ public enum PluginCheckChild {
                 )
             }
         }
+    }
+
+    /// How long processes that the plugin has started may run after its end, in milliseconds.
+    private static let graceOfProcesses = 1000
+
+    /// Reports processes that the plugin has started and that do not end soon after its instances.
+    private static func reportStartedProcesses(to report: CheckReport) {
+        let deadline = ContinuousClock.now + .milliseconds(graceOfProcesses)
+        var process = cplugincheck_process()
+        var count = cplugincheck_started_processes(&process, 1)
+        while count > 0, ContinuousClock.now < deadline {
+            usleep(10_000)
+            count = cplugincheck_started_processes(&process, 1)
+        }
+        guard count > 0 else { return }
+        let name = withUnsafeBytes(of: process.name) {
+            String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        report.find(
+            .destroyFrees,
+            "processes that the plugin has started run after its end: \(count), such as \(name)",
+            advice: "end what it has started, and wait for that, in quiesce and destroy")
     }
 
     /// The report that the exit handler ends; `nil` until the process exits by itself.

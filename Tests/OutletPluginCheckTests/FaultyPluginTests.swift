@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import OutletPluginCheck
 import OutletPluginHost
 import OutletTestSupport
@@ -291,6 +292,24 @@ import Testing
         let message = try #require(result.findings.first).message
         #expect(
             message.contains("plugin faulty.forks: has copied the process with fork() in prepare"))
+    }
+
+    @Test func `a process that a plugin leaves behind is reported and ended`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path("fifo")
+        try #require(mkfifo(path, 0o600) == 0)
+        let fifo = FileDescriptor(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC))
+        let result = try await checked(
+            "libFaultyStartsProcess.so", ["faulty.starts-process": #"{"fifo": "\#(path)"}"#],
+            [.create])[0]
+        #expect(result.findings.map(\.rule) == [.destroyFrees], "\(result.findings)")
+        let message = try #require(result.findings.first).message
+        #expect(message.hasPrefix("processes that the plugin has started run after its end: 1, "))
+        // The end of the file: nothing has it open for writing.
+        var bytes = [UInt8](repeating: 0, count: 16)
+        var count = read(fifo.number, &bytes, bytes.count)
+        if count > 0 { count = read(fifo.number, &bytes, bytes.count) }
+        #expect(count == 0)
     }
 
     @Test func `the advice about a slow cancel is not to leave out a flag`() async throws {

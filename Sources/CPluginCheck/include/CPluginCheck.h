@@ -72,6 +72,29 @@ void cplugincheck_end_copies(void);
  */
 int cplugincheck_end_with(int descriptor);
 
+/*
+ * Copies the calling process. The copy, which runs the test, has a process group of its own, and is killed
+ * if the original ends; in it, the function returns 0.
+ *
+ * The original adopts what the test leaves behind, also after setsid(), and kills it when the test has
+ * ended, or after SIGTERM, which ends the test as well. It then ends as the test has ended, and does not
+ * return. It keeps no descriptors open. Returns an errno value if there can be no copy. Call it before any
+ * thread is started.
+ */
+int cplugincheck_supervise(void);
+
+/* A process. */
+typedef struct cplugincheck_process {
+    pid_t id;
+    char name[16]; /* at most 15 bytes, and NUL */
+} cplugincheck_process;
+
+/*
+ * Lists the processes that the test has started and that have not ended, those included that its supervisor
+ * has adopted. Returns their number, and stores as many as fit. Thread: any of the test.
+ */
+int cplugincheck_started_processes(cplugincheck_process *out, int capacity);
+
 /* Whether a child process has ended; it can still be waited for. Thread: any. */
 bool cplugincheck_has_ended(pid_t child);
 

@@ -1,4 +1,3 @@
-import CPluginCheck
 import CSpawn
 import FoundationEssentials
 import Glibc
@@ -76,18 +75,16 @@ struct CheckProcess {
             close(input.writer)
             return Outcome(end: .notStarted(systemText(result)))
         }
-        // Open until the test is over: the child kills its process group when this descriptor is
-        // closed, also when the checker ends before the child.
+        // Open until the test is over: the test kills its process group when this descriptor is
+        // closed, also when the checker ends before the test.
         defer { close(input.writer) }
         var (contents, isWhole) = collect(
             read.map(\.reader), within: job.limit, writing: Array(job.line.utf8),
             to: input.writer)
         // After its report, the child may take the time of another step to end.
         let deadline = isWhole ? ContinuousClock.now + job.limit : .now
-        let isOver = waitForEnd(of: child, until: deadline)
-        // Kills the whole process group, including programs that the child started.
-        kill(-child, SIGKILL)
-        let status = wait_for_program(child)
+        let isOver = RunningTests.wait(for: [child], until: deadline)
+        let status = RunningTests.end(child)
         // Reads the rest of the output; nothing writes to the pipes any more.
         for (index, stream) in read.enumerated() where index != reportIndex {
             drain(stream.reader, &contents[index])
@@ -194,15 +191,5 @@ struct CheckProcess {
     private static func drain(_ descriptor: Int32, _ content: inout [UInt8]) {
         _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
         while readPiece(of: descriptor, to: &content) > 0 {}
-    }
-
-    private static func waitForEnd(
-        of child: pid_t, until deadline: ContinuousClock.Instant
-    ) -> Bool {
-        while !cplugincheck_has_ended(child) {
-            guard ContinuousClock.now < deadline else { return false }
-            usleep(1000)
-        }
-        return true
     }
 }

@@ -51,7 +51,8 @@ public enum PluginRule: String, Sendable, CaseIterable {
     case configAny = "config-any"
     /// The JSON Schema of the configuration can be used by the host.
     case configSchema = "config-schema"
-    /// destroy frees what create allocated: memory, descriptors, threads.
+    /// destroy frees what create allocated: memory, descriptors, threads; processes that the plugin
+    /// has started end.
     case destroyFrees = "destroy-frees"
 
     // MARK: Hooks and functions
