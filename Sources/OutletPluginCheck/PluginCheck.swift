@@ -71,6 +71,13 @@ public struct PluginCheck: Sendable {
         }
     }
 
+    /// Ends all tests that run, and removes their temporary directories, before the program ends.
+    ///
+    /// ``run(_:)`` does not return any more. Takes at most a second, except to remove files.
+    ///
+    /// Thread: any.
+    public static func endAll() { RunningTests.endAll() }
+
     /// The tests that must pass before others can give a useful result.
     private static let firstTests: Set<CheckTest> = [.file, .load, .entry, .create]
 
@@ -86,6 +93,7 @@ public struct PluginCheck: Sendable {
             exitCode: Int32.random(in: CheckJob.exitCodes, using: &random))
         let start = ContinuousClock.now
         let outcome = CheckProcess.run(job, program: program)
+        RunningTests.stayIfEnded()
         return CheckResult(
             test: test, seed: seed, duration: .now - start, outcome: outcome, limit: limit)
     }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import Outlet
 import OutletTestSupport
@@ -115,6 +116,42 @@ import Testing
         #expect(result.errorOutput.contains("plugins check: no result written within 2.0 s"))
         #expect(result.errorOutput.contains("stdout has accepted nothing for "))
         withExtendedLifetime(pipe) {}
+    }
+
+    @Test(arguments: [(SIGHUP, 129), (SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
+    func `a signal ends all tests, their processes, and removes their temporary files`(
+        number: Int32, exitCode: Int32
+    ) async throws {
+        let plugin = try directory.copy("libFaultyStartsProcess.so")
+        let fifo = directory.path("fifo")
+        try #require(mkfifo(fifo, 0o600) == 0)
+        let temporary = directory.path("temporary")
+        try #require(mkdir(temporary, 0o700) == 0)
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                "plugins", "check", plugin, "--only", "create", "--plugin-config",
+                #"faulty.starts-process={"fifo": "\#(fifo)", "hangs": "yes"}"#,
+            ], environment: ["TMPDIR": temporary])
+        // The byte of a process that the plugin has started, and that keeps the file open.
+        let reader = try await offPool {
+            let reader = FileDescriptor(open(fifo, O_RDONLY | O_CLOEXEC))
+            var byte: UInt8 = 0
+            return read(reader.number, &byte, 1) == 1 ? reader : nil
+        }
+        let started = try #require(reader)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: temporary).count == 1)
+        program.signal(number)
+        let result = try await program.result()
+        #expect(result.exitCode == exitCode)
+        #expect(!result.output.contains("create"), "\(result.output)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: temporary) == [])
+        // The end of the file: nothing has it open for writing.
+        let rest = try await offPool {
+            var byte: UInt8 = 0
+            return read(started.number, &byte, 1)
+        }
+        #expect(rest == 0)
     }
 
     @Test func `a missing file exits with 66`() async throws {

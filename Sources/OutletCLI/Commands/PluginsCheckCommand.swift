@@ -73,6 +73,7 @@ struct PluginsCheckCommand {
     /// - Throws: ``CommandError`` if the file cannot be read; a report is printed before.
     ///   ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
+        ProcessEnd.setEndingWork { PluginCheck.endAll() }
         ProcessEnd.endIfUnread(
             console, after: check.limit,
             with: CommandError(

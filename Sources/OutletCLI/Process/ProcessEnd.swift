@@ -24,9 +24,19 @@ enum ProcessEnd {
     /// seconds.
     private static let reportLimit = 0.2
 
+    /// How long ``endingWork`` and the error message may take together, in seconds.
+    private static let endingWorkLimit = 3.0
+
     private static let isActive = Lock(false)
+    /// Called before the process ends by ``endNow(_:with:)``; `nil` for nothing.
+    private static let endingWork = Lock<(@Sendable () -> Void)?>(nil)
     /// The exit code of the last error that was reported.
     private static let reported = Lock<ExitCode?>(nil)
+
+    /// Sets what has to be done before a signal or a time limit ends the process.
+    static func setEndingWork(_ body: @escaping @Sendable () -> Void) {
+        endingWork.withLock { $0 = body }
+    }
 
     /// Records that an error was reported; ``endNow(_:with:)`` does not report the same end again.
     static func didReport(_ error: CommandError) { reported.withLock { $0 = error.exitCode } }
@@ -153,9 +163,11 @@ enum ProcessEnd {
         // The first call reports the error; a second one ends the process without waiting for it.
         guard isFirst else { PluginWatch.endProcess(error.exitCode.rawValue) }
         // The reader of stderr may have stopped reading, and the write below would block.
-        SleepingThread.run(after: reportLimit) {
+        let work = endingWork.withLock { $0 }
+        SleepingThread.run(after: work == nil ? reportLimit : endingWorkLimit) {
             PluginWatch.endProcess(error.exitCode.rawValue)
         }
+        work?()
         PluginOutput.copyRest()
         let message = blocker.map { "\(error.message): \($0)" } ?? error.message
         if console.outputIsTerminal, console.outputStyle.isOn, ActiveWrites.longest != nil {

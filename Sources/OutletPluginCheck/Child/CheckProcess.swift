@@ -59,17 +59,20 @@ struct CheckProcess {
         // The child's TMPDIR, so that temporary files are removed after the test.
         let temporary = FileManager.default.temporaryDirectory
         let directory = temporary.appending(path: "outlet-check-\(UUID().uuidString)")
-        guard mkdir(directory.path, 0o700) == 0 else {
-            let reason = "no directory can be made in \(temporary.path): \(systemText(errno))"
+        let code = RunningTests.makeDirectory(directory)
+        guard code == 0 else {
+            let reason = "no directory can be made in \(temporary.path): \(systemText(code))"
             for stream in read { close(stream.writer) }
             close(input.writer)
             return Outcome(end: .notStarted(reason))
         }
-        defer { try? FileManager.default.removeItem(at: directory) }
+        defer { RunningTests.removeDirectory(directory) }
         var child: pid_t = 0
-        let result = spawn(
-            program, [input.reader] + read.map(\.writer),
-            temporaryDirectory: directory.path, &child)
+        let result = RunningTests.start(&child) { child in
+            spawn(
+                program, [input.reader] + read.map(\.writer),
+                temporaryDirectory: directory.path, &child)
+        }
         for stream in read { close(stream.writer) }
         guard result == 0 else {
             close(input.writer)

@@ -1,11 +1,54 @@
 import CPluginCheck
 import CSpawn
+import FoundationEssentials
 import Glibc
+import OutletTransport
 
-/// The processes of tests that run now.
+/// The tests of this process that run now, with their processes and temporary directories.
 enum RunningTests {
+    private struct State {
+        var children: Set<pid_t> = []
+        var directories: Set<URL> = []
+        var isEnded = false
+    }
+    private static let state = Lock(State())
+
     /// How long the supervisor of a test may take to end it and what it has left behind.
     private static let limit = Duration.seconds(5)
+    /// The same, where the program ends meanwhile.
+    private static let limitAtEnd = Duration.seconds(1)
+
+    /// Makes the temporary directory of a test.
+    ///
+    /// - Returns: 0, or an `errno` value.
+    static func makeDirectory(_ directory: URL) -> Int32 {
+        state.withLock { state in
+            guard !state.isEnded else { return ECANCELED }
+            guard mkdir(directory.path, 0o700) == 0 else { return errno }
+            state.directories.insert(directory)
+            return 0
+        }
+    }
+
+    /// Removes the temporary directory of a test.
+    static func removeDirectory(_ directory: URL) {
+        try? FileManager.default.removeItem(at: directory)
+        state.withLock { _ = $0.directories.remove(directory) }
+    }
+
+    /// Starts the process of a test.
+    ///
+    /// - Parameters:
+    ///   - child: Receives the id of the process.
+    ///   - spawn: Starts it; returns 0, or an `errno` value.
+    static func start(_ child: inout pid_t, _ spawn: (inout pid_t) -> Int32) -> Int32 {
+        state.withLock { state in
+            guard !state.isEnded else { return ECANCELED }
+            let result = spawn(&child)
+            if result == 0 { state.children.insert(child) }
+            return result
+        }
+    }
 
     /// Waits for the end of a test; ends it, and what it has left behind, if it still runs.
     ///
@@ -13,9 +56,12 @@ enum RunningTests {
     static func end(_ child: pid_t) -> Int32 {
         kill(child, SIGTERM)
         _ = wait(for: [child], until: .now + limit)
-        // The supervisor itself. Its test then ends, too.
-        kill(-child, SIGKILL)
-        return wait_for_program(child)
+        return state.withLock { state in
+            // The supervisor itself. Its test then ends, too.
+            kill(-child, SIGKILL)
+            state.children.remove(child)
+            return wait_for_program(child)
+        }
     }
 
     /// Waits until all of some processes have ended, which can still be waited for.
@@ -31,5 +77,21 @@ enum RunningTests {
             }
         }
         return true
+    }
+
+    /// Ends all tests, and removes their temporary directories, because the program ends.
+    static func endAll() {
+        let (children, directories) = state.withLock { state in
+            state.isEnded = true
+            return (state.children, state.directories)
+        }
+        for child in children { kill(child, SIGTERM) }
+        _ = wait(for: children, until: .now + limitAtEnd)
+        for directory in directories { try? FileManager.default.removeItem(at: directory) }
+    }
+
+    /// Blocks without end after ``endAll()``: the results that follow are not those of the plugin.
+    static func stayIfEnded() {
+        while state.withLock({ $0.isEnded }) { pause() }
     }
 }
