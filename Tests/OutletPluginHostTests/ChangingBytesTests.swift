@@ -1,6 +1,4 @@
 import COutletPlugin
-import FoundationEssentials
-import OutletHTTP
 import OutletTestSupport
 import Synchronization
 import Testing
@@ -53,27 +51,6 @@ import Testing
             guard let text = bytes.view.text(.name) else { return false }
             if text.utf8.first != UInt8(ascii: "a") { invalidCount += 1 }
             return true
-        }
-        #expect(invalidCount == 0)
-    }
-
-    @Test func `a field that is set has no line break although its bytes change`() throws {
-        let owner = PluginOwner(id: "a.test", observer: ActivityRecorder())
-        let table = try #require(HostTables.make(number: owner.register()))
-        let handle = RequestHandle(HTTPRequest(url: URL(string: "http://a.test/")), access: .answer)
-        let request = outlet_request(id: HandleTable.shared.insert(handle, owner: owner.number))
-        defer { HandleTable.shared.remove(request.id) }
-        let bytes = try ChangingBytes(UInt8(ascii: "a"), or: UInt8(ascii: "\n"))
-        defer { bytes.end() }
-        var invalidCount = 0
-        Array("X-A".utf8).withUnsafeBufferPointer { name in
-            let view = outlet_view(ptr: name.baseAddress, len: UInt64(name.count))
-            bytes.untilBoth {
-                let status = table.pointee.request_set_header(table, request, view, bytes.view)
-                guard status == OUTLET_OK else { return false }
-                if handle.header(name, 0)?.block.first != UInt8(ascii: "a") { invalidCount += 1 }
-                return true
-            }
         }
         #expect(invalidCount == 0)
     }

@@ -94,18 +94,15 @@ extension HostTable {
         _ body: (RequestHandle, UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>)
             -> outlet_status
     ) -> outlet_status {
-        let status = name.withCopy(.name) { field in
-            value.withCopy(.value) { bytes in
-                apply(
-                    host, request, change, field,
-                    fault: { RequestChange.fault(inField: field, bytes) }
-                ) { request in body(request, field, bytes) }
-            }
-        }
-        return status.flatMap { $0 }
-            ?? refuse(
+        guard let field = name.read(.name), let bytes = value.foreign(.value) else {
+            return refuse(
                 host, change, request,
                 name.refusal(.name, "name") ?? value.refusal(.value, "value"))
+        }
+        return apply(
+            host, request, change, field,
+            fault: { RequestChange.fault(inField: field, bytes) }
+        ) { request in body(request, field, bytes) }
     }
 
     // MARK: Requests
@@ -132,10 +129,10 @@ extension HostTable {
     static func requestRemoveHeader(
         _ host: Table, _ request: outlet_request, _ name: outlet_view
     ) -> outlet_status {
-        let status = name.withCopy(.name) { field in
-            apply(host, request, .removeHeader, field) { $0.remove(header: field) }
+        guard let field = name.read(.name) else {
+            return refuse(host, .removeHeader, request, name.refusal(.name, "name"))
         }
-        return status ?? refuse(host, .removeHeader, request, name.refusal(.name, "name"))
+        return apply(host, request, .removeHeader, field) { $0.remove(header: field) }
     }
 
     static func requestBody(
