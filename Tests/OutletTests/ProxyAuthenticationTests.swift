@@ -88,23 +88,30 @@ import Testing
         #expect(heads.allSatisfy { !$0.contains("\r\nAuthorization") })
     }
 
+    /// Starts a proxy that opens tunnels to a server's port for TLS, for requests with a credential.
+    ///
+    /// - Parameter challenge: What it answers to others, with 407.
+    private static func tunnel(to server: Nginx, _ challenge: String) throws -> ScriptedServer {
+        try ScriptedServer.start { _ in
+            [
+                .answer { request in
+                    let isKnown = request.head.contains("\r\nProxy-Authorization: ")
+                    let head =
+                        isKnown
+                        ? "HTTP/1.1 200 Connection established\r\n\r\n"
+                        : "HTTP/1.1 407 No\r\nProxy-Authenticate: \(challenge)\r\n"
+                            + "Content-Length: 0\r\nConnection: close\r\n\r\n"
+                    return Array(head.utf8)
+                }, .relay(.loopback(port: server.port(.tls))),
+            ]
+        }
+    }
+
     @Test func `a tunnel is opened with the stored proxy credential`() async throws {
         let nginx = try await Nginx.shared()
         for method in ["basic", "digest"] {
             let challenge = try #require(Self.challenges[method])
-            let proxy = try ScriptedServer.start { _ in
-                [
-                    .answer { request in
-                        let isKnown = request.head.contains("\r\nProxy-Authorization: ")
-                        let head =
-                            isKnown
-                            ? "HTTP/1.1 200 Connection established\r\n\r\n"
-                            : "HTTP/1.1 407 No\r\nProxy-Authenticate: \(challenge)\r\n"
-                                + "Content-Length: 0\r\nConnection: close\r\n\r\n"
-                        return Array(head.utf8)
-                    }, .relay(.loopback(port: nginx.port(.tls))),
-                ]
-            }
+            let proxy = try Self.tunnel(to: nginx, challenge)
             let session = session(proxy, storage(proxy, method)) {
                 $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
             }
@@ -123,19 +130,7 @@ import Testing
         async throws
     {
         let nginx = try await Nginx.shared()
-        let proxy = try ScriptedServer.start { _ in
-            [
-                .answer { request in
-                    let isKnown = request.head.contains("\r\nProxy-Authorization: ")
-                    let head =
-                        isKnown
-                        ? "HTTP/1.1 200 Connection established\r\n\r\n"
-                        : "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=p\r\n"
-                            + "Content-Length: 0\r\nConnection: close\r\n\r\n"
-                    return Array(head.utf8)
-                }, .relay(.loopback(port: nginx.port(.tls))),
-            ]
-        }
+        let proxy = try Self.tunnel(to: nginx, "Basic realm=p")
         defer { proxy.stop() }
         var configuration = SessionConfiguration()
         configuration.proxy = .url(proxy.baseURL, except: [])
