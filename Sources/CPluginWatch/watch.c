@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CPluginWatch.h"
 #include "guard.h"
+#include "raw.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@ enum {
     library_limit = 256,
     kept_limit = 4096,
     listed_limit = 256,
+    thread_limit = 256,
     noted_limit = 64,
     named_limit = 4
 };
@@ -45,14 +47,32 @@ static struct call listed[listed_limit];
 /* The state of each entry, and the number of its former uses, times state_count. */
 static _Atomic uint32_t states[listed_limit];
 enum { is_free, is_written, is_open, is_cancelled, state_count };
+/* The thread that is in each entry's call: a report can be made without its own storage, which a plugin may have
+ * overwritten. */
+static struct {
+    /* Its id in the kernel; 0 once the call has returned. */
+    atomic_int number;
+    /* How many calls the thread was in before this one. */
+    atomic_int depth;
+    _Atomic(pthread_t) thread;
+    /* Whether the plugin has enabled cancellation, and whether the thread was cancelled by another one. */
+    atomic_int cancel;
+} callers[listed_limit];
+enum { can_be_cancelled = 1, was_cancelled = 2 };
 /* How many calls are not listed because there was no room. */
 static atomic_int unlisted;
 
 /* The plugin calls that a thread is in, the innermost last; those beyond depth_limit are only counted. */
 struct inside {
+    /* inside_mark() once make_ready() was called; anything else may have been written by a plugin. */
+    uintptr_t mark;
     int depth;
     /* Whether make_ready() was called for the thread. */
     bool is_ready;
+    /* Whether a plugin has enabled cancellation in a call that must return. */
+    bool is_cancellable;
+    /* The thread's id in the kernel. */
+    pid_t number;
     /* Whether a copy of the process that the thread makes is reported by the parent. */
     bool is_copy_reported;
     /* Whether the thread was cancelled while it could not be. */
@@ -72,6 +92,9 @@ struct inside {
 };
 
 static _Thread_local struct inside inside;
+
+static uintptr_t inside_mark(void) { return (uintptr_t)&inside ^ (uintptr_t)0x6f75746c65743a77; }
+
 static atomic_bool is_on;
 static atomic_bool is_exit_expected;
 static atomic_int code;
@@ -144,7 +167,7 @@ static void append(char *line, const char *text) {
 /* A number for the file of a descriptor, the same for all others of the file; 0 if it is not open. */
 static uint64_t file_of(int descriptor) {
     struct stat now;
-    if (fstat(descriptor, &now) != 0) return 0;
+    if (raw_fstat(descriptor, &now) != 0) return 0;
     return ((uint64_t)now.st_dev << 40 ^ now.st_ino) << 1 | 1;
 }
 
@@ -158,11 +181,10 @@ static void write_all(const char *text, size_t length) {
     if (!is_still(descriptor, output_file)) {
         descriptor = STDERR_FILENO;
         if (atomic_load(&input) >= 0 && !is_still(descriptor, output_file)) {
-            descriptor = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+            descriptor = raw_open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
         }
     }
-    ssize_t written = write(descriptor, text, length);
-    (void)written;
+    raw_write(descriptor, text, length);
 }
 
 /* Whether the program is copying what was in the pipe. */
@@ -173,9 +195,7 @@ void cpluginwatch_set_copying(bool copies) { atomic_store(&is_copying, copies); 
 /* Waits until the program has written what it has read from the pipe; not for ever, because the terminal may not
  * accept anything. */
 static void await_copying(void) {
-    for (int i = 0; i < 200 && atomic_load(&is_copying); i++) {
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
+    for (int i = 0; i < 200 && atomic_load(&is_copying); i++) raw_wait_millisecond();
 }
 
 /* Writes a line, after what is in the pipe, and what the program has read from it. */
@@ -185,9 +205,9 @@ static void write_line(char *line) {
     await_copying();
     /* At most what the pipe holds: a plugin that goes on writing must not hold the report up. */
     for (int i = 0; i < 65536 / line_size && is_still(pipe, input_file); i++) {
-        ssize_t count = read(pipe, text, sizeof text);
+        long count = raw_read(pipe, text, sizeof text);
         if (count <= 0) break;
-        for (ssize_t k = 0; k < count; k++) {
+        for (long k = 0; k < count; k++) {
             if ((text[k] < ' ' || text[k] > '~') && text[k] != '\n') text[k] = '?';
         }
         write_all(text, (size_t)count);
@@ -320,13 +340,43 @@ static void append_thread(char *line, const struct call *thread, const char *wha
     }
 }
 
-/* Writes one line: the plugin, what happened, and the hook. */
-static void report(const char *what, const char *name) {
-    char line[line_size] = "outlet: ";
-    const struct call *call = current_call();
+/* The threads of plugins whose functions have not returned; those with the number 0 are free. */
+static cpluginwatch_thread threads[thread_limit];
+/* The calls in which they were started. */
+static struct call thread_calls[thread_limit];
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The innermost call that a thread is in as far as it is known without the thread's own storage; NULL for none. */
+static const struct call *recorded_call(pid_t number) {
+    int found = listed_limit, depth = -1;
+    for (int i = 0; i < listed_limit; i++) {
+        uint32_t state = atomic_load(&states[i]) % state_count;
+        if ((state != is_open && state != is_cancelled) || atomic_load(&callers[i].number) != number) continue;
+        if (atomic_load(&callers[i].depth) <= depth) continue;
+        depth = atomic_load(&callers[i].depth);
+        found = i;
+    }
+    if (found < listed_limit) return &listed[found];
+    for (int i = 0; i < thread_limit; i++) {
+        if (threads[i].number == number) return &thread_calls[i];
+    }
+    return NULL;
+}
+
+/* Whether the thread's own storage is as it was left: no plugin has written to it. */
+static bool is_inside_whole(void) {
+    if (inside.mark != inside_mark() || inside.depth < 0) return false;
+    for (int i = 0; i < inside.depth && i < depth_limit; i++) {
+        if (inside.calls[i].index < 0 || inside.calls[i].index > listed_limit) return false;
+    }
+    return true;
+}
+
+/* Makes the line of a report: the plugin, what happened, and the hook. */
+static void compose(char *line, const struct call *call, const char *what, const char *name) {
     if (call && call->is_thread) {
         append_thread(line, call, what, name);
-        return write_line(line);
+        return;
     }
     if (call) append_plugin(line, call->plugin);
     append(line, what);
@@ -340,15 +390,99 @@ static void report(const char *what, const char *name) {
         append(line, " outside of every hook: in a thread of a plugin's, or in the program");
         append_noted(line, "; the plugins are ", NULL);
     }
+}
+
+/* Writes one line about a call; NULL for none. */
+static void report_call(const struct call *call, const char *what, const char *name) {
+    char line[line_size] = "outlet: ";
+    compose(line, call, what, name);
     write_line(line);
+}
+
+/* Writes one line: the plugin, what happened, and the hook. */
+static void report(const char *what, const char *name) {
+    report_call(is_inside_whole() ? current_call() : recorded_call(raw_thread()), what, name);
+}
+
+/* The thread that writes, or has written, the line about the end of the process; 0 for none. */
+static atomic_int ending_thread;
+/* How far it is. */
+static atomic_int ending_stage;
+enum { is_unwritten, is_written_again, is_line_written };
+/* The signal of a crash that it reports. */
+static atomic_int ending_signal;
+/* How long other threads wait for it, in milliseconds: a terminal may not accept anything. */
+enum { ending_wait = 5000 };
+
+/* Whether the calling thread has to write the line about the end of the process. If another thread does, waits for the
+ * end, and returns false if that does not come. */
+static bool begins_end(void) {
+    pid_t self = raw_thread();
+    for (int i = 0; i < ending_wait; i++) {
+        int other = 0;
+        if (atomic_compare_exchange_strong(&ending_thread, &other, self)) return true;
+        if (other == self) return false;
+        // It was in a process of which this one is a copy, or which shares its memory.
+        if (raw_signal(other, 0) == -ESRCH) atomic_compare_exchange_strong(&ending_thread, &other, 0);
+        raw_wait_millisecond();
+    }
+    return false;
+}
+
+/* Writes the line about the end of the process, unless there is one already. The caller must end the process. */
+static void report_end(const char *what, const char *name) {
+    if (!begins_end()) return;
+    report(what, name);
+    atomic_store(&ending_stage, is_line_written);
+}
+
+enum { name_size = 32 };
+
+/* The name of a signal. */
+static const char *signal_name(int number, char buffer[name_size]) {
+    const char *abbreviation = sigabbrev_np(number);
+    if (!abbreviation) return "a real-time signal";
+    size_t length = strlen(abbreviation);
+    if (length > name_size - 4) length = name_size - 4;
+    memcpy(buffer, "SIG", 3);
+    memcpy(buffer + 3, abbreviation, length);
+    buffer[length + 3] = 0;
+    return buffer;
 }
 
 /* Writes one line about a signal. */
 static void report_signal(const char *what, int number) {
-    char name[line_size] = "SIG";
-    const char *abbreviation = sigabbrev_np(number);
-    if (abbreviation) append(name, abbreviation);
-    report(what, abbreviation ? name : "a real-time signal");
+    char buffer[name_size];
+    report(what, signal_name(number, buffer));
+}
+
+/* Writes the line about the end of the process by a signal, as report_end(). */
+static void report_end_by_signal(const char *what, int number) {
+    char buffer[name_size];
+    report_end(what, signal_name(number, buffer));
+}
+
+/* Writes the line about a crash, as report_end(). If the calling thread has crashed while it was writing that, for
+ * example because its storage cannot be read, writes the line once more without the thread's storage.
+ *
+ * Returns the signal that the process must end by. */
+static int report_crash(int number) {
+    static const char what[] = "has crashed with ";
+    char buffer[name_size];
+    if (begins_end()) {
+        atomic_store(&ending_signal, number);
+        report(what, signal_name(number, buffer));
+        atomic_store(&ending_stage, is_line_written);
+        return number;
+    }
+    if (atomic_load(&ending_thread) != raw_thread()) return number;
+    int first = atomic_load(&ending_signal), unwritten = is_unwritten;
+    if (first != 0) number = first;
+    if (atomic_compare_exchange_strong(&ending_stage, &unwritten, is_written_again)) {
+        report_call(recorded_call(raw_thread()), what, signal_name(number, buffer));
+        atomic_store(&ending_stage, is_line_written);
+    }
+    return number;
 }
 
 /* The reported signal with an index. */
@@ -382,11 +516,20 @@ static void block_as_asked(size_t index, int flags) {
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* The thread that is reading its storage before it calls a plugin's handler; 0 for none. */
+static atomic_int reading_thread;
+
 /* Calls the handler that a plugin has set. Returns whether the signal is dealt with. */
 static bool call_handler(size_t index, siginfo_t *info, void *context) {
     int number = signal_at(index);
     signal_handler handler = atomic_load(&actions[index].handler);
     if (handler == default_handler) return false;
+    // The thread's storage cannot be read if reading it has brought the thread here.
+    if (atomic_load(&reading_thread) == raw_thread()) return false;
+    atomic_store(&reading_thread, raw_thread());
+    bool is_whole = is_inside_whole();
+    atomic_store(&reading_thread, 0);
+    if (!is_whole) return false;
     // A fault ends the process even if it is ignored, and so does abort().
     bool ends = number == SIGABRT || (index < crash_count && info->si_code > 0);
     if ((uintptr_t)handler == (uintptr_t)SIG_IGN) return !ends;
@@ -422,7 +565,7 @@ static void allow_unaligned(void) {
 /* Whether another process has sent a signal: then it is none of a plugin's doing. */
 static bool is_of_other(const siginfo_t *info) {
     bool is_sent = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
-    return is_sent && info->si_pid != getpid();
+    return is_sent && info->si_pid != raw_process();
 }
 
 static void on_signal(int number, siginfo_t *info, void *context) {
@@ -431,27 +574,31 @@ static void on_signal(int number, siginfo_t *info, void *context) {
     struct guard_call call;
     if (guard_has_raised(info, context, &call)) end_asked(&call);
     if (index == signal_count || call_handler(index, info, context)) return;
+    int end = number;
     if (index < crash_count) {
-        report_signal("has crashed with ", number);
+        end = report_crash(number);
+    } else if (atomic_load(&ending_thread) == raw_thread()) {
+        return;
     } else if (number == SIGQUIT) {
         cpluginwatch_signal_received(number, info);
     } else if (!is_of_other(info)) {
-        report_signal("has ended the process by ", number);
+        report_end_by_signal("has ended the process by ", number);
     }
-    struct sigaction none = {.sa_handler = SIG_DFL};
-    sigaction(number, &none, NULL);
+    raw_set_default(end);
     /* A fault repeats when this returns; all others must be raised again. */
-    if (index >= crash_count || info->si_code <= 0 || number == SIGTRAP || number == SIGSYS) raise(number);
+    if (end != number || index >= crash_count || info->si_code <= 0 || number == SIGTRAP || number == SIGSYS) {
+        raw_signal(raw_thread(), end);
+    }
 }
 
 /* Calls exit_group directly, so that no exit handlers run. */
 static void end_process(int exit_code) { guard_end(exit_code); }
 
 /* Whether reports are on and this process is not a child. */
-static bool is_watched(void) { return cpluginwatch_is_on() && getpid() == atomic_load(&process); }
+static bool is_watched(void) { return cpluginwatch_is_on() && raw_process() == atomic_load(&process); }
 
 static void end_because(const char *call) {
-    report("has called ", call);
+    report_end("has called ", call);
     end_process(atomic_load(&code));
 }
 
@@ -468,7 +615,7 @@ static bool is_end_of_exit(const struct guard_call *call) {
 static void end_asked(const struct guard_call *call) {
     if (is_watched() && !is_end_of_exit(call)) {
         if (call->is_of_linker) {
-            report("has made the dynamic linker end the process", "");
+            report_end("has made the dynamic linker end the process", "");
             end_process(atomic_load(&code));
         }
         end_because("exit_group()");
@@ -559,12 +706,17 @@ static void unblock(void) {
 /* Calls what the handler of a crash calls, because a plugin may damage what the dynamic linker needs to find a
  * function at its first call. */
 static void bind_functions(void) {
-    (void)sigabbrev_np(SIGSEGV);
+    static const struct call call = {.plugin = "a", .hook = "b", .is_thread = true};
+    char line[line_size] = "", name[name_size];
+    compose(line, &call, "", signal_name(SIGSEGV, name));
+    (void)recorded_call(raw_thread());
 }
 
 /* Gives the thread an alternate stack for the signal handler, because the crash may be a stack overflow. */
 static void make_ready(void) {
     inside.is_ready = true;
+    inside.mark = inside_mark();
+    inside.number = raw_thread();
     stack_t current;
     if (sigaltstack(NULL, &current) != 0 || !(current.ss_flags & SS_DISABLE)) return;
     void *memory =
@@ -718,9 +870,8 @@ void cpluginwatch_signal_sent(int number, const void *caller) {
     if (index < crash_count) {
         // Another thread might be the one that gets the signal, and is not known to be the plugin's.
         if (!actions[index].is_reported || atomic_load(&actions[index].is_set)) return;
-        report_signal("has crashed with ", number);
-        struct sigaction none = {.sa_handler = SIG_DFL};
-        sigaction(number, &none, NULL);
+        report_end_by_signal("has crashed with ", number);
+        raw_set_default(number);
         return;
     }
     struct sigaction action;
@@ -734,7 +885,7 @@ void cpluginwatch_signal_sent(int number, const void *caller) {
     } else if (!is_of_program((const void *)(uintptr_t)action.sa_handler)) {
         return;
     }
-    report_signal("has ended the process by ", number);
+    report_end_by_signal("has ended the process by ", number);
     end_process(atomic_load(&code));
 }
 
@@ -750,7 +901,7 @@ void cpluginwatch_signal_asked(int number, const void *caller) {
 void cpluginwatch_signal_received(int number, const siginfo_t *info) {
     // The terminal's signals come from the kernel; those of timers, descriptors and queues have other codes.
     if (!is_watched() || info->si_code == SI_KERNEL || is_of_other(info)) return;
-    report_signal("has ended the process by ", number);
+    report_end_by_signal("has ended the process by ", number);
     end_process(atomic_load(&code));
 }
 
@@ -767,7 +918,7 @@ static bool must_return(void) {
 
 void cpluginwatch_thread_exit(const char *call) {
     if (!must_return()) return;
-    report("has ended a thread of the program with ", call);
+    report_end("has ended a thread of the program with ", call);
     end_process(atomic_load(&code));
 }
 
@@ -792,22 +943,17 @@ struct thread_start {
     struct call call;
 };
 
-enum { thread_limit = 256 };
-
-/* The threads of plugins whose functions have not returned; those with the number 0 are free. */
-static cpluginwatch_thread threads[thread_limit];
-static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* Enters the calling thread. Returns its place; NULL if there is no room. */
-static cpluginwatch_thread *enter_thread(const char *plugin) {
+static cpluginwatch_thread *enter_thread(const struct call *call) {
     cpluginwatch_thread *place = NULL;
     pthread_mutex_lock(&threads_lock);
     for (size_t i = 0; i < thread_limit && !place; i++) {
         if (threads[i].number == 0) place = &threads[i];
     }
     if (place) {
+        thread_calls[place - threads] = *call;
+        memcpy(place->plugin, call->plugin, sizeof place->plugin);
         place->number = gettid();
-        memcpy(place->plugin, plugin, sizeof place->plugin);
     }
     pthread_mutex_unlock(&threads_lock);
     return place;
@@ -833,7 +979,7 @@ size_t cpluginwatch_threads(cpluginwatch_thread *all, size_t count) {
 static void *run_thread(void *argument) {
     struct thread_start start = *(struct thread_start *)argument;
     free(argument);
-    cpluginwatch_thread *place = start.is_plugins ? enter_thread(start.call.plugin) : NULL;
+    cpluginwatch_thread *place = start.is_plugins ? enter_thread(&start.call) : NULL;
     make_ready();
     unblock();
     if (start.is_plugins) {
@@ -1036,7 +1182,13 @@ void cpluginwatch_enter(const char *plugin, const char *hook, const char *subjec
         copy(call->subject, sizeof call->subject, subject);
         call->library = library;
         call->is_thread = false;
-        if (index < listed_limit) set_state(index, is_open);
+        if (index < listed_limit) {
+            atomic_store_explicit(&callers[index].depth, inside.depth, memory_order_relaxed);
+            atomic_store_explicit(&callers[index].thread, pthread_self(), memory_order_relaxed);
+            atomic_store_explicit(&callers[index].cancel, 0, memory_order_relaxed);
+            atomic_store_explicit(&callers[index].number, inside.number, memory_order_relaxed);
+            set_state(index, is_open);
+        }
         inside.calls[inside.depth].index = index;
         inside.calls[inside.depth].is_kept = false;
     }
@@ -1065,7 +1217,8 @@ void cpluginwatch_leave(void) {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     end_copy();
     inside.depth--;
-    if (inside.depth < depth_limit && !inside.calls[inside.depth].is_kept) {
-        free_entry(inside.calls[inside.depth].index);
-    }
+    if (inside.depth >= depth_limit) return;
+    int index = inside.calls[inside.depth].index;
+    if (index < listed_limit) atomic_store_explicit(&callers[index].number, 0, memory_order_relaxed);
+    if (!inside.calls[inside.depth].is_kept) free_entry(index);
 }

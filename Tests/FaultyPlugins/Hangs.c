@@ -11,9 +11,12 @@
 #include <fenv.h>
 #include <mntent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -32,7 +35,7 @@
 struct hanging {
     outlet_instance base;
     char hook[16];
-    char how[16];
+    char how[24];
 };
 
 /* Overflows the stack: with a depth of 2^20 it needs at least 64 GiB. */
@@ -202,6 +205,89 @@ static outlet_status close_own(void) {
     return failures == 0 ? OUTLET_OK : OUTLET_E_FAILED;
 }
 
+/* Overwrites what the C library keeps of the thread, or its thread-local storage; or makes both unreadable. */
+static void overwrite(const char *how) {
+    char *own = (char *)pthread_self();
+    if (strcmp(how, "overwrite_own") == 0) memset(own, 0xFF, 1024);
+    if (strcmp(how, "overwrite_local") == 0) memset(own - 2048, 0xFF, 3072);
+#if defined(__x86_64__)
+    /* In machine code, because the C library's function stores errno. The number is that of arch_prctl(), 0x1002
+     * stands for the address of the thread's storage. */
+    if (strcmp(how, "overwrite_base") == 0) {
+        long result = 158;
+        __asm__ volatile("syscall" : "+a"(result) : "D"(0x1002L), "S"(8L) : "rcx", "r11", "memory");
+    }
+#endif
+}
+
+static void *overwrite_and_fault(void *data) {
+    overwrite("overwrite_own");
+    fault(data);
+    return data;
+}
+
+/* Lets several threads crash at the same time. */
+static pthread_barrier_t crashing;
+
+static void *fault_with_others(void *data) {
+    pthread_barrier_wait(&crashing);
+    fault(data);
+    return data;
+}
+
+static outlet_status fault_together(void) {
+    enum { count = 16 };
+    pthread_t thread;
+    pthread_barrier_init(&crashing, NULL, count);
+    for (int i = 0; i < count; i++) {
+        if (pthread_create(&thread, NULL, fault_with_others, NULL) != 0) return OUTLET_E_FAILED;
+    }
+    pthread_join(thread, NULL);
+    return OUTLET_OK;
+}
+
+/* Cancels the thread of the hook from another one, once that can be cancelled, or before. */
+static pthread_t cancelled;
+static atomic_bool is_cancellable;
+
+static void *cancel_other(void *data) {
+    while (data != NULL && !is_cancellable) sched_yield();
+    pthread_cancel(cancelled);
+    return NULL;
+}
+
+static outlet_status let_cancel(int is_first) {
+    pthread_t thread;
+    int state;
+    cancelled = pthread_self();
+    if (pthread_create(&thread, NULL, cancel_other, is_first ? &thread : NULL) != 0) return OUTLET_E_FAILED;
+    if (!is_first) pthread_join(thread, NULL);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+    is_cancellable = true;
+    for (;;) pause();
+}
+
+/* Cancels the thread of the hook from another one, which has no effect while that cannot be cancelled. */
+static outlet_status cancel_in_vain(void) {
+    cancelled = pthread_self();
+    pthread_t thread;
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    if (pthread_create(&thread, NULL, cancel_other, NULL) != 0) return OUTLET_E_FAILED;
+    return pthread_join(thread, NULL) == 0 ? OUTLET_OK : OUTLET_E_FAILED;
+}
+
+/* Reads all of the standard input. */
+static outlet_status read_input(void) {
+    char bytes[256];
+    ssize_t count;
+    do {
+        count = read(STDIN_FILENO, bytes, sizeof bytes);
+    } while (count > 0);
+    return count == 0 ? OUTLET_OK : OUTLET_E_FAILED;
+}
+
 static const uint64_t aligned[2];
 
 /* Set by "mask": the next hook crashes. */
@@ -240,6 +326,16 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
                          "lea 128(%%rsp), %%rsp\n\tmovl 1(%0), %%eax" ::"r"(aligned) : "cc", "memory", "eax");
     }
 #endif
+    if (strncmp(how, "overwrite_", 10) == 0) {
+        if (strcmp(how, "overwrite_thread") == 0) return run(overwrite_and_fault);
+        overwrite(how);
+        fault(NULL);
+    }
+    if (strcmp(how, "fault_together") == 0) return fault_together();
+    if (strcmp(how, "cancel_waiting") == 0) return let_cancel(1);
+    if (strcmp(how, "cancel_before") == 0) return let_cancel(0);
+    if (strcmp(how, "cancel_in_vain") == 0) return cancel_in_vain();
+    if (strcmp(how, "read_input") == 0) return read_input();
     if (strcmp(how, "traceme") == 0) {
         return ptrace(PTRACE_TRACEME, 0, NULL, NULL) == -1 ? OUTLET_OK : OUTLET_E_FAILED;
     }

@@ -252,6 +252,37 @@ import Testing
         }
     }
 
+    @Test(arguments: ["overwrite_own", "overwrite_local", "overwrite_base"])
+    func `a crash is reported also after a plugin has overwritten the data of its thread`(
+        how: String
+    ) async throws {
+        for hook in ["create", "prepare", "did_receive"] {
+            let result = try await run(hook, how)
+            #expect(result.signal == 11)
+            #expect(
+                result.errorOutput
+                    == "outlet: plugin faulty.hangs: has crashed with SIGSEGV in \(place(hook))\n",
+                "\(result.errorOutput)")
+        }
+        let result = try await run("prepare", "overwrite_thread")
+        #expect(result.signal == 11)
+        #expect(
+            result.errorOutput
+                == "outlet: plugin faulty.hangs: has crashed with SIGSEGV in a thread that it started "
+                + "in prepare, during \(place("prepare"))\n", "\(result.errorOutput)")
+    }
+
+    @Test func `of several threads that crash at the same time, one is reported`() async throws {
+        for _ in 0..<20 {
+            let result = try await run("prepare", "fault_together")
+            #expect(result.signal == 11)
+            #expect(
+                result.errorOutput
+                    == "outlet: plugin faulty.hangs: has crashed with SIGSEGV in a thread that it "
+                    + "started in prepare, during \(place("prepare"))\n", "\(result.errorOutput)")
+        }
+    }
+
     @Test(arguments: ["catch", "catch_signal"])
     func `a plugin that catches its own signals is not disturbed`(how: String) async throws {
         // The threads of hooks on the wire block most signals.
