@@ -930,8 +930,53 @@ void cpluginwatch_cancel_self(void) {
     inside.is_cancelled = must_return();
 }
 
-void cpluginwatch_enable_cancel(void) {
-    if (inside.is_cancelled) cpluginwatch_thread_exit("pthread_cancel()");
+void cpluginwatch_cancel_other(pthread_t thread) {
+    if (!is_watched()) return;
+    for (int i = 0; i < listed_limit; i++) {
+        struct call call;
+        uint32_t state = atomic_load(&states[i]) % state_count;
+        if (state != is_open && state != is_cancelled) continue;
+        if (atomic_load(&callers[i].number) == 0 || !pthread_equal(atomic_load(&callers[i].thread), thread)) continue;
+        // Either this finds that the other thread can be cancelled, or that finds that it was, when it enables that.
+        if (!(atomic_fetch_or(&callers[i].cancel, was_cancelled) & can_be_cancelled)) continue;
+        if (!read_listed(i, state, &call) || !begins_end()) continue;
+        report_call(current_call() ? current_call() : &call, "has ended a thread of the program with ",
+                    "pthread_cancel()");
+        atomic_store(&ending_stage, is_line_written);
+        end_process(atomic_load(&code));
+    }
+}
+
+/* Calls a function with each recorded call that the thread is in. Returns whether one of the results is not 0. */
+static bool set_cancel(int (*change)(atomic_int *)) {
+    bool is_set = false;
+    for (int i = 0; i < inside.depth && i < depth_limit; i++) {
+        int index = inside.calls[i].index;
+        if (index < listed_limit && change(&callers[index].cancel) != 0) is_set = true;
+    }
+    return is_set;
+}
+
+static int note_cancellable(atomic_int *cancel) {
+    return atomic_fetch_or(cancel, can_be_cancelled) & was_cancelled;
+}
+
+static int note_uncancellable(atomic_int *cancel) {
+    atomic_fetch_and(cancel, ~can_be_cancelled);
+    return 0;
+}
+
+bool cpluginwatch_enable_cancel(void) {
+    if (!must_return()) return false;
+    inside.is_cancellable = true;
+    if (set_cancel(note_cancellable) || inside.is_cancelled) cpluginwatch_thread_exit("pthread_cancel()");
+    return true;
+}
+
+void cpluginwatch_disable_cancel(void) {
+    if (!inside.is_cancellable) return;
+    inside.is_cancellable = false;
+    set_cancel(note_uncancellable);
 }
 
 /* The function of a thread that a plugin has started, and where it has. */

@@ -401,15 +401,36 @@ __attribute__((noreturn)) void thrd_exit(int result) {
 }
 
 int pthread_cancel(pthread_t thread) {
-    if (pthread_equal(thread, pthread_self())) cpluginwatch_cancel_self();
+    if (pthread_equal(thread, pthread_self())) {
+        cpluginwatch_cancel_self();
+    } else {
+        cpluginwatch_cancel_other(thread);
+    }
     __typeof__(&pthread_cancel) next = NEXT_KEPT(pthread_cancel);
     return next ? next(thread) : ENOSYS;
 }
 
+static void report_cancel(void *unused) {
+    (void)unused;
+    cpluginwatch_thread_exit("pthread_cancel()");
+}
+
+/* Enables cancellation, and reports one that another thread has asked for before. */
+static int enable_cancel(int (*next)(int, int *), int *former) {
+    int status;
+    pthread_cleanup_push(report_cancel, NULL);
+    status = next(PTHREAD_CANCEL_ENABLE, former);
+    pthread_testcancel();
+    pthread_cleanup_pop(0);
+    return status;
+}
+
 int pthread_setcancelstate(int state, int *former) {
-    if (state == PTHREAD_CANCEL_ENABLE) cpluginwatch_enable_cancel();
     __typeof__(&pthread_setcancelstate) next = NEXT_KEPT(pthread_setcancelstate);
-    return next ? next(state, former) : ENOSYS;
+    if (!next) return ENOSYS;
+    if (state == PTHREAD_CANCEL_ENABLE && cpluginwatch_enable_cancel()) return enable_cancel(next, former);
+    if (state == PTHREAD_CANCEL_DISABLE) cpluginwatch_disable_cancel();
+    return next(state, former);
 }
 
 /* No pthread_atfork() handlers run for this one. */

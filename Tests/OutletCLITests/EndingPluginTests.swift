@@ -136,6 +136,33 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("cancel_waiting", " in a thread that it started in HOOK"), ("cancel_before", " in HOOK"),
+    ])
+    func `a plugin that cancels a thread of the program from another one exits with 7 and is named`(
+        how: String, place: String
+    ) async throws {
+        for hook in ["create", "prepare", "adapt", "did_receive"] {
+            let result = try await run(hook, how)
+            #expect(result.exitCode == 7)
+            #expect(
+                result.errorOutput.hasPrefix(
+                    "outlet: plugin faulty.hangs: has ended a thread of the program with "
+                        + "pthread_cancel()" + place.replacing("HOOK", with: hook)),
+                "\(result.errorOutput)")
+        }
+    }
+
+    @Test func `a cancellation that has no effect is not reported`() async throws {
+        let plain = try await page("none", "")
+        for hook in ["create", "prepare", "did_receive"] {
+            let result = try await page(hook, "cancel_in_vain")
+            #expect(result.exitCode == 0)
+            #expect(result.errorOutput.isEmpty, "\(result.errorOutput)")
+            #expect(result.output == plain.output)
+        }
+    }
+
     @Test func `what a plugin writes to all descriptors is not taken for a signal`() async throws {
         let plain = try await page("none", "")
         let result = try await page("create", "write_all")

@@ -84,10 +84,14 @@ void cpluginwatch_exit_called(int exit_code);
  */
 void cpluginwatch_thread_exit(const char *call);
 
-/* For a program whose pthread_cancel() calls this first for the calling thread, and whose pthread_setcancelstate() calls
- * the other one before it enables cancellation. Together they do what cpluginwatch_thread_exit() does. */
+/* For a program whose pthread_cancel() calls the first of these for the calling thread, and the second for another one,
+ * and whose pthread_setcancelstate() calls the others before it enables and disables cancellation. Together they do what
+ * cpluginwatch_thread_exit() does. Where enabling returns true, a cancellation that is pending then must be reported by
+ * cpluginwatch_thread_exit(). Thread: any. */
 void cpluginwatch_cancel_self(void);
-void cpluginwatch_enable_cancel(void);
+void cpluginwatch_cancel_other(pthread_t thread);
+bool cpluginwatch_enable_cancel(void);
+void cpluginwatch_disable_cancel(void);
 
 /* For a program whose quick_exit() calls this first, and that never calls quick_exit() itself. While reports are on,
  * reports the call and ends the process. Thread: any. */
