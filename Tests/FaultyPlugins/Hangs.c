@@ -508,6 +508,10 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "clone") == 0) {
         return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) < 0 ? OUTLET_E_FAILED : OUTLET_OK;
     }
+    if (strcmp(how, "chroot") == 0) return chroot("/tmp") == 0 ? OUTLET_OK : OUTLET_E_FAILED;
+    if (strcmp(how, "chroot_chdir") == 0) {
+        return chroot("/tmp") == 0 && chdir("/") == 0 ? OUTLET_OK : OUTLET_E_FAILED;
+    }
     if (strcmp(how, "chdir") == 0) return chdir("/") == 0 ? OUTLET_OK : OUTLET_E_FAILED;
     if (strcmp(how, "close") == 0) {
         for (int descriptor = 0; descriptor <= STDERR_FILENO; descriptor++) close(descriptor);

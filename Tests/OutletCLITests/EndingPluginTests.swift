@@ -508,6 +508,19 @@ import Testing
         }
     }
 
+    @Test(
+        .enabled(if: geteuid() == 0, "only root may change the root directory"),
+        arguments: ["chroot", "chroot_chdir"])
+    func `a plugin that changes the root directory is named for that`(how: String) async throws {
+        for (hook, fact) in [("prepare", "it changed"), ("create", "loading it changed")] {
+            let result = try await run(hook, how)
+            #expect(
+                result.errorOutput
+                    == "outlet: plugin faulty.hangs: breaks the contract: state-process: \(fact) "
+                    + "the root directory\n")
+        }
+    }
+
     @Test func `a change of the process state by a function of a plugin is reported`() async throws
     {
         let program = try RunningProgram(

@@ -243,6 +243,15 @@ import Testing
         #expect(finding.message.contains("faulty.changes-state: will_send changes "))
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root may change the root directory"))
+    func `the finding for a changed root directory does not name the current one`() async throws {
+        let result = try await checked(
+            "libFaultyChangesState.so", ["faulty.changes-state": #"{"what": "root"}"#], [.state])[0]
+        #expect(result.findings.map(\.rule) == [.stateThread], "\(result.findings)")
+        let message = try #require(result.findings.first).message
+        #expect(message.contains("faulty.changes-state: will_send changes the root directory"))
+    }
+
     @Test func `the state is compared around reconfigure`() async throws {
         let result = try await checked(
             "libFaultyChangesState.so",

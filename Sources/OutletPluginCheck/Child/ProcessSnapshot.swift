@@ -8,7 +8,9 @@ import OutletPluginHost
 /// Unlike with ``RestorableProcessState``, which the host records while it loads a library, nothing is
 /// restored, and handlers that any code has set count.
 struct ProcessSnapshot: Equatable {
+    private static let directoryName = "the current directory"
     private var facts: [String: String] = [:]
+    private let root = KernelState.Directory.root
 
     /// Records the current state.
     init() {
@@ -20,7 +22,7 @@ struct ProcessSnapshot: Equatable {
         }
         facts["the umask"] = ProcessStatus()["Umask:"]
         if let path = getcwd(nil, 0) {
-            facts["the current directory"] = String(cString: path)
+            facts[Self.directoryName] = String(cString: path)
             free(path)
         }
         facts["the locale"] = setlocale(LC_ALL, nil).map { String(cString: $0) }
@@ -46,7 +48,11 @@ struct ProcessSnapshot: Equatable {
 
     /// The names of the items that differ from an earlier state, sorted.
     func changes(since before: ProcessSnapshot) -> [String] {
-        facts.keys.sorted().filter { facts[$0] != before.facts[$0] }
+        facts.keys.sorted().filter { name in
+            // Below another root directory, which `KernelState` compares, the path is another one.
+            guard name != Self.directoryName || root == before.root else { return false }
+            return facts[name] != before.facts[name]
+        }
     }
 
     private static let timers = [

@@ -19,8 +19,10 @@ package struct KernelState: Equatable, Sendable {
     private static let namespaces = [
         "cgroup", "ipc", "mnt", "net", "pid_for_children", "time_for_children", "user", "uts",
     ]
+    /// The name of a change of the root directory.
+    package static let rootName = "the root directory"
     private static let otherNames = [
-        "the filters of system calls", "the namespaces", "the root directory",
+        "the filters of system calls", "the namespaces", rootName,
         "the priority of its thread", "the settings of prctl()",
     ]
     /// All names of ``changes(since:)``.
@@ -39,8 +41,10 @@ package struct KernelState: Equatable, Sendable {
         if let filters = status["Seccomp_filters:"].flatMap({ Int($0) }) {
             facts["the filters of system calls"] = ["\(filters - PluginWatch.filterCount)"]
         }
-        facts["the namespaces"] = Self.namespaces.map { Self.file("/proc/thread-self/ns/\($0)") }
-        facts["the root directory"] = [Self.file("/")]
+        let namespaces = Self.namespaces.map { Self.file("/proc/thread-self/ns/\($0)") }
+        // All are missing where /proc is, as below another root directory.
+        if namespaces.contains(where: { !$0.isEmpty }) { facts["the namespaces"] = namespaces }
+        facts[Self.rootName] = [Self.file("/")]
         facts["the priority of its thread"] = [
             "\(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)) \(sched_getscheduler(0))"
         ]
@@ -59,6 +63,14 @@ package struct KernelState: Equatable, Sendable {
     private static func file(_ path: String) -> String {
         var status = stat()
         return stat(path, &status) == 0 ? "\(status.st_dev) \(status.st_ino)" : ""
+    }
+
+    /// A directory of the process, whatever its path is.
+    package struct Directory: Equatable, Sendable {
+        /// The present root directory.
+        package static var root: Directory { Directory(file: KernelState.file("/")) }
+
+        private let file: String
     }
 
     /// The names of what differs from an earlier state of the thread, sorted.

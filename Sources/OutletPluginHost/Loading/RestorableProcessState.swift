@@ -6,7 +6,8 @@ import OutletHTTP
 /// loaded.
 ///
 /// Recorded before a plugin's code runs for the first time and compared after it; differences are
-/// restored, except for the environment, open files, the user and the ``KernelState`` of the thread. One library is loaded at a time.
+/// restored, except for the environment, open files, the user, the root directory and the
+/// ``KernelState`` of the thread. One library is loaded at a time.
 /// A signal handler counts only if it lies in a library that was loaded meanwhile, or if a plugin is
 /// known to have set the signal's action, because other threads of the host may set handlers of
 /// their own. The cost does not grow with the number of loaded libraries, unless a handler did
@@ -36,6 +37,7 @@ package struct RestorableProcessState {
     private let dispositions: [Int32: Disposition]
     private let loadCount: UInt64
     private let directory: String
+    private let root: KernelState.Directory
     private let locale: String
     private let umask: String
     private let limits: [ResourceLimit]
@@ -54,6 +56,7 @@ package struct RestorableProcessState {
         self.dispositions = dispositions
         loadCount = cpluginload_count()
         directory = RestorableProcessState.currentDirectory
+        root = .root
         locale = RestorableProcessState.currentLocale
         umask = RestorableProcessState.currentUmask
         limits = ResourceLimit.all
@@ -74,9 +77,7 @@ package struct RestorableProcessState {
         where Disposition(of: signal).map({ $0 != before }) == true {
             changes.append("the handler of \(signalName(signal))")
         }
-        if RestorableProcessState.currentDirectory != directory {
-            changes.append("the current directory")
-        }
+        if hasOtherDirectory { changes.append("the current directory") }
         if RestorableProcessState.currentLocale != locale { changes.append("the locale") }
         let mask = RestorableProcessState.currentUmask
         if !mask.isEmpty, mask != umask { changes.append("the umask") }
@@ -93,6 +94,7 @@ package struct RestorableProcessState {
             ? [] : [RestorableProcessState.environmentName]
         let isFull = hadFreeDescriptor && !RestorableProcessState.hasFreeDescriptor
         return environment + (isFull ? [RestorableProcessState.filesName] : [])
+            + (root == .root ? [] : [KernelState.rootName])
             + identity.changes(in: Identity())
             + zip(streams, StandardStream.all).filter { $0 != $1 }.map(\.0.name)
     }
@@ -114,7 +116,7 @@ package struct RestorableProcessState {
             before.restore(signal)
             changes.append("the handler of \(signalName(signal))")
         }
-        if RestorableProcessState.currentDirectory != directory {
+        if hasOtherDirectory {
             _ = chdir(directory)
             changes.append("the current directory")
         }
@@ -139,7 +141,15 @@ package struct RestorableProcessState {
         let kept = keptChanges
         // With the user the kernel changes capabilities and settings.
         let isOther = kept.contains(where: Identity.names.contains)
-        return changes + kept + (isOther ? [] : KernelState().changes(since: kernel))
+        let ofThread = isOther ? [] : KernelState().changes(since: kernel)
+        return changes + kept + ofThread.filter { !kept.contains($0) }
+    }
+
+    /// Whether the current directory has changed.
+    ///
+    /// Not compared below another root directory, where its path is another one.
+    private var hasOtherDirectory: Bool {
+        root == .root && RestorableProcessState.currentDirectory != directory
     }
 
     /// Whether a further file can be opened.
