@@ -33,7 +33,7 @@ public enum PluginCheckChild {
         _ = cplugincheck_supervise()
         guard fcntl(reportDescriptor, F_SETFD, FD_CLOEXEC) == 0,
             fcntl(watchDescriptor, F_SETFD, FD_CLOEXEC) == 0, let job = readJob(),
-            cplugincheck_end_with(STDIN_FILENO) == 0
+            let input = keepInput(), cplugincheck_end_with(input) == 0
         else { PluginWatch.endProcess(exitCode) }
         // Registered before the plugin can register handlers: handlers run in reverse order.
         atexit { PluginCheckChild.unfinished.withLock { $0.take() }?.end() }
@@ -42,6 +42,7 @@ public enum PluginCheckChild {
         cplugincheck_end_copies()
         PluginWatch.begin(exitCode: exitCode, reportingTo: watchDescriptor)
         PluginWatch.keep(reportDescriptor)
+        PluginWatch.keep(input)
         PluginWatch.guardExits()
         let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
         reportHangs(to: report, before: job.limit)
@@ -118,6 +119,17 @@ public enum PluginCheckChild {
     private static let watchDescriptor: Int32 = 4
     /// The exit code when a plugin calls `exit()` or there is no valid job.
     private static let exitCode: Int32 = 7
+
+    /// Makes `/dev/null` the standard input, as it is in `outlet`, where plugins run.
+    ///
+    /// - Returns: The descriptor of the former one; `nil` if there is no free one.
+    private static func keepInput() -> Int32? {
+        let input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, watchDescriptor + 1)
+        let nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        defer { close(nowhere) }
+        guard input >= 0, nowhere >= 0, dup2(nowhere, STDIN_FILENO) >= 0 else { return nil }
+        return input
+    }
 
     /// Reads the job from the first line of standard input; `nil` when it is not valid.
     private static func readJob() -> CheckJob? {

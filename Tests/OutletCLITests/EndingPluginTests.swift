@@ -550,6 +550,26 @@ import Testing
             "\(result.errorOutput)")
     }
 
+    @Test(arguments: ["create", "prepare", "adapt"])
+    func `a plugin that reads the standard input gets nothing of the body`(hook: String)
+        async throws
+    {
+        // Longer than what is read before plugins run.
+        let body = [UInt8](repeating: UInt8(ascii: "b"), count: 3 << 20)
+        for (options, count) in [([], body.count), (["--chunked"], 1000)] {
+            let result = try await RunningProgram(
+                Products.path("outlet"),
+                [
+                    "POST", server.baseURL + "/anything", "--plugins", plugin, "--plugin-config",
+                    #"faulty.hangs={"hook":"\#(hook)","how":"read_input"}"#,
+                ] + options, standardInput: .bytes(Array(body.prefix(count)))
+            ).result(within: .seconds(30))
+            #expect(result.exitCode == 0, "\(result.errorOutput)")
+            #expect(result.errorOutput.isEmpty, "\(result.errorOutput)")
+            #expect(result.output.utf8.count { $0 == UInt8(ascii: "b") } >= count)
+        }
+    }
+
     @Test func `a plugin that replaces a standard stream later is reported`() async throws {
         let result = try await page("prepare", "replace_stderr")
         #expect(result.exitCode == 0)

@@ -42,8 +42,8 @@ enum PluginOutput {
 
     private static let reader = Mutex<Reader?>(nil)
 
-    /// Prepares the process for plugins: reserves the standard streams for the program's own output,
-    /// and turns reports of crashes on.
+    /// Prepares the process for plugins: reserves the standard streams for the program, and turns
+    /// reports of crashes on.
     ///
     /// Call it before plugins are loaded. Further calls have no effect.
     static func begin() {
@@ -59,11 +59,13 @@ enum PluginOutput {
             return descriptor
         }
         if descriptor == nil { OutputFile.keepStandardOutput() }
+        StandardInput.keep()
         PluginWatch.begin(
             exitCode: ExitCode.plugin.rawValue,
             reportingTo: OutputFile.standardError.descriptor, after: descriptor ?? -1)
         PluginWatch.guardExits()
         PluginWatch.keep(OutputFile.standardOutput.descriptor)
+        PluginWatch.keep(StandardInput.descriptor)
     }
 
     /// Copies what was written until now; for the end of the program.

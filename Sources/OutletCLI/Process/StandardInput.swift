@@ -4,29 +4,54 @@ import Glibc
 import Outlet
 import OutletFiles
 import OutletTransport
+import Synchronization
 
 /// Reads a request's body from stdin.
 enum StandardInput {
+    private static let kept = Atomic(STDIN_FILENO)
+
+    /// The descriptor of stdin: another one than 0 after ``keep()``.
+    static var descriptor: Int32 { kept.load(ordering: .relaxed) }
+
+    /// Reserves stdin for the program: other code in the process, such as a plugin, and programs that
+    /// it starts, find `/dev/null` at descriptor 0.
+    ///
+    /// Otherwise the bytes that they read would be missing in the request's body. Further calls do
+    /// nothing; neither does one without free descriptors.
+    static func keep() {
+        guard descriptor == STDIN_FILENO else { return }
+        // A high number, which code in this process is unlikely to close by mistake.
+        let far = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 200)
+        let copy = far >= 0 ? far : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+        let nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        defer { close(nowhere) }
+        guard copy >= 0, nowhere >= 0, dup2(nowhere, STDIN_FILENO) >= 0 else {
+            close(copy)
+            return
+        }
+        kept.store(copy, ordering: .relaxed)
+    }
+
     /// Whether stdin is not a terminal, so that it may contain a body.
-    static var isGiven: Bool { isatty(STDIN_FILENO) == 0 }
+    static var isGiven: Bool { isatty(descriptor) == 0 }
 
     /// Whether stdin has bytes to read now; does not block.
     ///
     /// `false` for `/dev/null`, `true` for any other character device.
     static var hasBytes: Bool {
         var status = stat()
-        guard fstat(STDIN_FILENO, &status) == 0 else { return false }
+        guard fstat(StandardInput.descriptor, &status) == 0 else { return false }
         switch status.st_mode & S_IFMT {
         case S_IFREG:
-            let offset = lseek(STDIN_FILENO, 0, SEEK_CUR)
-            guard let length = FileLength.of(STDIN_FILENO, size: status.st_size) else {
+            let offset = lseek(StandardInput.descriptor, 0, SEEK_CUR)
+            guard let length = FileLength.of(StandardInput.descriptor, size: status.st_size) else {
                 return true
             }
             return length > offset
         case S_IFCHR: return !isNullDevice(status)
         default:
             var count: Int32 = 0
-            return ioctl(STDIN_FILENO, UInt(FIONREAD), &count) == 0 && count > 0
+            return ioctl(StandardInput.descriptor, UInt(FIONREAD), &count) == 0 && count > 0
         }
     }
 
@@ -55,12 +80,12 @@ enum StandardInput {
     }
 
     private static func read(_ onSilence: () -> Void) throws(CommandError) -> HTTPBody? {
-        var wanted = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+        var wanted = pollfd(fd: StandardInput.descriptor, events: Int16(POLLIN), revents: 0)
         if poll(&wanted, 1, 2000) == 0 { onSilence() }
         var data = Data()
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while data.count < heldSize {
-            let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
+            let count = Glibc.read(StandardInput.descriptor, &buffer, buffer.count)
             if count == 0 { return data.isEmpty ? nil : .data(data) }
             if count > 0 {
                 data.append(contentsOf: buffer[..<count])
@@ -110,12 +135,16 @@ final class StandardInputBody: BodyStream {
         }
         wake = (ends[0], ends[1])
         var status = stat()
-        let offset = lseek(STDIN_FILENO, 0, SEEK_CUR)
-        if fstat(STDIN_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG, offset >= 0 {
+        let offset = lseek(StandardInput.descriptor, 0, SEEK_CUR)
+        if fstat(StandardInput.descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            offset >= 0
+        {
             let begin = Int64(offset) - Int64(held.count)
             start = begin
             version = FileVersion(status)
-            length = FileLength.of(STDIN_FILENO, size: status.st_size).map { max(0, $0 - begin) }
+            length = FileLength.of(StandardInput.descriptor, size: status.st_size).map {
+                max(0, $0 - begin)
+            }
         } else {
             start = nil
             version = nil
@@ -150,7 +179,7 @@ final class StandardInputBody: BodyStream {
     /// contents for a whole body.
     private func checkUnchanged() throws(TransferError) {
         var status = stat()
-        guard let version, fstat(STDIN_FILENO, &status) == 0,
+        guard let version, fstat(StandardInput.descriptor, &status) == 0,
             let change = FileVersion(status).change(since: version)
         else { return }
         throw TransferError(
@@ -199,7 +228,9 @@ final class StandardInputBody: BodyStream {
         while true {
             let count: Int
             if let start {
-                count = pread(STDIN_FILENO, buffer.baseAddress, buffer.count, Int(start + position))
+                count = pread(
+                    StandardInput.descriptor, buffer.baseAddress, buffer.count,
+                    Int(start + position))
             } else {
                 // Usually there are bytes, because the transport has asked `mustWait` before.
                 let wanted = poll(within: -1)
@@ -207,7 +238,7 @@ final class StandardInputBody: BodyStream {
                     throw CommandError(.interrupted, "stdin: no longer wanted")
                 }
                 guard wanted.isReadable else { continue }
-                count = Glibc.read(STDIN_FILENO, buffer.baseAddress, buffer.count)
+                count = Glibc.read(StandardInput.descriptor, buffer.baseAddress, buffer.count)
             }
             if count >= 0 { return count }
             guard errno == EINTR || errno == EAGAIN else { throw Self.error(errno) }
@@ -227,7 +258,7 @@ final class StandardInputBody: BodyStream {
     /// - Parameter time: How long to wait, in milliseconds; -1 for no limit.
     private func poll(within time: Int32) -> (isReadable: Bool, isCancelled: Bool) {
         var wanted = [
-            pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: StandardInput.descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: wake.reader, events: Int16(POLLIN), revents: 0),
         ]
         while Glibc.poll(&wanted, 2, time) < 0 {
