@@ -1,4 +1,4 @@
-/* A thread of its own logs also after destroy, until the host refuses that. The host must name it. */
+/* A thread of its own logs also after destroy, until the host refuses that for its end. The host must name it. */
 #include "faulty.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@ static void *log_on(void *unused) {
     const outlet_call none = {0};
     (void)unused;
     do usleep(1000);
-    while (host_->log(host_, none, OUTLET_LOG_DEBUG, outlet_text("still here"), NULL, 0) == OUTLET_OK);
+    while (host_->log(host_, none, OUTLET_LOG_DEBUG, outlet_text("still here"), NULL, 0) != OUTLET_E_STALE);
     return NULL;
 }
 

@@ -235,13 +235,13 @@ enum HostTable {
             return OUTLET_E_ARGUMENT
         }
         if call.id != 0, find(host, call.id, CallContext.self) == nil { return OUTLET_E_STALE }
-        owner.observer?.pluginDidLog(line)
+        let isLogged = owner.log(line)
         guard !owner.hasEnded else {
             owner.recordViolation(
                 .didNotQuiesce, "log was called after destroy, by a thread that was not ended")
             return OUTLET_E_STALE
         }
-        return OUTLET_OK
+        return isLogged ? OUTLET_OK : OUTLET_E_STATE
     }
 
     private static func fail(

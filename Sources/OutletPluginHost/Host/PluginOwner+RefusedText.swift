@@ -48,7 +48,7 @@ extension PluginOwner {
         if function != "log" { call?.noteRefusal("\(function): \(reason)") }
         let subject = call?.subjectName.map { " of \($0)" } ?? ""
         let place = call.map { ", in \($0.hook.rawValue)\(subject)" } ?? ""
-        observer?.pluginDidLog(
+        log(
             PluginLogLine(
                 plugin: id, level: .warning,
                 message: "\(function) was refused: \(reason)\(place)", refused: refused))

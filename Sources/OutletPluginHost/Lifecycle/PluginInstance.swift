@@ -490,6 +490,7 @@ final class PluginInstance: @unchecked Sendable {
                     ? "destroy did not return in time"
                     : "it did not end its work in time and was abandoned")
         }
+        owner.logLeftOut()
         finish(.abandoned)
     }
 

@@ -34,6 +34,7 @@ final class PluginOwner: Sendable {
         var calls = ActiveCalls()
         var lifecycle = PluginLifecycle()
         var breaker: CircuitBreaker
+        var logLimit = LogLimit()
     }
 
     private let isUsingCallServices = Atomic(false)
@@ -276,8 +277,19 @@ final class PluginOwner: Sendable {
         return number
     }
 
+    /// Counts a line of the log.
+    func admit(_ level: PluginLogLine.Level, at time: UInt64) -> LogLimit.Verdict {
+        state.withLock { $0.logLimit.admit(level, at: time) }
+    }
+
+    /// Removes and returns the numbers of lines that were left out (``LogLimit/takeLeftOut()``).
+    func takeLeftOut() -> [(level: PluginLogLine.Level, count: Int)] {
+        state.withLock { $0.logLimit.takeLeftOut() }
+    }
+
     /// Releases the observer and the instance when the plugin has ended.
     func unregister() {
+        logLeftOut()
         let released = state.withLock { state in
             (state.observer.take(), state.instance.take())
         }

@@ -26,6 +26,8 @@ OUTLET_BEGIN_DECLARATIONS
 /* Limits; lengths are in bytes. */
 #define OUTLET_MAX_MESSAGE 4096       /* a message, a log line, a name or value of a log field */
 #define OUTLET_MAX_LOG_FIELDS 32      /* the number of fields of a log line */
+#define OUTLET_MAX_LOG_LINES 1000     /* the number of log lines of a level at once */
+#define OUTLET_LOG_LINES_PER_SECOND 100 /* those that are allowed in each second after them */
 #define OUTLET_MAX_CODE 64            /* a failure's code */
 #define OUTLET_MAX_NAME 1024          /* a name: of a header, an attribute, a setting, a service */
 #define OUTLET_MAX_VALUE 65536        /* a method, a URL, the value of a header or attribute */
@@ -94,7 +96,9 @@ struct outlet_host {
      *
      * call: the call that it is about, or {0}. fields: structured data, such as "attempt" with "2";
      * at most OUTLET_MAX_LOG_FIELDS, with names and values of at most OUTLET_MAX_MESSAGE bytes. Do
-     * not log secrets: the host cannot recognize them. After destroy, returns OUTLET_E_STALE, and
+     * not log secrets: the host cannot recognize them. Of more lines of a level than
+     * OUTLET_MAX_LOG_LINES at once, or OUTLET_LOG_LINES_PER_SECOND over time, the host logs the
+     * number only, and returns OUTLET_E_STATE. After destroy, returns OUTLET_E_STALE, and
      * the host records a violation. Thread: [any]. */
     outlet_status (*log)(const outlet_host *host, outlet_call call, uint32_t level,
                          outlet_view message, const outlet_field *OUTLET_OPTIONAL fields,
