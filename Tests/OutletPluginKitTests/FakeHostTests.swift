@@ -76,6 +76,35 @@ import Testing
         #expect(request.current.headers.map(\.value) == ["a\tb É"])
     }
 
+    @Test func `more attributes than a request can have are refused as by Outlet`() throws {
+        let request = fake.request(
+            "https://test.example/", attributes: ["target.name": "list", "tier": "gold"])
+        for index in 1...1000 { try request.setAttribute("key\(index)", "1") }
+        for key in ["more", "tier"] {
+            #expect(throws: PluginError.self) { try request.setAttribute(key, "1") }
+        }
+        #expect(request.current.attribute("tier") == "gold")
+        try request.setAttribute("key1", "2")
+        #expect(request.current.attribute("key1") == "2")
+    }
+
+    @Test func `larger attributes than a request can have are refused as by Outlet`() throws {
+        let request = fake.request("https://test.example/")
+        let value = String(repeating: "v", count: 65_536)
+        // With their keys, 16 are larger than 1 MiB.
+        for index in 10...24 { try request.setAttribute("\(index)", value) }
+        #expect(throws: PluginError.self) { try request.setAttribute("25", value) }
+        try request.setAttribute("25", String(value.dropLast(32)))
+        #expect(throws: PluginError.self) { try request.setAttribute("25", value) }
+        #expect(throws: PluginError.self) { try request.setAttribute("2", "") }
+        try request.setAttribute("10", "")
+        try request.setAttribute("2", "")
+        #expect(throws: PluginError.self) { try request.setAttribute("3", value + "v") }
+        #expect(throws: PluginError.self) {
+            try request.setAttribute(String(repeating: "k", count: 1025), "")
+        }
+    }
+
     @Test func `changes that plugins must not make are refused as by Outlet`() throws {
         let request = fake.request(
             "https://test.example/", headers: [("Content-Length", "3")],

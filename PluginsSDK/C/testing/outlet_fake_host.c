@@ -24,6 +24,8 @@ struct pairs {
 struct message {
     struct bytes method, url, body, code, failure;
     struct pairs headers, attributes;
+    struct pairs notes;  /* the attributes that plugins have set */
+    size_t note_size;    /* the bytes of their keys and values */
     outlet_field *views;
     void *slot;
     int32_t status, answer;
@@ -454,7 +456,8 @@ static outlet_status request_body(const outlet_host *host, outlet_request reques
 static outlet_status request_attr(const outlet_host *host, outlet_request request, outlet_view key,
                                   outlet_view *out) {
     MESSAGE(request);
-    return answer(find(&self->attributes, key, 0), out);
+    const struct bytes *note = find(&self->notes, key, 0);
+    return answer(note != NULL ? note : find(&self->attributes, key, 0), out);
 }
 
 static outlet_status request_set_method(const outlet_host *host, outlet_request request,
@@ -523,10 +526,17 @@ static void set_attr(struct message *self, outlet_view key, outlet_view value) {
 static outlet_status request_set_attr(const outlet_host *host, outlet_request request, outlet_view key,
                                       outlet_view value) {
     MESSAGE(request);
+    if (key.len > OUTLET_MAX_NAME || value.len > OUTLET_MAX_VALUE) return OUTLET_E_ARGUMENT;
     if (key.len == 0) return OUTLET_E_ARGUMENT;
     if (has_prefix(key, "target.") || has_prefix(key, "request.") || has_prefix(key, "outlet."))
         return OUTLET_E_DENIED;
-    set_attr(self, key, value);
+    const struct bytes *old = find(&self->notes, key, 0);
+    const size_t kept = self->note_size - (old == NULL ? 0 : key.len + old->len);
+    if (old == NULL && self->notes.count >= OUTLET_MAX_ATTRIBUTES) return OUTLET_E_ARGUMENT;
+    if (kept + key.len + value.len > OUTLET_MAX_ATTRIBUTE_BYTES) return OUTLET_E_ARGUMENT;
+    remove_all(&self->notes, key);
+    add(&self->notes, key, value);
+    self->note_size = kept + key.len + value.len;
     return OUTLET_OK;
 }
 
@@ -765,6 +775,7 @@ void outlet_fake_free(outlet_fake_host *fake) {
         for (size_t n = 0; n < sizeof all / sizeof *all; n++) free(all[n]->ptr);
         free_pairs(&self->headers);
         free_pairs(&self->attributes);
+        free_pairs(&self->notes);
         free(self->views);
         free(self);
     }
