@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -110,6 +111,12 @@ cplugincheck_usage cplugincheck_thread_usage(void) {
     }
     if (getrusage(RUSAGE_THREAD, &resources) == 0) usage.waits = (uint64_t)resources.ru_nvcsw;
     return usage;
+}
+
+int cplugincheck_thread_count(void) {
+    struct stat status;
+    /* The links of a directory are its subdirectories, and two of its own. */
+    return stat("/proc/self/task", &status) == 0 && status.st_nlink > 2 ? (int)status.st_nlink - 2 : 0;
 }
 
 uint64_t cplugincheck_cpu_of(pid_t thread) {

@@ -46,6 +46,7 @@ public enum PluginCheckChild {
         PluginWatch.guardExits()
         let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
         reportHangs(to: report, before: job.limit)
+        reportManyThreads(to: report, of: job)
         let done = DispatchSemaphore(value: 0)
         Task {
             let subject = CheckSubject(job: job, report: report)
@@ -86,6 +87,31 @@ public enum PluginCheckChild {
                     call.hook == .load ? .loadQuick : .callReturns,
                     "\(call.plugin): \(hangFact) \(call.hook.rawValue) for \(seconds) s"
                 )
+            }
+        }
+    }
+
+    /// How many more threads may run than before the plugins were loaded.
+    private static let mostThreads = 1000
+
+    /// Reports a plugin of which too many threads run at a time, and ends the test: without threads, the
+    /// test would fail for another reason.
+    private static func reportManyThreads(to report: CheckReport, of job: CheckJob) {
+        let first = cplugincheck_thread_count()
+        DispatchQueue(label: "outlet.check.threads").async {
+            while true {
+                usleep(10_000)
+                let count = cplugincheck_thread_count() - first
+                guard count > mostThreads else { continue }
+                let plugins = Set(PluginWatch.threads.map(\.plugin)).sorted()
+                let names = plugins.isEmpty ? job.file : plugins.joined(separator: ", ")
+                report.find(
+                    job.test.createsInstancesOnly ? .destroyFrees : .callFrees,
+                    "\(names): \(count) more threads run than before it was loaded; \(mostThreads) "
+                        + "are allowed",
+                    advice: "end the threads that a call or an instance has started with it")
+                report.end()
+                PluginWatch.endProcess(job.exitCode)
             }
         }
     }

@@ -2,7 +2,7 @@
  * reconfigure or function, which is an exported one. Leaks in each call, or in one of "every" calls. The
  * checker must report it.
  *
- * "what" is descriptor, thread, timer, memory, which has "size" bytes, mapping, or descriptors, of which
+ * "what" is descriptor, thread, threads (1,000 of them), timer, memory, which has "size" bytes, mapping, or descriptors, of which
  * the first call leaks 200. With "cache" it keeps the memory of the last 64 calls, which is allowed. */
 #include "faulty.h"
 
@@ -50,6 +50,7 @@ static void leak(struct leaking *self, const char *at) {
     for (int i = 0; i < 200 && number == 0 && strcmp(what, "descriptors") == 0; i++)
         if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort();
     if (strcmp(what, "thread") == 0) leak_thread();
+    for (int i = 0; i < 1000 && strcmp(what, "threads") == 0; i++) leak_thread();
     if (strcmp(what, "timer") == 0) leak_timer();
     if (strcmp(what, "mapping") == 0
         && mmap(NULL, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)

@@ -268,6 +268,29 @@ import Testing
     }
 
     @Test(arguments: [
+        ("create", [CheckTest.create, .createAgain], PluginRule.destroyFrees),
+        ("prepare", [.hooks, .overlap, .callAgain], .callFrees),
+        ("function", [.functions, .callAgain], .callFrees),
+    ])
+    func `of a plugin that leaks very many threads, these are the only finding`(
+        place: String, tests: [CheckTest], rule: PluginRule
+    ) async throws {
+        let results = try await checked(
+            "libFaultyLeaks.so", ["faulty.leaks": #"{"at": "\#(place)", "what": "threads"}"#], tests
+        )
+        #expect(results.contains { $0.findings.map(\.rule) == [rule] })
+        for result in results {
+            // One instance does not have too many.
+            if result.test == .create, result.verdict == .passed { continue }
+            #expect(result.verdict == .failed, "\(result.test)")
+            #expect(result.findings.allSatisfy { $0.rule == rule }, "\(result.findings)")
+            let message = result.findings.first?.message ?? ""
+            #expect(
+                message.hasPrefix("faulty.leaks: ") && message.contains(" threads"), "\(message)")
+        }
+    }
+
+    @Test(arguments: [
         ("create", CheckTest.createAgain, "instances left"),
         ("prepare", .callAgain, "requests left"),
     ])

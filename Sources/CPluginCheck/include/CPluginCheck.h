@@ -38,6 +38,9 @@ void cplugincheck_close_meter(cplugincheck_meter *meter);
 /* Measures the process. Thread: one at a time for each meter. */
 cplugincheck_holdings cplugincheck_measure(const cplugincheck_meter *meter);
 
+/* The number of threads of the process; 0 if it cannot be read. Thread: any. */
+int cplugincheck_thread_count(void);
+
 /* What the calling thread has used since it started. */
 typedef struct cplugincheck_usage {
     uint64_t cpu_ns; /* processor time in nanoseconds */

@@ -77,6 +77,11 @@ public enum CheckTest: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether the test creates instances, but calls none of their hooks and functions.
+    var createsInstancesOnly: Bool {
+        [.load, .entry, .create, .configurations, .createAgain].contains(self)
+    }
+
     /// The rules that every test checks.
     static let rulesOfAll: Set<PluginRule> = [
         .noCrash, .noExit, .noFork, .noOutput, .callReturns,
