@@ -6,7 +6,12 @@ import OutletTestSupport
 import Testing
 
 /// The results of the checker for plugins that each break one rule of the contract.
-@Suite(.timeLimit(.minutes(patience * 3))) struct FaultyPluginTests {
+@Suite(.timeLimit(.minutes(patience * 10))) struct FaultyPluginTests {
+    /// The time limit for tests that find leaks by many repetitions, in seconds.
+    ///
+    /// A busy machine may need much of it: with fewer repetitions, only large leaks are found.
+    private static let repetitionLimit = 600
+
     /// A plugin, its configuration, and the rule that one test must report as broken.
     struct Row: Sendable, CustomTestStringConvertible {
         let plugin: String
@@ -126,10 +131,11 @@ import Testing
             #"{"at": "reconfigure", "what": "descriptor"}"#,
             #"{"at": "reconfigure", "what": "memory"}"#,
             #"{"at": "function", "what": "descriptor"}"#, #"{"at": "function", "what": "memory"}"#,
-        ].map { Row("Leaks", "leaks", $0, .callAgain, .callFrees) } + [
+        ].map { Row("Leaks", "leaks", $0, .callAgain, .callFrees, limit: repetitionLimit) } + [
             Row(
                 "LeaksWhenRefused", "leaks-when-refused",
-                #"{"at": "reconfigure", "what": "memory", "name": ""}"#, .callAgain, .callFrees)
+                #"{"at": "reconfigure", "what": "memory", "name": ""}"#, .callAgain, .callFrees,
+                limit: repetitionLimit)
         ]
 
     static let hooks: [Row] = [
@@ -298,7 +304,8 @@ import Testing
         place: String, test: CheckTest, words: String
     ) async throws {
         let result = try await checked(
-            "libFaultySeveralLeak.so", ["several-leak.second": #"{"at": "\#(place)"}"#], [test])[0]
+            "libFaultySeveralLeak.so", ["several-leak.second": #"{"at": "\#(place)"}"#], [test],
+            limit: Self.repetitionLimit)[0]
         let message = try #require(result.findings.first).message
         #expect(message.hasPrefix("several-leak.second: ") && message.contains(words), "\(message)")
         #expect(!message.contains("several-leak.first") && !message.contains("several-leak.third"))
