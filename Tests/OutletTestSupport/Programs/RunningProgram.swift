@@ -48,7 +48,8 @@ public final class RunningProgram: Sendable {
         directory: String? = nil, standardInput: Input = .bytes([]),
         standardOutput: Output = .pipes, inheriting descriptors: [FileDescriptor] = []
     ) throws {
-        let inputPipe = try FileDescriptor.pipe()
+        let inputEnds = try Self.makeInput(standardInput)
+        input.withLock { $0 = inputEnds.writer }
         let outputEnds: (reader: FileDescriptor, writer: FileDescriptor)
         let errorEnds: (reader: FileDescriptor, writer: FileDescriptor)?
         switch standardOutput {
@@ -61,26 +62,31 @@ public final class RunningProgram: Sendable {
         }
         processID = try Self.spawn(
             path, arguments, environment: environment, directory: directory,
-            descriptors: [inputPipe.reader, outputEnds.writer, (errorEnds ?? outputEnds).writer]
+            descriptors: [inputEnds.reader, outputEnds.writer, (errorEnds ?? outputEnds).writer]
                 + descriptors)
         self.path = path
         let limit: Int = if case .unread(let limit) = standardOutput { limit } else { .max }
         output = try OutputCollector(reader: outputEnds.reader, limit: limit)
         error = try errorEnds.map { try OutputCollector(reader: $0.reader) } ?? OutputCollector()
 
-        switch standardInput {
-        case .open:
-            input.withLock { $0 = inputPipe.writer }
-        case .bytes(let bytes) where !bytes.isEmpty:
-            try onOwnThread { inputPipe.writer.write(bytes[...]) }
-        case .bytes:
-            break
-        }
         try onOwnThread { [processID, ended] in ended.set(wait_for_program(processID)) }
     }
 
     deinit {
         signal(SIGKILL)
+    }
+
+    /// Makes the program's standard input before the program starts: a program that finds it open and
+    /// silent may say so.
+    ///
+    /// - Returns: The end for the program; and the other one if it stays open.
+    private static func makeInput(
+        _ input: Input
+    ) throws -> (reader: FileDescriptor, writer: FileDescriptor?) {
+        let (reader, writer) = try FileDescriptor.pipe()
+        guard case .bytes(let bytes) = input else { return (reader, writer) }
+        if !bytes.isEmpty { try onOwnThread { writer.write(bytes[...]) } }
+        return (reader, nil)
     }
 
     private static func spawn(
