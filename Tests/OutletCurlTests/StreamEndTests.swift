@@ -127,6 +127,23 @@ import Testing
         await server.stop()
     }
 
+    @Test(
+        arguments: [
+            [[.head(413), .data("large", ends: true)], [.reset(Reset.none)]],
+            [[.head(413)], [.data("lar")], [.data("ge", ends: true)], [.reset(Reset.none)]],
+            [[.head(413)], [.data("large")], [.data("", ends: true), .reset(Reset.none)]],
+            [[.head(413), .data("large", ends: true)]],
+        ] as [[[FramePeer.Frame]]])
+    func `a complete response without a length ends an upload, too`(
+        groups: [[FramePeer.Frame]]
+    ) async throws {
+        let server = try await FramePeer.start(.init(request: 0, isEarly: true, groups))
+        let result = try await transport(server).perform(request(server, .post, Self.large))
+        #expect(result.error == nil, "\(result.error?.reason ?? "")")
+        #expect(result.response?.statusCode == 413 && result.text == "large")
+        await server.stop()
+    }
+
     @Test(arguments: [10, nil] as [Int?])
     func
         `a response that may be incomplete fails when the server does not want the upload any more`(

@@ -24,6 +24,17 @@ public final class FramePeer: Sendable {
         public init(
             connection: Int = 0, request: Int, isEarly: Bool = false, _ groups: [Frame]...
         ) {
+            self.init(connection: connection, request: request, isEarly: isEarly, groups)
+        }
+
+        /// - Parameters:
+        ///   - connection: The number of the request's connection, from 0.
+        ///   - request: The number of the request on it, from 0.
+        ///   - isEarly: Whether to reply before the request's body has been received.
+        ///   - groups: The groups of frames; the client receives each group at once.
+        public init(
+            connection: Int = 0, request: Int, isEarly: Bool = false, _ groups: [[Frame]]
+        ) {
             self.request = "\(connection).\(request)"
             self.groups = groups
             self.isEarly = isEarly
