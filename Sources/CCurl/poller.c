@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -90,21 +91,30 @@ static epoll_data_t data_of(const ccurl_poller *poller, int fd) {
 
 static int number_of(const int *descriptor) { return __atomic_load_n(descriptor, __ATOMIC_ACQUIRE); }
 
-/// Lets an eventfd wake the poller.
-static bool listen_to(ccurl_poller *poller, int event) {
-    // Edge-triggered: each write wakes, and the counter never has to be read.
+/// Adds the eventfd to epoll (EPOLL_CTL_ADD), or registers it anew (EPOLL_CTL_MOD); each wakes the
+/// poller once, because the eventfd is always readable.
+static bool listen_to(const ccurl_poller *poller, int event, int how) {
     struct epoll_event wake = {.events = EPOLLIN | EPOLLET, .data = data_of(poller, -1)};
-    return epoll_ctl(number_of(&poller->epoll), EPOLL_CTL_ADD, event, &wake) == 0;
+    return epoll_ctl(number_of(&poller->epoll), how, event, &wake) == 0;
 }
 
-/// Makes an eventfd that wakes the poller. Returns -1 if that is not possible.
-static int open_event(ccurl_poller *poller, unsigned count) {
-    int event = eventfd(count, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (event < 0 || listen_to(poller, event)) return event;
+/// Makes an eventfd that wakes the poller, at once and later. Returns -1 if that is not possible.
+static int open_event(ccurl_poller *poller) {
+    int event = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event < 0 || listen_to(poller, event, EPOLL_CTL_ADD)) return event;
     int error = errno;
     close(event);
     errno = error;
     return -1;
+}
+
+/// Whether a descriptor is an eventfd.
+static bool is_eventfd(int fd) {
+    char path[32], kind[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(path, kind, sizeof kind);
+    static const char name[] = "anon_inode:[eventfd]";
+    return length == sizeof name - 1 && memcmp(kind, name, sizeof name - 1) == 0;
 }
 
 ccurl_poller *ccurl_poller_create(int *error) {
@@ -117,7 +127,7 @@ ccurl_poller *ccurl_poller_create(int *error) {
     poller->relief = -1;
     sem_init(&poller->unpark, 0, 0);
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
-    poller->event = poller->epoll < 0 ? -1 : open_event(poller, 0);
+    poller->event = poller->epoll < 0 ? -1 : open_event(poller);
     if (poller->event < 0) {
         *error = errno;
         ccurl_poller_destroy(poller);
@@ -401,9 +411,10 @@ static bool reopen(ccurl_poller *poller) {
     if (epoll < 0) return false;
     // The old one is not closed: its number may have another owner.
     __atomic_store_n(&poller->epoll, epoll, __ATOMIC_RELEASE);
-    if (!listen_to(poller, number_of(&poller->event))) {
-        // It was closed, too. The count makes up for a wake that was lost with it.
-        int event = open_event(poller, 1);
+    int event = number_of(&poller->event);
+    if (!is_eventfd(event) || !listen_to(poller, event, EPOLL_CTL_ADD)) {
+        // It was closed, too.
+        event = open_event(poller);
         if (event < 0) {
             // The next wait tries again.
             __atomic_store_n(&poller->epoll, -1, __ATOMIC_RELEASE);
@@ -512,13 +523,16 @@ bool ccurl_poller_fire_timer(ccurl_poller *poller, int64_t now_us) {
 int64_t ccurl_poller_timer(const ccurl_poller *poller) { return poller->timer_us; }
 
 void ccurl_poller_wake(ccurl_poller *poller) {
-    uint64_t one = 1;
     int event = number_of(&poller->event);
-    // If the counter is full, the poller wakes as well.
-    if (write(event, &one, sizeof one) >= 0 || errno == EAGAIN) return;
-    // Another part of the process has closed it; its number may have another owner. A new one wakes
-    // with its first count. Without one, the wait ends at its time limit.
-    int new = open_event(poller, 1);
+    // Not by writing to the eventfd: if another part of the process has closed it, its number may have
+    // another owner, whose file would be changed. epoll refuses a file that it does not know.
+    if (listen_to(poller, event, EPOLL_CTL_MOD)) return;
+    // One of the two was closed. A thread that waits still waits for the eventfd if it was the epoll
+    // descriptor. If the counter is full, the poller wakes as well.
+    uint64_t one = 1;
+    if (is_eventfd(event) && (write(event, &one, sizeof one) >= 0 || errno == EAGAIN)) return;
+    // A new one wakes at once. Without one, the wait ends at its time limit.
+    int new = open_event(poller);
     if (new < 0) return;
     bool is_first = __atomic_compare_exchange_n(
         &poller->event, &event, new, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);

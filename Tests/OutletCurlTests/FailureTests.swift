@@ -114,6 +114,31 @@ import Testing
         }
     }
 
+    @Test(arguments: Closed.allCases)
+    func `nothing is written to a file that has the number of a closed descriptor of the loop`(
+        closed: Closed
+    ) async throws {
+        await #expect(processExitsWith: .success) { [closed] in
+            let gate = try Gate()
+            let server = try ScriptedServer.start { number in
+                number == 0 ? [.request, .wait(gate)] : [.request, .respond(), .again]
+            }
+            let (transport, descriptors) = try await closed.transport()
+            let directory = try TemporaryDirectory()
+            let path = try directory.write("", to: "file")
+            let file = open(path, O_RDWR)
+            for descriptor in descriptors { #expect(dup2(file, descriptor) == descriptor) }
+            async let first = transport.get(server.baseURL)
+            _ = try await server.requests.values(1)
+            // These wake the thread that waits for the first one.
+            for _ in 0..<3 { #expect(try await transport.get(server.baseURL).error == nil) }
+            gate.open()
+            _ = try await first
+            var status = stat()
+            #expect(fstat(file, &status) == 0 && status.st_size == 0)
+        }
+    }
+
     @Test func `transfers fail if no descriptor replaces the one that was closed`() async throws {
         await #expect(processExitsWith: .success) {
             let gate = try Gate()
