@@ -130,6 +130,18 @@ import Testing
     @Test(arguments: [
         ("h.test: refused: http://u:p@h/?token=a.", "h.test: refused: http://•••@h/?token=•••."),
         ("proxy u:p@h:80 (password='a b', sid=\"c d\")", "proxy •••@h:80 (password=•••, sid=•••)"),
+        ("token = abc, next", "token = ••• next"), ("a token =abc;", "a token =•••"),
+        ("password= abc x", "password= ••• x"), ("pwd\t= 'a b' x", "pwd\t= ••• x"),
+        ("password = \"two \\\" words\" x", "password = ••• x"),
+        ("password = \"two", "password = •••"),
+        ("the token == nil", "the token == nil"), ("token =", "token ="), ("token = ", "token = "),
+        ("size = 12 token", "size = 12 token"),
+        (#"got {"password": "two \"w\" x", "a": 1}"#, #"got {"password": "•••", "a": 1}"#),
+        (#"got "{\"token\":\"a\\\"b\",\"n\":1}""#, #"got "{\"token\":\"•••\",\"n\":1}""#),
+        (#""{\"token\":\"a\\\\\",\"n\":1}""#, #""{\"token\":\"•••\",\"n\":1}""#),
+        (#"{"key": 12, "x": "token"}"#, #"{"key": •••, "x": "token"}"#),
+        (#"{"token": "abc"#, #"{"token": "•••""#), (#"{"token": "#, #"{"token": "#),
+        (#"\\\"token\\\": \\\"a\\\\\\\"b\\\" c"#, #"\\\"token\\\": \\\"•••\\\" c"#),
         ("12:30 me@x.org, 50% of a=b", "12:30 me@x.org, 50% of a=b"),
     ])
     func `secrets in a text are hidden`(text: String, shown: String) {

@@ -2,6 +2,9 @@ extension Redaction {
     /// Returns a text, such as an error message, with secrets replaced in the URLs and parameters
     /// that it contains.
     ///
+    /// Parameters are `name=value`, also with blanks around the `=`, and members of JSON, also of JSON
+    /// in a JSON string.
+    ///
     /// - Parameter text: Any text; need not contain a URL.
     public func text(_ text: String) -> String {
         guard !showsEverything else { return text }
@@ -9,12 +12,18 @@ extension Redaction {
     }
 
     func text(_ text: ArraySlice<UInt8>, _ depth: Int = 0) -> [UInt8] {
-        guard text.contains(where: { Array("=@?#%".utf8).contains($0) }) else { return Array(text) }
+        guard text.contains(where: { Array("=@?#%:".utf8).contains($0) }) else {
+            return Array(text)
+        }
         var shown: [UInt8] = []
         var rest = text
         while let next = rest.first {
             let word = rest.prefix { !endsWord($0) }
             guard !word.isEmpty else {
+                if let member = secretMember(&rest, after: text[..<rest.startIndex]) {
+                    shown += member
+                    continue
+                }
                 shown.append(next)
                 rest.removeFirst()
                 continue
@@ -22,6 +31,10 @@ extension Redaction {
             rest = rest[word.endIndex...]
             if let name = secretBeforeQuotes(word, &rest) {
                 shown += name + Array(mark.utf8)
+                continue
+            }
+            if let lead = secretAfterBlanks(word, &rest) {
+                shown += word + lead + Array(mark.utf8)
                 continue
             }
             let closing = word.reversed().prefix { Array("'\")]},.;:!".utf8).contains($0) }
@@ -57,6 +70,85 @@ extension Redaction {
         else { return nil }
         rest = rest.drop { $0 != UInt8(ascii: "'") }.dropFirst()
         return word[...equals]
+    }
+
+    /// Returns what is between the name and the value of a secret, such as ` = `, if there are blanks;
+    /// `nil` if the word does not begin one.
+    ///
+    /// - Parameters:
+    ///   - word: The name, or the name and `=`.
+    ///   - rest: The text after the word; if a secret was found, set to the text after it.
+    private func secretAfterBlanks(
+        _ word: ArraySlice<UInt8>, _ rest: inout ArraySlice<UInt8>
+    ) -> ArraySlice<UInt8>? {
+        guard rest.first?.isBlank == true else { return nil }
+        var value = rest.drop(while: \.isBlank)
+        if word.last == UInt8(ascii: "=") {
+            guard hidesParameter(word.dropLast()) else { return nil }
+        } else {
+            guard value.first == UInt8(ascii: "="), hidesParameter(word) else { return nil }
+            value = value.dropFirst().drop(while: \.isBlank)
+        }
+        guard let first = value.first, first != UInt8(ascii: "=") else { return nil }
+        let end =
+            switch first {
+            case UInt8(ascii: "\""): quotedEnd(value)
+            case UInt8(ascii: "'"):
+                value.dropFirst().firstIndex(of: first).map { $0 + 1 } ?? value.endIndex
+            default: value.prefix { !endsWord($0) }.endIndex
+            }
+        guard end > value.startIndex else { return nil }
+        let lead = rest[..<value.startIndex]
+        rest = rest[end...]
+        return lead
+    }
+
+    /// The longest name of a member of JSON that is searched for in a text, in bytes.
+    private static let longestMemberName = 128
+
+    /// Returns a member of JSON with its value replaced; `nil` if the text does not begin with one that
+    /// is a secret.
+    ///
+    /// The quotation marks of JSON in a JSON string follow one backslash, and three in a further one.
+    ///
+    /// - Parameters:
+    ///   - rest: The text from a quotation mark on; if a secret was found, set to the text after it.
+    ///   - lead: The text before.
+    private func secretMember(
+        _ rest: inout ArraySlice<UInt8>, after lead: ArraySlice<UInt8>
+    ) -> [UInt8]? {
+        let (mark, escape) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
+        guard rest.first == mark else { return nil }
+        let depth = lead.suffix(8).reversed().prefix { $0 == escape }.count
+        let name = rest.dropFirst().prefix(Self.longestMemberName).prefix { $0 != mark }
+        var value = rest[name.endIndex...]
+        guard value.first == mark, name.suffix(depth).allSatisfy({ $0 == escape }),
+            name.count > depth, hidesParameter(name.dropLast(depth))
+        else { return nil }
+        value = value.dropFirst().drop(while: \.isBlank)
+        guard value.first == UInt8(ascii: ":") else { return nil }
+        value = value.dropFirst().drop(while: \.isBlank)
+        let opening = value.prefix { $0 == escape }
+        var end = value.startIndex
+        let isText = opening.count == depth && value[opening.endIndex...].first == mark
+        if isText {
+            end = opening.endIndex + 1
+            var escapes = 0
+            while end < value.endIndex,
+                value[end] != mark || escapes % (2 * (depth + 1)) != depth
+            {
+                escapes = value[end] == escape ? escapes + 1 : 0
+                end += 1
+            }
+            end = min(end + 1, value.endIndex)
+        } else {
+            end = value.prefix { !Array(",}] \t\r\n".utf8).contains($0) }.endIndex
+            guard end > value.startIndex else { return nil }
+        }
+        let quote = isText ? Array(opening) + [mark] : []
+        let shown = Array(rest[..<value.startIndex]) + quote + Array(self.mark.utf8) + quote
+        rest = rest[end...]
+        return shown
     }
 
     // MARK: Lines of the wire log
