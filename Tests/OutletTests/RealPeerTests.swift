@@ -74,6 +74,28 @@ import Testing
         #expect(echo.headers["Content-Type"] == "application/json")
     }
 
+    @Test func `httpbin reads names of forms that end with a backslash or contain quotes`()
+        async throws
+    {
+        struct Echo: Decodable, Sendable {
+            let form: [String: String]
+            let files: [String: String]
+        }
+        let httpbin = try await Httpbin.shared()
+        let form = MultipartFormData()
+        form.append(Data("1".utf8), withName: #"a\"#)
+        form.append(Data("2".utf8), withName: #"b\c"d"#)
+        form.append(Data("3".utf8), withName: "e", fileName: #"f\"#, mimeType: "text/plain")
+        form.append(
+            Data("4".utf8), withName: #"g\"#, fileName: "; name=admin; x=", mimeType: "text/plain")
+        let session = Session()
+        let echo = try await session.upload(
+            multipartFormData: form, to: "\(httpbin.baseURL)/post"
+        ).validate().serializingDecodable(Echo.self).value
+        #expect(echo.form == [#"a\"#: "1", #"b\c%22d"#: "2"])
+        #expect(echo.files == ["e": "3", "g%5C": "4"])
+    }
+
     @Test func `httpbin's redirects, compression and credentials work`() async throws {
         let httpbin = try await Httpbin.shared()
         let session = Session()

@@ -152,6 +152,21 @@ import Testing
         #expect(MultipartFormData(boundary: "a:b").contentType.hasSuffix("boundary=\"a:b\""))
     }
 
+    @Test(arguments: [
+        ("a\\", nil, #"name="a\""#), ("a\\b", "c\\", #"name="a\b"; filename="c\""#),
+        ("a\\", "; name=x; y=", #"name="a%5C"; filename="; name=x; y=""#),
+        ("a\\\\", "b", #"name="a\%5C"; filename="b""#), ("\\", "b", #"name="%5C"; filename="b""#),
+    ])
+    func `a backslash does not escape the quote before another parameter`(
+        name: String, fileName: String?, parameters: String
+    ) throws {
+        let form = MultipartFormData(boundary: "B")
+        form.append(Data(), withName: name, fileName: fileName)
+        #expect(
+            String(decoding: try form.encode(), as: UTF8.self)
+                == "--B\r\nContent-Disposition: form-data; \(parameters)\r\n\r\n\r\n--B--\r\n")
+    }
+
     @Test func `quotes and line breaks in names are escaped`() throws {
         let form = MultipartFormData(boundary: "B")
         form.append(Data(), withName: "a\"; x=\"\r\nX-Evil: 1", fileName: "é\\\"\n.txt")
