@@ -60,6 +60,41 @@ import Testing
         }
     }
 
+    @Test(arguments: [1, 3, 100])
+    func `a file that is rewritten just after it was written is noticed`(size: Int) throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path("file")
+        // The kernel's clock may move on between the two writes, which then differ in their times.
+        for _ in 0..<20 {
+            try directory.write("body", to: "file")
+            let body = try RequestBody(.file(path: path))
+            guard case .reader(let reader) = body else { throw Missing() }
+            var buffer = [UInt8](repeating: 0, count: size)
+            let given = try buffer.withUnsafeMutableBytes { buffer throws(TransferError) in
+                size < 4 ? try reader.read(into: buffer) : 0
+            }
+            let file = try #require(fopen(path, "r+"))
+            fputs("ydob", file)
+            fclose(file)
+            if given == 0 {
+                // Read as a whole after it was rewritten: that is the second content, or an error.
+                #expect((try? read(body, by: size)) != "body")
+                continue
+            }
+            let error = #expect(throws: TransferError.self) { try read(body, by: size) }
+            #expect(error?.reason == "\(path): was written to while it was sent")
+        }
+        // Nobody writes to these.
+        for text in ["body", String(repeating: "x", count: 300_000)] {
+            try directory.write(text, to: "file")
+            let body = try RequestBody(.file(path: path))
+            #expect(try read(body, by: max(size, 100)) == text)
+            guard case .reader(let reader) = body else { throw Missing() }
+            try reader.rewind()
+            #expect(try read(body, by: max(size, 100)) == text)
+        }
+    }
+
     @Test(arguments: [("/proc/version", nil), ("/dev/null", nil), ("empty", 0 as Int64?)])
     func `the length of a file that reports no size is not known`(
         name: String, length: Int64?
@@ -78,6 +113,39 @@ import Testing
         let body = try RequestBody(.file(path: path)).declared(4)
         #expect(body.length == 4)
         #expect(try read(body, by: size) == "body")
+        #expect(body.isCut)
+    }
+
+    /// A stream that fails after some bytes.
+    private final class BreakingStream: BodyStream {
+        struct Broken: Error {}
+
+        let length: Int64?
+        private let given = Lock(0)
+
+        init(length: Int64?) { self.length = length }
+
+        func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+            guard given.withLock({ $0 }) < 4 else { throw Broken() }
+            buffer.copyBytes(from: Array("body".utf8))
+            given.withLock { $0 = 4 }
+            return 4
+        }
+        func rewind() throws { given.withLock { $0 = 0 } }
+    }
+
+    @Test func `a stream that fails after its own length fails before its last bytes are sent`()
+        throws
+    {
+        let error = #expect(throws: TransferError.self) {
+            try read(try RequestBody(.stream(BreakingStream(length: 4))), by: 100)
+        }
+        #expect(error?.reason.hasPrefix("the request's body stream failed at byte 4") == true)
+    }
+
+    @Test func `a stream that fails after the declared Content-Length is cut`() throws {
+        let body = try RequestBody(.stream(BreakingStream(length: nil))).declared(4)
+        #expect(try read(body, by: 100) == "body")
         #expect(body.isCut)
     }
 

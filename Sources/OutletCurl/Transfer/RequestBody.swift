@@ -39,7 +39,8 @@ enum RequestBody {
         return .reader(DeclaredReader(reader, length: length))
     }
 
-    /// Whether the body has more bytes than the request's own `Content-Length` announced.
+    /// Whether the body does not end where the request's own `Content-Length` says: it has more
+    /// bytes, or fails there.
     var isCut: Bool {
         guard case .reader(let reader as DeclaredReader) = self else { return false }
         return reader.isCut
@@ -76,6 +77,8 @@ private final class FileReader: RequestBodyReader {
     /// The content when the file was opened.
     private let version: FileVersion
     private var position: Int64 = 0
+    /// The pieces that were read while a change of the file would not have changed its time.
+    private var unsettled: [(offset: Int, count: Int, hash: Int)] = []
     let length: Int64?
 
     init(path: String) throws(TransferError) {
@@ -115,6 +118,7 @@ private final class FileReader: RequestBodyReader {
         if let length { wanted = Int(min(Int64(wanted), length - position)) }
         guard wanted > 0 else { return 0 }
         while true {
+            let isSettled = !isRegular || length == nil || version.isSettled
             let count =
                 isRegular
                 ? pread(descriptor, buffer.baseAddress, wanted, Int(position))
@@ -127,6 +131,10 @@ private final class FileReader: RequestBodyReader {
                 throw changed(
                     "became shorter while it was sent: it ended after \(position) of \(length) bytes"
                 )
+            }
+            if !isSettled {
+                let piece = UnsafeRawBufferPointer(rebasing: buffer.prefix(count))
+                unsettled.append((Int(position), count, Self.hash(piece)))
             }
             position += Int64(count)
             if position == length { try checkUnchanged() }
@@ -143,6 +151,25 @@ private final class FileReader: RequestBodyReader {
         if let change = FileVersion(status).change(since: version) {
             throw changed("\(change) while it was sent")
         }
+        if !unsettled.isEmpty { try compareUnsettled() }
+    }
+
+    /// Reads the pieces in ``unsettled`` again, and throws if they differ from what was sent.
+    private func compareUnsettled() throws(TransferError) {
+        for piece in unsettled {
+            let isSame = withUnsafeTemporaryAllocation(byteCount: piece.count, alignment: 1) {
+                pread(descriptor, $0.baseAddress, piece.count, piece.offset) == piece.count
+                    && Self.hash(UnsafeRawBufferPointer($0)) == piece.hash
+            }
+            guard isSame else { throw changed("was written to while it was sent") }
+        }
+    }
+
+    /// A hash that differs between processes, so that nobody can make two contents with the same.
+    private static func hash(_ bytes: UnsafeRawBufferPointer) -> Int {
+        var hasher = Hasher()
+        hasher.combine(bytes: bytes)
+        return hasher.finalize()
     }
 
     private func changed(_ change: String) -> TransferError {
@@ -158,6 +185,7 @@ private final class FileReader: RequestBodyReader {
                 reason: "\(path): the body has to be sent again, but this is no regular file")
         }
         position = 0
+        unsettled = []
     }
 
     private static func error(_ path: String, _ what: String, _ number: Int32) -> TransferError {
@@ -271,12 +299,17 @@ private final class DeclaredReader: RequestBodyReader {
 
     var length: Int64? { declared }
 
-    /// Whether the body has more bytes than declared; reads on if its length is unknown.
+    /// Whether the body has more bytes than declared, or fails where it should end; reads on if its
+    /// length is unknown.
     var isCut: Bool {
         guard given == declared else { return false }
         if let length = reader.length { return length > declared }
         return withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { rest in
-            ((try? reader.read(into: rest)) ?? 0) > 0
+            do throws(TransferError) {
+                return try reader.read(into: rest) > 0
+            } catch {
+                return true
+            }
         }
     }
 
