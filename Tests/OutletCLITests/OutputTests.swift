@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Outlet
+import OutletTestSupport
 import Synchronization
 import Testing
 
@@ -183,6 +184,28 @@ import Testing
         #expect(value["plugins"]?[0]?["hook"] == "prepare")
         #expect(value["error"] == .null)
         #expect(value["exit_code"] == 0)
+    }
+
+    @Test(arguments: [[], ["--show-secrets"]])
+    func `the report lists the header fields that were sent`(options: [String]) async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
+        let result = try await Program.run(
+            Products.path("outlet"),
+            [
+                "--json", "--ignore-stdin", "--auth", "me:geheim", "POST", server.baseURL, "a=1",
+                "X-Own:yes",
+            ]
+                + options)
+        let value = try JSONValue(parsing: Data(result.output.utf8))
+        let head = try await server.requests.values(1)[0].head
+        let sent = head.split(separator: "\r\n").dropFirst().map { line in
+            String(line[..<(line.firstIndex(of: ":") ?? line.endIndex)])
+        }
+        let fields = value["request"]?["headers"]?.arrayValue ?? []
+        #expect(fields.map { $0["name"] } == sent.map { .string($0) }, "\(result.output)")
+        #expect(fields.contains(["name": "Content-Length", "value": "9"]), "\(result.output)")
+        #expect(fields.contains(["name": "X-Own", "value": "yes"]))
+        #expect(result.output.contains("bWU6Z2VoZWlt") == !options.isEmpty, "\(result.output)")
     }
 
     @Test func `a body that is not JSON is text or base64`() throws {

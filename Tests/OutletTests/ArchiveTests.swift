@@ -22,6 +22,21 @@ import Testing
         var headers: [String: String]? { nil }
     }
 
+    @Test(arguments: [
+        ("404 Nowhere To Be Found", "Nowhere To Be Found"), ("404 ", ""), ("404", ""),
+        ("404 see http://a.test/?token=s3cret", "see http://a.test/?token=•••"),
+    ])
+    func `an entry has the server's own reason phrase`(
+        status: String, phrase: String
+    ) async throws {
+        let server = try ScriptedServer.start(.request, .respond(status, body: "x"))
+        let recorder = HARRecorder()
+        let session = Session(eventMonitors: [recorder])
+        _ = await session.request(server.baseURL).serializingString().response
+        let entry = try #require(recorder.archive.log.entries.first)
+        #expect(entry.response.status == 404 && entry.response.statusText == phrase)
+    }
+
     @Test func `recorded responses are replayed after the server has stopped`() async throws {
         let server = try LoopbackServer.start()
         let base = try #require(URL(string: server.baseURL))

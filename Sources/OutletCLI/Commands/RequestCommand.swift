@@ -31,7 +31,7 @@ struct RequestCommand: Sendable {
         for name in asked.unsetHeaders { configuration.headers.remove(name: name) }
         let input = try RequestCommand.input(asked, arguments, console)
         var request = RequestCommand.request(asked, input: input)
-        if output.parts.contains(.requestHead) {
+        if output.isReport || output.parts.contains(.requestHead) {
             configuration.transport.recordsSentHeads = true
             request.context[SentHeadRecorder.Key.self] = SentHeadRecorder()
         }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Outlet
+import OutletTransport
 
 /// The JSON object of `--json`, schema `outlet.exchange/1`.
 ///
@@ -46,7 +47,9 @@ struct ExchangeReport {
         try writer.finish()
     }
 
+    /// Returns the request, with the fields as they were sent if its ``SentHeadRecorder`` has them.
     private func request(_ request: HTTPRequest) -> JSONValue {
+        let sent = request.context[SentHeadRecorder.Key.self]?.head(sentTo: request.url)
         let address = request.url?.absoluteString ?? ""
         let size: JSONValue =
             switch request.body {
@@ -58,7 +61,7 @@ struct ExchangeReport {
         return [
             "method": .string(request.method.rawValue),
             "url": .string(showsSecrets ? address : Redaction.standard.address(address)),
-            "headers": headers(request.headers),
+            "headers": headers(sent?.headers ?? request.headers),
             "body_bytes": size,
         ]
     }

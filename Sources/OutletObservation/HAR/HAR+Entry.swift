@@ -151,7 +151,7 @@ extension HAR {
     public struct Response: Sendable, Equatable, Codable {
         /// The status code; 0 if no response arrived.
         public var status: Int
-        /// The reason phrase; always empty in archives of this library.
+        /// The reason phrase; empty if the server sent none, as over HTTP/2.
         public var statusText: String
         /// The HTTP version, such as `HTTP/1.1`.
         public var httpVersion: String
@@ -176,17 +176,19 @@ extension HAR {
         ///
         /// - Parameters:
         ///   - status: The status code; 0 if no response arrived.
+        ///   - statusText: The reason phrase; empty for none.
         ///   - httpVersion: The HTTP version, such as `HTTP/1.1`.
         ///   - headers: The headers, in order.
         ///   - content: The body.
         ///   - redirectURL: The value of `Location`; empty without one.
         ///   - cookies: The cookies that were set.
         public init(
-            status: Int, httpVersion: String, headers: [Pair], content: Content,
+            status: Int, statusText: String = "", httpVersion: String, headers: [Pair],
+            content: Content,
             redirectURL: String = "", cookies: [Pair] = []
         ) {
             self.status = status
-            self.statusText = ""
+            self.statusText = statusText
             self.httpVersion = httpVersion
             self.cookies = cookies
             self.headers = headers

@@ -119,7 +119,9 @@ extension HAR.Response {
         }
         let headers = redaction.headers(head.headers)
         self.init(
-            status: head.statusCode, httpVersion: head.httpVersion, headers: HAR.pairs(headers),
+            status: head.statusCode,
+            statusText: head.reasonPhrase.map { redaction.text($0) } ?? "",
+            httpVersion: head.httpVersion, headers: HAR.pairs(headers),
             content: content, redirectURL: headers["Location"] ?? "",
             cookies: HAR.cookies(headers.values(for: "Set-Cookie")))
         headersSize = exchange.metrics.responseHeaderBytes
