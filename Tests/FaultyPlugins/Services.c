@@ -232,7 +232,8 @@ static const outlet_hooks *hooks(outlet_instance *instance) {
 static const outlet_view needed[] = {OUTLET_TEXT("outlet.http/1"), OUTLET_TEXT("outlet.timer/1")};
 static const outlet_view unknown[] = {OUTLET_TEXT("outlet.http/9")};
 
-static const outlet_view permissions[] = {OUTLET_TEXT("net:*.example"), OUTLET_TEXT("net:a.example")};
+static const outlet_view permissions[] = {OUTLET_TEXT("net:*.example"), OUTLET_TEXT("net:a.example"),
+                                          OUTLET_TEXT("net:plain.test:80")};
 
 static const outlet_descriptor user = {
     .struct_size = sizeof(outlet_descriptor),
@@ -246,7 +247,7 @@ static const outlet_descriptor user = {
     .hooks = hooks,
     .quiesce = quiesce,
     .permissions = permissions,
-    .permission_count = 2,
+    .permission_count = 3,
     .required_services = needed,
     .required_service_count = 2};
 /* Needs the service, but has no permission for a server. */

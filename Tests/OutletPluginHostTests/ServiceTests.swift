@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletLayers
 import OutletPluginHost
 import OutletSession
 import OutletTestSupport
@@ -112,6 +113,35 @@ import Testing
         // The redirect to a permitted host was followed; the other was returned as the response.
         #expect(try host.call("faulty.services.last") == .text("302 "))
         #expect(stub.requests.map { $0.url?.host() } == ["a.example", "b.example"])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: ["http://plain.test/", "http://a.example/"])
+    func `HSTS does not change a plugin's request to a port without permission`(
+        address: String
+    ) async throws {
+        let host = try host()
+        let stub = StubTransport { job in
+            job.request.url?.host() == "a.example"
+                ? .redirect(to: "http://plain.test/") : .text("secret")
+        }
+        let hsts = HSTSStorage.memory
+        var configuration = SessionConfiguration()
+        configuration.hsts = hsts
+        let session = Session(transport: stub, configuration: configuration, plugins: host)
+        for isKnown in [false, true] {
+            if isKnown {
+                let end = Date(timeIntervalSinceNow: 3600)
+                hsts.setPolicy(.init(host: "plain.test", expiresDate: end))
+            }
+            #expect(
+                try host.call("faulty.services.fetch", [.text(address)]) == .int(0))
+            try await reach(isKnown ? 2 : 1, "done", host)
+            let last = try host.call("faulty.services.last")
+            #expect(isKnown ? last != .text("200 secret") : last == .text("200 secret"), "\(last)")
+        }
+        let urls = stub.requests.compactMap { $0.url?.absoluteString }
+        #expect(!urls.contains { $0.hasPrefix("https:") }, "\(urls)")
         withExtendedLifetime(session) {}
     }
 

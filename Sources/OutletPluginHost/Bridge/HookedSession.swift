@@ -33,10 +33,12 @@ struct HookedSession {
     /// Calls `finalize` and `will_send`, and delivers what plugins answer before the transfer.
     var layers: [@Sendable (_ next: any Transport) -> any Transport] {
         let (finalizers, watchers) = (instances(with: .finalize), instances(with: .willSend))
-        // The others may answer in place of the transfer, or watch its body.
-        guard !instances(with: .finalize, .willSend, .adapt, .prepare, .redirect).isEmpty else {
-            return []
-        }
+        // The others may answer in place of the transfer, watch its body, or send requests of their
+        // own.
+        guard
+            !instances(with: .finalize, .willSend, .adapt, .prepare, .redirect).isEmpty
+                || plugins.contains(where: { $0.grants.allowsService(HTTPService.name) })
+        else { return [] }
         let (limit, running) = (limit, running)
         return [
             {

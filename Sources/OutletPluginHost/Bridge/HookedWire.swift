@@ -8,6 +8,8 @@ import OutletTransport
 /// Calls `finalize` and `will_send` before a request is sent, and delivers responses that plugins
 /// supplied instead of a transfer.
 ///
+/// Requests of plugins are refused if their permissions do not allow the server.
+///
 /// `will_send` hooks that may block run on a worker thread at the same time as the transfer, but
 /// before any hook that sees its outcome.
 final class HookedWire: TransportLayer {
@@ -36,6 +38,11 @@ final class HookedWire: TransportLayer {
     }
 
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        if let fault = job.request.permissionFault {
+            return PlayedTransfer.start(
+                KnownResult(TransferResult(error: fault)), for: job, source: .plugin, on: queue,
+                handler: handler)
+        }
         let fields = WireFields(sentWith: job.credentialUse == .atOnce ? job.credential : nil)
         if let answer = job.request.givenAnswer, answer.claim() {
             notifyWillSend(job.request, fields)

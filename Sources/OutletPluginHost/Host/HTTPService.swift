@@ -46,6 +46,7 @@ enum HTTPService {
         guard flags & ~UInt32(OUTLET_HTTP_NO_REDIRECTS) == 0 else { return OUTLET_E_UNSUPPORTED }
         request.context.exclude(instance, and: caller?.excluded)
         request.context.exceedsLimits = true
+        request.context.limit(to: grants)
         let limit = asked.pointee.timeout_ns
         let data = UInt(bitPattern: data)
         let exchange = Call(

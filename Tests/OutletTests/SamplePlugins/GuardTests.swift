@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Outlet
 import OutletTestSupport
+import OutletTesting
 import Testing
 
 /// The sample `Guard`.
@@ -210,6 +211,26 @@ import Testing
         let error = await ask(server.baseURL, host).error
         #expect(error?.code == "not-allowed" && error?.hook == .finalize)
         #expect(other.connections.count == 0)
+    }
+
+    @Test(arguments: [
+        (#"["http://a.test"]"#, false), (#"["a.test:80"]"#, false), (#"["https://a.test"]"#, true),
+        (#"["a.test:443"]"#, true),
+    ])
+    func `the request is checked as HSTS has changed it`(
+        rules: String, isSent: Bool
+    ) async throws {
+        let stub = StubTransport { _ in .text("hello") }
+        var configuration = SessionConfiguration()
+        configuration.hsts = .memory
+        let end = Date(timeIntervalSinceNow: 3600)
+        configuration.hsts?.setPolicy(.init(host: "a.test", expiresDate: end))
+        let session = Session(
+            transport: stub, configuration: configuration,
+            plugins: try plugin.host(#"{"allow": \#(rules)}"#))
+        let response = await session.request("http://a.test/").serializingString().response
+        #expect((response.value == "hello") == isSent)
+        #expect(stub.requests.map { $0.url?.absoluteString } == (isSent ? ["https://a.test/"] : []))
     }
 
     @Test(arguments: ["evil.test", "127.0.0.1", "127.0.0.1:1", "localhost:PORT"])
