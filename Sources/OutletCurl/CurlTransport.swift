@@ -194,8 +194,8 @@ public final class CurlTransport: Transport {
     /// transfer has ended. Until then the connection limits apply to the old and the new loops
     /// separately.
     ///
-    /// Files are not watched, because a certificate might be read after it was replaced and its key
-    /// before.
+    /// Files of authorities are not watched. Those of client certificates are looked at for each
+    /// transfer over TLS, and new contents are used as soon as certificate and key belong together.
     ///
     /// Thread: any. Does not wait.
     public func reloadCertificates() {

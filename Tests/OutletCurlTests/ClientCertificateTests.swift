@@ -159,6 +159,53 @@ import Testing
         #expect(try await transport.get(other).response?.statusCode == 400)
     }
 
+    @Test(arguments: [HTTPVersionPolicy.automatic, .http1], ["info", "closing"])
+    func `a connection is not used with another key or password than it was made with`(
+        version: HTTPVersionPolicy, path: String
+    ) async throws {
+        let nginx = try await Nginx.shared()
+        let client = try await nginx.authority.client()
+        let other = try await nginx.authority.client(commonName: "other")
+        let directory = try TemporaryDirectory()
+        let encrypted = directory.path("encrypted.key")
+        let made = try await Program.run(
+            "/usr/bin/openssl",
+            [
+                "pkey", "-in", client.keyPath, "-aes256", "-passout", "pass:secret", "-out",
+                encrypted,
+            ])
+        #expect(made.exitCode == 0)
+        let certificate = ClientCertificate.Source.bytes(try bytes(client.certificatePath))
+        let identities: [(ClientCertificate, isUsable: Bool)] = [
+            (.init(certificate: certificate, key: .bytes(try bytes(client.keyPath))), true),
+            (.init(certificate: certificate, key: .bytes(try bytes(other.keyPath))), false),
+            (
+                .init(certificate: certificate, key: .file(path: encrypted), keyPassword: "secret"),
+                true
+            ),
+            (
+                .init(certificate: certificate, key: .file(path: encrypted), keyPassword: "wrong"),
+                false
+            ),
+            (.init(certificate: certificate, key: .bytes(try bytes(client.keyPath))), true),
+        ]
+        let chosen = identities.map(\.0)
+        let next = Lock(0)
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            $0.httpVersion = version
+            $0.clientCertificateProvider = ClientCertificateProvider { _, _ in
+                chosen[next.withLock { $0 }]
+            }
+        }
+        for (index, identity) in identities.enumerated() {
+            next.withLock { $0 = index }
+            let result = try await transport.get("\(nginx.baseURL(.clientCertificate))/\(path)")
+            #expect(result.text.contains("CN=outlet-client") == identity.isUsable, "\(index)")
+            #expect((result.error?.code == .clientCertificateRejected) == !identity.isUsable)
+        }
+    }
+
     @Test func `a server that requires a client certificate responds 400 without one`() async throws
     {
         let result = try await response { _ in }

@@ -56,6 +56,48 @@ import Testing
         #expect(try await transport.carry(job).error?.code == .serverCertificateUntrusted)
     }
 
+    @Test(arguments: ["info", "closing"])
+    func `a replaced client certificate is used without a reload, on connections of its own`(
+        path: String
+    ) async throws {
+        let nginx = try await Nginx.shared()
+        let first = try await nginx.authority.client(commonName: "first")
+        let second = try await nginx.authority.client(commonName: "second")
+        let directory = try TemporaryDirectory()
+        let (certificate, key) = (directory.path("client.pem"), directory.path("client.key"))
+        try replace(certificate, by: first.certificatePath)
+        try replace(key, by: first.keyPath)
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            $0.clientCertificate = ClientCertificate(certificatePath: certificate, keyPath: key)
+            $0.httpVersion = .http1
+        }
+        let url = "\(nginx.baseURL(.clientCertificate))/\(path)"
+        let isKept = path == "info"
+        for isFirst in [true, false] {
+            let result = try await transport.get(url)
+            #expect(result.text.contains("CN=first"))
+            #expect(result.metrics.isReusedConnection == (isKept && !isFirst))
+            // Connections after the first one resume its TLS session.
+            #expect(result.text.contains(#""session_reused":"r""#) == (!isKept && !isFirst))
+        }
+        try replace(certificate, by: second.certificatePath)
+        // The pair cannot be used, so that kept connections are used as before.
+        if isKept {
+            let halfway = try await transport.get(url)
+            #expect(halfway.text.contains("CN=first") && halfway.metrics.isReusedConnection)
+        }
+        try replace(key, by: second.keyPath)
+        let result = try await transport.get(url)
+        #expect(result.text.contains("CN=second"), "\(result.text) \(result.error?.reason ?? "")")
+        #expect(!result.metrics.isReusedConnection)
+        #expect(result.text.contains(#""session_reused":".""#))
+        let next = try await transport.get(url)
+        #expect(next.metrics.isReusedConnection == isKept)
+        #expect(next.text.contains("CN=second"))
+        #expect(next.text.contains(#""session_reused":"r""#) != isKept)
+    }
+
     @Test func `new requests use the reloaded client certificate`() async throws {
         let nginx = try await Nginx.shared()
         let first = try await nginx.authority.client(commonName: "first")
@@ -72,7 +114,6 @@ import Testing
         #expect(try await transport.get(url).text.contains("CN=first"))
         try replace(certificate, by: second.certificatePath)
         try replace(key, by: second.keyPath)
-        #expect(try await transport.get(url).text.contains("CN=first"))
         transport.reloadCertificates()
         #expect(try await transport.get(url).text.contains("CN=second"))
     }

@@ -138,9 +138,9 @@ extension EventLoop {
         let trust = trust(of: transfer, address)
         if address.isSecure {
             transfer.isServerVerified = settings.configuration.verifiesCertificates
-            easy.applyTrust(trust?.server, settings)
             if trust?.server == nil { try settings.checkTrust(for: address) }
-            try easy.applyIdentity(settings, address)
+            let certificate = try easy.applyIdentity(settings, address)
+            easy.applyTrust(trust?.server, certificate: certificate, settings)
         }
         easy.applyAddress(address)
         if !settings.proxies.isEmpty {
@@ -241,7 +241,9 @@ extension EventLoop {
         try easy.applyProxyTrust(judge, settings, proxy)
         // For servers without TLS, libcurl 7.88 compares the server's options, not the proxy's, with
         // those of a kept connection.
-        if transfer.address?.isSecure == false { easy.applyTrust(judge, settings) }
+        if transfer.address?.isSecure == false {
+            easy.applyTrust(judge, certificate: nil, settings)
+        }
     }
 
     /// Sets the method and the body, for all but the plainest requests.

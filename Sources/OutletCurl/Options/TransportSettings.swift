@@ -16,6 +16,8 @@ final class TransportSettings: Sendable {
     let trust: Result<TrustStore, TransferError>
     /// Verifies certificates for the session's own server trust evaluators.
     let verifier: OpenSSLVerifier
+    /// Tells the client certificates apart.
+    let certificateNumbers = ClientCertificateNumbers()
     /// Whether what is sent and received is logged to stderr.
     let logsWire: Bool
     /// The time limit of a whole transfer, in µs; `nil` for no limit.

@@ -14,6 +14,7 @@ extension EasyHandle {
         // are set for the first transfer that needs them.
         hasAuthorities = false
         policy = nil
+        certificateNumber = nil
         set(CURLOPT_CAINFO, text: nil)
         set(CURLOPT_CAPATH, text: nil)
         if settings.proxies.isEmpty {
@@ -75,20 +76,35 @@ extension EasyHandle {
     /// Selects the verification of the server: libcurl's with the configured authorities, or that
     /// of a ``ServerVerifier``.
     ///
-    /// A connection that a verifier's policy has accepted is reused only with the same cipher list,
-    /// and each policy has a list of its own.
+    /// A connection that a verifier's policy has accepted, or that was made with a client
+    /// certificate, is reused only with the same cipher list, and each policy and each certificate
+    /// has a list of its own.
     ///
-    /// - Parameter verifier: `nil` for libcurl.
-    func applyTrust(_ verifier: ServerVerifier?, _ settings: TransportSettings) {
-        guard verifier != nil || policy != nil else { return applyAuthorities(settings) }
-        changeTrust(verifier, settings)
+    /// - Parameters:
+    ///   - verifier: `nil` for libcurl.
+    ///   - certificate: The number of the client certificate; `nil` for none.
+    func applyTrust(
+        _ verifier: ServerVerifier?, certificate: UInt64?, _ settings: TransportSettings
+    ) {
+        guard verifier != nil || policy != nil || certificate != certificateNumber else {
+            return applyAuthorities(settings)
+        }
+        changeTrust(verifier, certificate, settings)
     }
 
-    private func changeTrust(_ verifier: ServerVerifier?, _ settings: TransportSettings) {
-        guard verifier?.policy !== policy else { return }
-        policy = verifier?.policy
-        let ciphers = settings.configuration.tlsCipherList
-        set(CURLOPT_SSL_CIPHER_LIST, text: verifier?.cipherList(of: ciphers) ?? ciphers)
+    private func changeTrust(
+        _ verifier: ServerVerifier?, _ certificate: UInt64?, _ settings: TransportSettings
+    ) {
+        let hasPolicyChanged = verifier?.policy !== policy
+        if hasPolicyChanged || certificate != certificateNumber {
+            policy = verifier?.policy
+            certificateNumber = certificate
+            set(CURLOPT_SSL_CIPHER_LIST, text: cipherList(verifier, certificate, settings))
+        }
+        guard hasPolicyChanged else {
+            if verifier == nil { applyAuthorities(settings) }
+            return
+        }
         guard verifier != nil else {
             let verifies = settings.configuration.verifiesCertificates
             set(CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0)
@@ -103,6 +119,19 @@ extension EasyHandle {
         hasAuthorities = false
         set(CURLOPT_CAINFO, text: nil)
         set(CURLOPT_CAPATH, text: nil)
+    }
+
+    /// Returns the cipher list for connections that belong to a policy, or to a client certificate;
+    /// `nil` for that of OpenSSL's configuration.
+    ///
+    /// See ``ServerVerifier/cipherList(of:)``.
+    private func cipherList(
+        _ verifier: ServerVerifier?, _ certificate: UInt64?, _ settings: TransportSettings
+    ) -> String? {
+        let list = settings.configuration.tlsCipherList
+        let ofPolicy = verifier?.cipherList(of: list) ?? list
+        guard let certificate else { return ofPolicy }
+        return "\(ofPolicy ?? TLSLibrary.cipherList):OUTLET-CERT-\(certificate)"
     }
 
     /// Selects the verification of an https proxy, on a handle that is marked and so reset after
@@ -147,17 +176,20 @@ extension EasyHandle {
 
     /// Checks the client certificate for a server, and sets it if a provider chooses one per host.
     ///
+    /// - Returns: The certificate's number; `nil` if there is none.
     /// - Throws: `TransferError` with code `clientCertificateRejected` if its files cannot be used.
     func applyIdentity(
         _ settings: TransportSettings, _ address: Address
-    ) throws(TransferError) {
+    ) throws(TransferError) -> UInt64? {
         guard settings.configuration.showsCertificates,
             let certificate = settings.clientCertificate(for: address)
-        else { return }
+        else { return nil }
         try settings.check(certificate, for: address)
-        guard settings.configuration.clientCertificateProvider != nil else { return }
+        let number = settings.certificateNumbers.number(of: certificate)
+        guard settings.configuration.clientCertificateProvider != nil else { return number }
         isMarked = true
         apply(certificate)
+        return number
     }
 }
 

@@ -64,6 +64,9 @@ final class EasyHandle {
     /// The policy that `CURLOPT_SSL_CIPHER_LIST`, `CURLOPT_SSL_VERIFYPEER` and
     /// `CURLOPT_SSL_VERIFYHOST` are set for; `nil` if libcurl verifies the server.
     var policy: ServerTrustPolicy?
+    /// The number of the client certificate that `CURLOPT_SSL_CIPHER_LIST` is set for; `nil` for
+    /// none.
+    var certificateNumber: UInt64?
     /// The present value of `CURLOPT_BUFFERSIZE`, in bytes.
     var bufferSize = usualBufferSize
     /// libcurl's default (`CURL_MAX_WRITE_SIZE`).

@@ -194,11 +194,10 @@ open class Session: @unchecked Sendable {
     /// Reads the files of certificate authorities and client certificates again.
     ///
     /// Later requests use new connections with the new certificates; requests in progress are not
-    /// affected. Call it when all files were replaced. New connections read the files, too, so keep
-    /// a certificate and its key in one file, and replace it by renaming a new one: of two files, a
-    /// connection may read one that was replaced and one that was not. Certificates given as bytes
-    /// stay the same. A
-    /// `ClientCertificateProvider` made from a closure is called for each request anyway.
+    /// affected. Call it when all files were replaced. The files of a client certificate are looked
+    /// at for each request anyway: new contents are used on new connections as soon as certificate
+    /// and key belong together. Certificates given as bytes stay the same, and a
+    /// `ClientCertificateProvider` made from a closure is called for each request.
     public func reloadCertificates() { core.stack.reloadCertificates() }
 
     /// Returns what the session's transport is doing now: how many connections are open, how many

@@ -5,6 +5,9 @@ public struct ClientCertificate: Sendable, Hashable {
     /// Where a certificate or a key is read from.
     public enum Source: Sendable, Hashable {
         /// A file, which is read again for each connection.
+        ///
+        /// After it has changed, connections and TLS sessions that were made before are not used
+        /// any more.
         case file(path: String)
         /// Bytes in memory.
         case bytes(Data)
