@@ -121,6 +121,26 @@ package struct Certificate: Sendable, Equatable, Hashable {
         }
     }
 
+    /// Whether an `X509 *` has no subject alternative name that libcurl compares with a host, so that
+    /// libcurl compares its common name.
+    static func isNameless(_ parsed: OpaquePointer) -> Bool {
+        guard let names = X509_get_ext_d2i(parsed, NID_subject_alt_name, nil, nil) else {
+            return true
+        }
+        let stack = OpaquePointer(names)
+        defer { GENERAL_NAMES_free(stack) }
+        return !(0..<max(0, OPENSSL_sk_num(stack))).contains { index in
+            guard let entry = OPENSSL_sk_value(stack, index) else { return false }
+            let kind = entry.assumingMemoryBound(to: GENERAL_NAME.self).pointee.type
+            return kind == GEN_DNS || kind == GEN_IPADD
+        }
+    }
+
+    /// Why a certificate without such a name is refused.
+    static let namelessReason =
+        "it has no host among its subject alternative names, and its common name does not count "
+        + "(RFC 9110 §4.3.4)"
+
     private static func bytes(_ string: UnsafeMutablePointer<ASN1_STRING>?) -> [UInt8]? {
         guard let string, let start = ASN1_STRING_get0_data(string) else { return nil }
         return Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(string))))

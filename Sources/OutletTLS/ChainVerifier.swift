@@ -99,6 +99,8 @@ package final class ChainVerifier: @unchecked Sendable {
     }
 
     /// Whether a certificate is valid for a host, a name or an IP address (RFC 6125).
+    ///
+    /// Only subject alternative names count: the common name does not (RFC 9110 §4.3.4).
     package static func isCertificate(_ der: [UInt8], for host: String) -> Bool {
         guard let stack = CertificateStack([der]), let leaf = stack.certificate(at: 0) else {
             return false
@@ -107,7 +109,8 @@ package final class ChainVerifier: @unchecked Sendable {
         var address = in6_addr()
         guard inet_pton(AF_INET, host, &address) != 1, inet_pton(AF_INET6, host, &address) != 1
         else { return false }
-        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
+        let flags = UInt32(
+            X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
         return X509_check_host(leaf, host, host.utf8.count, flags, nil) == 1
     }
 

@@ -36,7 +36,8 @@ package struct Handshake {
         }
     }
 
-    private static func stapled(_ connection: OpaquePointer) -> [UInt8]? {
+    /// The stapled OCSP response of an `SSL *`, in DER; `nil` if there is none.
+    static func stapled(_ connection: OpaquePointer) -> [UInt8]? {
         var bytes: UnsafePointer<UInt8>?
         let count = copenssl_staple(connection, &bytes)
         guard count > 0, let bytes else { return nil }

@@ -12,6 +12,16 @@ package enum StapledResponse: Sendable, Equatable {
     /// responder, or for another certificate.
     case invalid(reason: String)
 
+    /// Why it does not prove that the certificate is good; `nil` if it does.
+    package var fault: String? {
+        switch self {
+        case .good: nil
+        case .unknown: "the responder does not know the certificate"
+        case .revoked: "the certificate was revoked"
+        case .invalid(let reason): reason
+        }
+    }
+
     /// Verifies a response and reads the status of the server's certificate.
     ///
     /// - Parameters:
@@ -20,14 +30,41 @@ package enum StapledResponse: Sendable, Equatable {
     ///   - issuer: The certificate of the server certificate's issuer, in DER.
     ///   - verifier: Has the authorities that the responder's certificate must lead to.
     package init(_ der: [UInt8], chain: [[UInt8]], issuer: [UInt8], verifier: ChainVerifier) {
-        self = Self.evaluate(der, chain, issuer, verifier)
+        self =
+            verifier.withStore { Self.evaluate(der, chain + [issuer], $0) }
+            ?? .invalid(reason: "no memory left")
         ERR_clear_error()
     }
 
+    /// Verifies a response with the authorities of a connection.
+    ///
+    /// - Parameters:
+    ///   - der: The stapled response.
+    ///   - connection: The `SSL *`, whose chain has been verified.
+    init(_ der: [UInt8], of connection: OpaquePointer) {
+        let path = SSL_get0_verified_chain(connection).map { path in
+            (0..<max(0, OPENSSL_sk_num(path))).compactMap { index in
+                OPENSSL_sk_value(path, index).flatMap { Certificate(OpaquePointer($0))?.der }
+            }
+        }
+        let store = SSL_get_SSL_CTX(connection).flatMap { SSL_CTX_get_cert_store($0) }
+        guard let path, let leaf = path.first, let store else {
+            self = .invalid(reason: "no authority is known that could vouch for it")
+            return
+        }
+        // A self-signed certificate is its own issuer.
+        self = Self.evaluate(der, path + [path.dropFirst().first ?? leaf], store)
+        ERR_clear_error()
+    }
+
+    /// - Parameters:
+    ///   - der: The response.
+    ///   - certificates: The server's certificate first, its issuer's last, in DER.
+    ///   - store: The authorities, an `X509_STORE *`.
     private static func evaluate(
-        _ der: [UInt8], _ chain: [[UInt8]], _ issuer: [UInt8], _ verifier: ChainVerifier
+        _ der: [UInt8], _ certificates: [[UInt8]], _ store: OpaquePointer
     ) -> StapledResponse {
-        guard let sent = CertificateStack(chain + [issuer]), let leaf = sent.certificate(at: 0),
+        guard let sent = CertificateStack(certificates), let leaf = sent.certificate(at: 0),
             let signer = sent.certificate(at: sent.count - 1)
         else { return .invalid(reason: "the server's chain cannot be read") }
         let parsed = der.withUnsafeBufferPointer { bytes in
@@ -46,8 +83,7 @@ package enum StapledResponse: Sendable, Equatable {
             return .invalid(reason: "it is of an unknown kind")
         }
         defer { OCSP_BASICRESP_free(basic) }
-        let isSigned = verifier.withStore { OCSP_basic_verify(basic, sent.raw, $0, 0) == 1 }
-        guard isSigned == true else {
+        guard OCSP_basic_verify(basic, sent.raw, store, 0) == 1 else {
             return .invalid(reason: "no trusted authority has signed it")
         }
         return find(leaf, signer, basic)

@@ -91,8 +91,10 @@ package final class Verification {
 
     /// Installs callbacks for the verification of the connection made with an `SSL_CTX *`.
     ///
-    /// Without a decider, OpenSSL verifies as usual, and the callbacks only record the result. A
-    /// decider is called in place of OpenSSL's verification, once for a connection: before a client
+    /// Without a decider, OpenSSL verifies as usual, and the callbacks record the result. If a faulty
+    /// certificate ends the handshake, they also refuse one without a host among its subject
+    /// alternative names, whose common name libcurl would compare, and one that requires a stapled
+    /// OCSP response and has none (``StapleRequirement``). A decider is called in place of OpenSSL's verification, once for a connection: before a client
     /// certificate is sent, and for a resumed session before any data is sent. OpenSSL's other
     /// rules for the handshake stay in force. The end of the connection is recorded in both cases.
     ///
@@ -117,7 +119,13 @@ package final class Verification {
         }
         SSL_CTX_set_info_callback(context, stepped)
         guard decider != nil else {
-            SSL_CTX_set_verify(context, SSL_CTX_get_verify_mode(context), verified)
+            let mode = SSL_CTX_get_verify_mode(context)
+            SSL_CTX_set_verify(context, mode, verified)
+            if mode & SSL_VERIFY_PEER != 0 {
+                guard copenssl_ask_for_staple(context, requiredStapleMayHaveCome) else {
+                    return nil
+                }
+            }
             return verification
         }
         guard copenssl_ask_for_staple(context, stapleMayHaveCome) else { return nil }
@@ -176,8 +184,44 @@ package final class Verification {
         guard let store, let connection = connection(of: store), let verification = of(connection)
         else { return isGood }
         verification.note(store, isGood != 0)
-        return isGood
+        guard isGood != 0, SSL_get_verify_mode(connection) & SSL_VERIFY_PEER != 0,
+            X509_STORE_CTX_get_error_depth(store) == 0, verification.isNameless
+        else { return isGood }
+        verification.refuse(
+            X509_V_ERR_HOSTNAME_MISMATCH, Certificate.namelessReason)
+        X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH)
+        return 0
     }
+
+    /// Whether the server's certificate has no host among its subject alternative names.
+    private var isNameless: Bool { leaf.map { Certificate.isNameless($0) } ?? false }
+
+    /// Records a fault of the server's certificate that OpenSSL has not found.
+    private func refuse(_ code: Int32, _ reason: String) {
+        guard refusal == nil else { return }
+        refusal = Refusal(
+            fault: .other, code: code, reason: reason, depth: 0, certificate: serverCertificate)
+    }
+
+    /// OpenSSL's callback after the server's first messages (`SSL_CTX_set_tlsext_status_cb`).
+    private static let requiredStapleMayHaveCome:
+        @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { connection, _ in
+            // A session was made with the response, which is not sent again when it is resumed.
+            guard let connection, SSL_session_reused(connection) == 0,
+                let verification = of(connection), let leaf = verification.leaf,
+                StapleRequirement.applies(to: leaf)
+            else { return 1 }
+            guard let sent = Handshake.stapled(connection) else {
+                verification.refuse(X509_V_ERR_OCSP_VERIFY_NEEDED, StapleRequirement.missing)
+                return 0
+            }
+            let response = StapledResponse(sent, of: connection)
+            guard let fault = response.fault else { return 1 }
+            verification.refuse(
+                response == .revoked ? X509_V_ERR_CERT_REVOKED : X509_V_ERR_OCSP_VERIFY_FAILED,
+                StapleRequirement.unmet(fault))
+            return 0
+        }
 
     private static func connection(of store: OpaquePointer) -> OpaquePointer? {
         X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())

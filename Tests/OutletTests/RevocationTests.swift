@@ -98,6 +98,88 @@ import Testing
         }
     }
 
+    private func response(
+        _ url: String, _ evaluator: (any ServerTrustEvaluating)?
+    ) async throws -> DataResponse<Data, SessionError> {
+        var configuration = SessionConfiguration()
+        configuration.certificateAuthorities = .file(
+            path: try await TestCA.shared().certificatePath)
+        configuration.httpVersion = .http1
+        let manager = evaluator.map {
+            ServerTrustManager(evaluators: ["localhost": $0, "127.0.0.1": $0])
+        }
+        let session = Session(configuration: configuration, serverTrustManager: manager)
+        return await session.request(url).serializingData().response
+    }
+
+    @Test(
+        arguments: [
+            (TrustServer.Listener.staplingStapled, nil),
+            (.staplingUnstapled, "the server has stapled none"),
+            (.staplingUnstapled12, "the server has stapled none"),
+            (.staplingWronglyStapled, "it is about another certificate"),
+        ] as [(TrustServer.Listener, String?)])
+    func `a certificate that requires a stapled response is accepted with a good one only`(
+        listener: TrustServer.Listener, reason: String?
+    ) async throws {
+        let server = try await TrustServer.shared()
+        let evaluators: [(any ServerTrustEvaluating)?] = [nil, DefaultTrustEvaluator()]
+        for evaluator in evaluators {
+            let response = try await response(server.closingURL(listener), evaluator)
+            guard let reason else {
+                #expect(response.response?.statusCode == 200, "\(response)")
+                continue
+            }
+            let text = response.error.map { "\($0)" } ?? ""
+            #expect(text.contains(reason), "\(text)")
+            #expect(text.contains("RFC 7633"), "\(text)")
+        }
+        let disabled = try await self.response(
+            server.closingURL(listener), DisabledTrustEvaluator())
+        #expect(disabled.response?.statusCode == 200)
+    }
+
+    @Test
+    func
+        `the stapled response that a certificate requires is not sent again for a resumed session`()
+        async throws
+    {
+        let server = try await TrustServer.shared()
+        for evaluator: (any ServerTrustEvaluating)? in [nil, DefaultTrustEvaluator()] {
+            var configuration = SessionConfiguration()
+            configuration.certificateAuthorities = .file(
+                path: try await TestCA.shared().certificatePath)
+            configuration.httpVersion = .http1
+            let session = Session(
+                configuration: configuration,
+                serverTrustManager: evaluator.map {
+                    ServerTrustManager(evaluators: ["localhost": $0])
+                })
+            for isResumed in [false, true] {
+                let text = try await session.request(server.closingURL(.staplingStapled))
+                    .serializingString().value
+                #expect(text.contains(#""resumed":"r""#) == isResumed)
+            }
+        }
+    }
+
+    @Test(arguments: [TrustServer.Listener.nameless, .namelessAddress])
+    func `the common name of a certificate is not the name of a server`(
+        listener: TrustServer.Listener
+    ) async throws {
+        let server = try await TrustServer.shared()
+        let host = listener == .nameless ? "localhost" : "127.0.0.1"
+        let url = server.url(listener).replacing("localhost", with: host)
+        let evaluators: [(any ServerTrustEvaluating)?] = [nil, DefaultTrustEvaluator()]
+        for evaluator in evaluators {
+            let response = try await response(url, evaluator)
+            let text = response.error.map { "\($0)" } ?? ""
+            #expect(text.contains("RFC 9110"), "\(text)")
+        }
+        let disabled = try await response(url, DisabledTrustEvaluator())
+        #expect(disabled.response?.statusCode == 200)
+    }
+
     @Test func `a resumed TLS session uses the stapled response of the first handshake`()
         async throws
     {

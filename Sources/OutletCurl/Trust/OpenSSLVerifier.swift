@@ -85,12 +85,25 @@ final class OpenSSLVerifier: Sendable {
         }
         let response = StapledResponse(
             Array(ocspResponse), chain: chain.bytes, issuer: issuer.der, verifier: verifier)
-        switch response {
-        case .good: return .good
-        case .unknown: return refused("the responder does not know the certificate", chain)
-        case .revoked: return refused("the certificate was revoked", chain)
-        case .invalid(let reason): return refused(reason, chain)
+        return response.fault.map { refused($0, chain) } ?? .good
+    }
+
+    /// Checks that the response is stapled that the server's certificate requires.
+    func staplingFault(
+        of chain: [OutletTransport.Certificate], ocspResponse: Data?, _ securityLevel: Int32
+    ) -> TrustFault? {
+        guard let leaf = chain.first, StapleRequirement.applies(to: [UInt8](leaf.der)) else {
+            return nil
         }
+        guard ocspResponse != nil else {
+            return TrustFault(
+                code: TrustFault.unspecified, reason: StapleRequirement.missing, certificate: leaf)
+        }
+        let status = revocationStatus(
+            of: chain, ocspResponse: ocspResponse, lists: [], securityLevel)
+        guard case .refused(let fault) = status else { return nil }
+        return TrustFault(
+            code: fault.code, reason: StapleRequirement.unmet(fault.reason), certificate: leaf)
     }
 
     /// Returns OpenSSL's form of revocation lists, cached by content.
@@ -147,6 +160,12 @@ struct HandshakeVerifier: TrustVerifier {
 
     func isCertificate(_ certificate: OutletTransport.Certificate, for host: String) -> Bool {
         ChainVerifier.isCertificate(Array(certificate.der), for: host)
+    }
+
+    func staplingFault(
+        of chain: [OutletTransport.Certificate], ocspResponse: Data?
+    ) -> TrustFault? {
+        verifier.staplingFault(of: chain, ocspResponse: ocspResponse, securityLevel)
     }
 
     func revocationStatus(

@@ -21,6 +21,9 @@ public struct ServerTrust: Sendable {
     public let ocspResponse: Data?
     /// Why the chain does not lead to an authority of the session; `nil` if it is valid.
     ///
+    /// Also set if the server's certificate requires a stapled OCSP response (RFC 7633), and
+    /// ``ocspResponse`` does not prove that it is good.
+    ///
     /// The host is not checked here; see ``hostFault(for:)``.
     public let chainFault: TrustFault?
 
@@ -45,7 +48,9 @@ public struct ServerTrust: Sendable {
         self.verifier = verifier
         let verdict = verifier.verify(sentCertificates, anchors: nil)
         certificates = verdict.path
-        chainFault = verdict.fault
+        chainFault =
+            verdict.fault
+            ?? verifier.staplingFault(of: sentCertificates, ocspResponse: ocspResponse)
     }
 
     /// The public keys of ``certificates``, the server's own first.
@@ -87,8 +92,13 @@ public struct ServerTrust: Sendable {
         if names.contains(host) {
             return "the \(role)'s certificate has \(host) as a DNS name, not as an IP address"
         }
-        let said = names.isEmpty ? subject : names.joined(separator: ", ")
-        return "the \(role)'s certificate is for \(Redaction.standard.quote(said)), not for \(host)"
+        guard !names.isEmpty else {
+            return "the \(role)'s certificate (\(Redaction.standard.quote(subject))) has no host "
+                + "among its subject alternative names, and its common name does not count (RFC 9110 "
+                + "§4.3.4)"
+        }
+        let said = Redaction.standard.quote(names.joined(separator: ", "))
+        return "the \(role)'s certificate is for \(said), not for \(host)"
     }
 
     /// Checks whether certificates of the chain were revoked.
@@ -214,6 +224,18 @@ public protocol TrustVerifier: Sendable {
     ///   - host: A DNS name, or an IP address without brackets.
     func isCertificate(_ certificate: Certificate, for host: String) -> Bool
 
+    /// Checks that the server has stapled the OCSP response that its certificate requires (the TLS
+    /// feature `status_request`, RFC 7633).
+    ///
+    /// The default implementation requires none.
+    ///
+    /// - Parameters:
+    ///   - chain: The certificates as the server has sent them, its own first.
+    ///   - ocspResponse: The stapled OCSP response as DER; `nil` if there is none.
+    /// - Returns: What is wrong; `nil` if no response is required, or the response proves that the
+    ///   certificate is good.
+    func staplingFault(of chain: [Certificate], ocspResponse: Data?) -> TrustFault?
+
     /// Checks whether certificates of a chain were revoked.
     ///
     /// - Parameters:
@@ -223,4 +245,9 @@ public protocol TrustVerifier: Sendable {
     func revocationStatus(
         of chain: [Certificate], ocspResponse: Data?, lists: [RevocationList]
     ) -> RevocationStatus
+}
+
+extension TrustVerifier {
+    /// Requires no response.
+    public func staplingFault(of chain: [Certificate], ocspResponse: Data?) -> TrustFault? { nil }
 }

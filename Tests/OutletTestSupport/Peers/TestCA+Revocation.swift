@@ -14,6 +14,8 @@ extension TestCA {
         public let good: Identity
         /// A server's certificate that is revoked.
         public let revoked: Identity
+        /// A server's certificate that requires a stapled response (RFC 7633) and is not revoked.
+        public let stapling: Identity
         /// The path of a CRL that contains ``revoked``, PEM.
         public let listPath: String
         /// The path of an earlier CRL, which is empty, PEM.
@@ -22,6 +24,8 @@ extension TestCA {
         public let goodStaplePath: String
         /// The path of an OCSP response that reports ``revoked`` as revoked, DER.
         public let revokedStaplePath: String
+        /// The path of an OCSP response that reports ``stapling`` as good, DER.
+        public let staplingStaplePath: String
     }
 
     /// Issues a server's certificate for `localhost` by an intermediate authority.
@@ -52,14 +56,17 @@ extension TestCA {
     public func revocation() async throws -> Revocation {
         let good = try await recorded("good")
         let revoked = try await recorded("revoked")
+        let stapling = try await recorded("stapling", extensions: "stapling_server")
         let files = ["-config", "openssl.cnf", "-name", "revocation_files"]
         let (former, list) = (directory.path("former-list.pem"), directory.path("list.pem"))
         try await openssl(["ca"] + files + ["-gencrl", "-crldays", "2", "-out", former])
         try await openssl(["ca"] + files + ["-revoke", revoked.certificatePath])
         try await openssl(["ca"] + files + ["-gencrl", "-crldays", "2", "-out", list])
         return Revocation(
-            good: good, revoked: revoked, listPath: list, formerListPath: former,
-            goodStaplePath: try await staple(good), revokedStaplePath: try await staple(revoked))
+            good: good, revoked: revoked, stapling: stapling, listPath: list,
+            formerListPath: former,
+            goodStaplePath: try await staple(good), revokedStaplePath: try await staple(revoked),
+            staplingStaplePath: try await staple(stapling))
     }
 
     /// Issues a certificate that is valid for two days.
@@ -104,6 +111,24 @@ extension TestCA {
         return identity
     }
 
+    /// Issues a server's certificate that has its host in the subject only, as the common name.
+    ///
+    /// - Parameters:
+    ///   - commonName: The common name.
+    ///   - hasOtherName: Whether it has a subject alternative name of another kind, an address of
+    ///     electronic mail.
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
+    public func server(commonName: String, hasOtherName: Bool = false) async throws -> Identity {
+        let name = "nameless-\(UInt64.random(in: 0 ... .max))"
+        let identity = Identity(
+            certificatePath: directory.path("\(name).pem"), keyPath: directory.path("\(name).key"))
+        try await sign(
+            identity, subject: "/O=Outlet/CN=\(commonName)",
+            extensions: hasOtherName ? "mailing_server" : "nameless_server",
+            by: Identity(certificatePath: certificatePath, keyPath: keyPath))
+        return identity
+    }
+
     /// Revokes a certificate and makes a revocation list (CRL).
     ///
     /// - Returns: The path of a CRL that contains the certificate, PEM.
@@ -117,7 +142,9 @@ extension TestCA {
     }
 
     /// Issues a server's certificate and records it in the database that OCSP responses use.
-    private func recorded(_ name: String) async throws -> Identity {
+    private func recorded(
+        _ name: String, extensions: String = "server"
+    ) async throws -> Identity {
         let identity = Identity(
             certificatePath: directory.path("\(name).pem"), keyPath: directory.path("\(name).key"))
         let request = identity.certificatePath + ".csr"
@@ -125,7 +152,7 @@ extension TestCA {
             ["req", "-out", request, "-subj", "/O=Outlet/CN=\(name)"] + newKey(identity.keyPath))
         try await openssl([
             "ca", "-batch", "-notext", "-days", "2", "-config", "openssl.cnf", "-name",
-            "revocation_files", "-extensions", "server", "-in", request, "-out",
+            "revocation_files", "-extensions", extensions, "-in", request, "-out",
             identity.certificatePath,
         ])
         return identity

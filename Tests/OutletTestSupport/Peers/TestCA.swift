@@ -164,6 +164,21 @@ public final class TestCA: Sendable {
         keyUsage = critical, digitalSignature
         extendedKeyUsage = serverAuth
         subjectAltName = DNS:localhost, IP:127.0.0.1
+        [stapling_server]
+        basicConstraints = critical, CA:FALSE
+        keyUsage = critical, digitalSignature
+        extendedKeyUsage = serverAuth
+        subjectAltName = DNS:localhost, IP:127.0.0.1
+        tlsfeature = status_request
+        [nameless_server]
+        basicConstraints = critical, CA:FALSE
+        keyUsage = critical, digitalSignature
+        extendedKeyUsage = serverAuth
+        [mailing_server]
+        basicConstraints = critical, CA:FALSE
+        keyUsage = critical, digitalSignature
+        extendedKeyUsage = serverAuth
+        subjectAltName = email:me@localhost
         [wrong_server]
         basicConstraints = critical, CA:FALSE
         keyUsage = critical, digitalSignature

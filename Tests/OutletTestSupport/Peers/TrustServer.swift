@@ -21,6 +21,19 @@ public final class TrustServer: Sendable {
         case revokedStapled
         /// A good certificate, stapled with the OCSP response about another certificate.
         case wronglyStapled
+        /// A good certificate that requires a stapled OCSP response, with that response.
+        case staplingStapled
+        /// The same certificate, without an OCSP response.
+        case staplingUnstapled
+        /// The same certificate, without an OCSP response, TLS 1.2.
+        case staplingUnstapled12
+        /// The same certificate, stapled with the OCSP response about another certificate.
+        case staplingWronglyStapled
+        /// A certificate with `localhost` as its common name and no subject alternative name.
+        case nameless
+        /// The same, with `127.0.0.1` as its common name and an address of electronic mail as its
+        /// subject alternative name.
+        case namelessAddress
     }
 
     /// Returns the server that all tests of a process share, and starts it on the first call.
@@ -47,12 +60,19 @@ public final class TrustServer: Sendable {
         let authority = try await TestCA.shared()
         let server = try TrustServer(
             authority: authority, chain: await authority.chain(),
-            revocation: await authority.revocation())
+            revocation: await authority.revocation(),
+            nameless: [
+                await authority.server(commonName: "localhost"),
+                await authority.server(commonName: "127.0.0.1", hasOtherName: true),
+            ])
         try await server.peer.check("/info")
         return server
     }
 
-    private init(authority: TestCA, chain: TestCA.Chain, revocation: TestCA.Revocation) throws {
+    private init(
+        authority: TestCA, chain: TestCA.Chain, revocation: TestCA.Revocation,
+        nameless: [TestCA.Identity]
+    ) throws {
         self.authority = authority
         self.chain = chain
         self.revocation = revocation
@@ -64,7 +84,7 @@ public final class TrustServer: Sendable {
             environment: ["NGINX": inherited]
         ) { ports in
             let servers = try Listener.allCases.map {
-                try Self.server($0, ports[$0.rawValue], chain, revocation)
+                try Self.server($0, ports[$0.rawValue], chain, revocation, nameless)
             }
             let path = try directory.write(
                 Self.configuration(servers.joined(separator: "\n")), to: "nginx.conf")
@@ -107,7 +127,7 @@ public final class TrustServer: Sendable {
 
     private static func server(
         _ listener: Listener, _ port: UInt16, _ chain: TestCA.Chain,
-        _ revocation: TestCA.Revocation
+        _ revocation: TestCA.Revocation, _ nameless: [TestCA.Identity]
     ) throws -> String {
         var lines = ["server_name localhost;"]
         let identity: TestCA.Identity?
@@ -129,7 +149,17 @@ public final class TrustServer: Sendable {
         case .wronglyStapled:
             identity = revocation.good
             staple = revocation.revokedStaplePath
+        case .staplingStapled:
+            identity = revocation.stapling
+            staple = revocation.staplingStaplePath
+        case .staplingUnstapled, .staplingUnstapled12: identity = revocation.stapling
+        case .staplingWronglyStapled:
+            identity = revocation.stapling
+            staple = revocation.goodStaplePath
+        case .nameless: identity = nameless[0]
+        case .namelessAddress: identity = nameless[1]
         }
+        if listener == .staplingUnstapled12 { lines.append("ssl_protocols TLSv1.2;") }
         lines.append("listen 127.0.0.1:\(port)\(identity == nil ? "" : " ssl http2");")
         if let identity {
             lines.append("ssl_certificate \(identity.certificatePath);")
