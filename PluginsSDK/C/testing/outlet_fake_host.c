@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* Owned bytes, followed by a NUL. */
+/* Owned bytes in a block of new_block(), followed by a NUL. */
 struct bytes {
     char *ptr;
     size_t len;
@@ -18,6 +18,7 @@ struct pairs {
     struct pair *all;
     size_t count;
     int ignores_case; /* whether the names are those of header fields */
+    void *removed;    /* the blocks of removed pairs */
 };
 
 /* A request or a response. */
@@ -26,7 +27,8 @@ struct message {
     struct pairs headers, attributes;
     struct pairs notes;  /* the attributes that plugins have set */
     size_t note_size;    /* the bytes of their keys and values */
-    outlet_field *views;
+    outlet_field *views; /* of all headers, in a block of new_block() */
+    size_t view_count;
     void *slot;
     int32_t status, answer;
     int is_sink; /* its body is what was written */
@@ -87,13 +89,44 @@ static void *grown(void *array, size_t count, size_t size) {
     return checked(realloc(array, (count == 0 ? 1 : 2 * count) * size));
 }
 
+/* Allocates a block of memory that keeps another one, NULL for none: the plugin may still have a view of
+ * that, and views are valid until the hook has returned. */
+static void *new_block(void *older, size_t size) {
+    void **block = (void **)checked(malloc(sizeof *block + size));
+    *block = older;
+    return block + 1;
+}
+
+/* Frees a block and those that it keeps. */
+static void free_blocks(void *newest) {
+    while (newest != NULL) {
+        void **block = (void **)newest - 1;
+        newest = *block;
+        free(block);
+    }
+}
+
+/* Moves a block, and those that it keeps, to another list of blocks. */
+static void move_blocks(void *newest, void **list) {
+    if (newest == NULL) return;
+    void **oldest = (void **)newest - 1;
+    while (*oldest != NULL) oldest = (void **)*oldest - 1;
+    *oldest = *list;
+    *list = newest;
+}
+
+/* Makes bytes of two views, without a NUL between them, in a block that keeps another one. */
+static struct bytes joined(void *older, outlet_view first, outlet_view second) {
+    struct bytes bytes = {(char *)new_block(older, first.len + second.len + 1), first.len + second.len};
+    if (first.len > 0) memcpy(bytes.ptr, first.ptr, first.len);
+    if (second.len > 0) memcpy(bytes.ptr + first.len, second.ptr, second.len);
+    bytes.ptr[bytes.len] = 0;
+    return bytes;
+}
+
 static void set(struct bytes *bytes, outlet_view view) {
-    char *copy = (char *)checked(malloc(view.len + 1));
-    if (view.len > 0) memcpy(copy, view.ptr, view.len);
-    copy[view.len] = 0;
-    free(bytes->ptr);
-    bytes->ptr = copy;
-    bytes->len = view.len;
+    const outlet_view none = {NULL, 0};
+    *bytes = joined(bytes->ptr, view, none);
 }
 
 static outlet_view view_of(const struct bytes *bytes) {
@@ -148,8 +181,8 @@ static void remove_all(struct pairs *pairs, outlet_view name) {
     size_t kept = 0;
     for (size_t i = 0; i < pairs->count; i++) {
         if (is(pairs, i, name)) {
-            free(pairs->all[i].name.ptr);
-            free(pairs->all[i].value.ptr);
+            move_blocks(pairs->all[i].name.ptr, &pairs->removed);
+            move_blocks(pairs->all[i].value.ptr, &pairs->removed);
         } else {
             pairs->all[kept++] = pairs->all[i];
         }
@@ -159,9 +192,10 @@ static void remove_all(struct pairs *pairs, outlet_view name) {
 
 static void free_pairs(struct pairs *pairs) {
     for (size_t i = 0; i < pairs->count; i++) {
-        free(pairs->all[i].name.ptr);
-        free(pairs->all[i].value.ptr);
+        free_blocks(pairs->all[i].name.ptr);
+        free_blocks(pairs->all[i].value.ptr);
     }
+    free_blocks(pairs->removed);
     free(pairs->all);
 }
 
@@ -198,15 +232,12 @@ static outlet_status answer(const struct bytes *bytes, outlet_view *out) {
 }
 
 static void note(struct outlet_fake_host *fake, outlet_view code, outlet_view text) {
-    struct bytes joined = {(char *)checked(malloc(code.len + text.len + 3)), 0};
-    if (code.len > 0) memcpy(joined.ptr, code.ptr, code.len);
-    memcpy(joined.ptr + code.len, ": ", 2);
-    if (text.len > 0) memcpy(joined.ptr + code.len + 2, text.ptr, text.len);
-    joined.len = code.len + text.len + 2;
-    joined.ptr[joined.len] = 0;
+    const struct bytes prefix = joined(NULL, code, outlet_text(": "));
+    const struct bytes failure = joined(NULL, view_of(&prefix), text);
+    free_blocks(prefix.ptr);
     pthread_mutex_lock(&fake->mutex);
-    free(fake->failure.ptr);
-    fake->failure = joined;
+    free_blocks(fake->failure.ptr);
+    fake->failure = failure;
     pthread_mutex_unlock(&fake->mutex);
 }
 
@@ -423,11 +454,24 @@ static outlet_status request_header(const outlet_host *host, outlet_request requ
     return header(self, name, nth, out);
 }
 
-/* All headers; valid until one of them changes. */
-static const outlet_field *field_views(struct message *self) {
-    self->views = (outlet_field *)checked(
-        realloc(self->views, (self->headers.count + 1) * sizeof *self->views));
+/* Whether the views of all headers are those of the present ones. */
+static int are_views_present(const struct message *self) {
+    if (self->views == NULL || self->view_count != self->headers.count) return 0;
     for (size_t i = 0; i < self->headers.count; i++) {
+        const struct pair *pair = &self->headers.all[i];
+        if (self->views[i].name.ptr != view_of(&pair->name).ptr) return 0;
+        if (self->views[i].value.ptr != view_of(&pair->value).ptr) return 0;
+    }
+    return 1;
+}
+
+/* All headers. */
+static const outlet_field *field_views(struct message *self) {
+    if (are_views_present(self)) return self->views;
+    self->view_count = self->headers.count;
+    self->views =
+        (outlet_field *)new_block(self->views, (self->view_count + 1) * sizeof *self->views);
+    for (size_t i = 0; i < self->view_count; i++) {
         self->views[i].name = view_of(&self->headers.all[i].name);
         self->views[i].value = view_of(&self->headers.all[i].value);
     }
@@ -627,13 +671,10 @@ static outlet_status sink_write(const outlet_host *host, outlet_sink sink, outle
     struct message *self = message(host, sink.id);
     if (self == NULL || !self->is_sink) return OUTLET_E_STALE;
     if (bytes.len > sink_limit - self->body.len) return OUTLET_E_ARGUMENT;
-    struct bytes joined = {(char *)checked(malloc(self->body.len + bytes.len + 1)), 0};
-    if (self->body.len > 0) memcpy(joined.ptr, self->body.ptr, self->body.len);
-    if (bytes.len > 0) memcpy(joined.ptr + self->body.len, bytes.ptr, bytes.len);
-    joined.len = self->body.len + bytes.len;
-    joined.ptr[joined.len] = 0;
-    free(self->body.ptr);
-    self->body = joined;
+    /* What was written is not kept: plugins have no views of it. */
+    const struct bytes written = joined(NULL, view_of(&self->body), bytes);
+    free_blocks(self->body.ptr);
+    self->body = written;
     return OUTLET_OK;
 }
 
@@ -772,11 +813,11 @@ void outlet_fake_free(outlet_fake_host *fake) {
     for (size_t i = 0; i < fake->message_count; i++) {
         struct message *self = fake->messages[i];
         struct bytes *all[] = {&self->method, &self->url, &self->body, &self->code, &self->failure};
-        for (size_t n = 0; n < sizeof all / sizeof *all; n++) free(all[n]->ptr);
+        for (size_t n = 0; n < sizeof all / sizeof *all; n++) free_blocks(all[n]->ptr);
         free_pairs(&self->headers);
         free_pairs(&self->attributes);
         free_pairs(&self->notes);
-        free(self->views);
+        free_blocks(self->views);
         free(self);
     }
     free_pairs(&fake->settings);
@@ -785,7 +826,7 @@ void outlet_fake_free(outlet_fake_host *fake) {
     free(fake->completions);
     free(fake->exchanges);
     free(fake->timers);
-    free(fake->failure.ptr);
+    free_blocks(fake->failure.ptr);
     pthread_mutex_destroy(&fake->mutex);
     free(fake);
 }
@@ -809,7 +850,7 @@ outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descrip
 outlet_call outlet_fake_call(outlet_fake_host *fake) {
     const outlet_call call = {1};
     pthread_mutex_lock(&fake->mutex);
-    free(fake->failure.ptr);
+    free_blocks(fake->failure.ptr);
     fake->failure.ptr = NULL;
     pthread_mutex_unlock(&fake->mutex);
     return call;

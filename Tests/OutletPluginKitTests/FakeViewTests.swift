@@ -1,0 +1,74 @@
+import COutletFakeHost
+import COutletPlugin
+import Testing
+
+/// Views that the fake host in C gives out: they are valid until the hook has returned, as those of
+/// Outlet.
+@Suite struct FakeViewTests {
+    private let fake: OpaquePointer = outlet_fake_new()
+    private var host: UnsafePointer<outlet_host> { outlet_fake_table(fake) }
+
+    private func view<Result>(_ text: String, _ body: (outlet_view) -> Result) -> Result {
+        text.withCString { body(outlet_text($0)) }
+    }
+
+    private func text(_ view: outlet_view) -> String {
+        String(decoding: UnsafeBufferPointer(start: view.ptr, count: Int(view.len)), as: UTF8.self)
+    }
+
+    private func request() -> outlet_request { outlet_fake_request(fake, "GET", "http://a.test/") }
+
+    @Test func `a view of a header is valid after the header was changed and removed`() {
+        defer { outlet_fake_free(fake) }
+        let request = request()
+        let first = "the first value, which is set"
+        func set(_ value: outlet_view) {
+            #expect(
+                view("X-A") { host.pointee.request_set_header(host, request, $0, value) }
+                    == OUTLET_OK)
+        }
+        func read() -> outlet_view {
+            var value = outlet_view()
+            #expect(
+                view("X-A") { host.pointee.request_header(host, request, $0, 0, &value) }
+                    == OUTLET_OK)
+            return value
+        }
+        view(first, set)
+        let kept = read()
+        var snapshot = outlet_request_snapshot()
+        #expect(host.pointee.request_snapshot(host, request, &snapshot) == OUTLET_OK)
+        // A value that is a view of the field's own.
+        set(kept)
+        #expect(text(read()) == first)
+        for round in 0..<20 { view("another value, number \(round)", set) }
+        #expect(view("X-A") { host.pointee.request_remove_header(host, request, $0) } == OUTLET_OK)
+        var later = outlet_request_snapshot()
+        #expect(host.pointee.request_snapshot(host, request, &later) == OUTLET_OK)
+        #expect(text(kept) == first)
+        #expect(snapshot.field_count == 1 && later.field_count == 0)
+        #expect(snapshot.fields.map { text($0.pointee.value) } == first)
+    }
+
+    @Test func `views of an attribute, a URL and a body are valid after they were changed`() {
+        defer { outlet_fake_free(fake) }
+        let request = request()
+        let first = "http://a.test/the-first-value"
+        func change(_ text: String) {
+            view(text) { value in
+                #expect(
+                    view("note") { host.pointee.request_set_attr(host, request, $0, value) }
+                        == OUTLET_OK)
+                #expect(host.pointee.request_set_url(host, request, value) == OUTLET_OK)
+                #expect(host.pointee.request_set_body(host, request, value) == OUTLET_OK)
+            }
+        }
+        change(first)
+        var (note, url, body) = (outlet_view(), outlet_view(), outlet_view())
+        #expect(view("note") { host.pointee.request_attr(host, request, $0, &note) } == OUTLET_OK)
+        #expect(host.pointee.request_url(host, request, &url) == OUTLET_OK)
+        #expect(host.pointee.request_body(host, request, &body) == OUTLET_OK)
+        for round in 0..<20 { change("http://a.test/another/\(round)") }
+        #expect([note, url, body].map(text) == [first, first, first])
+    }
+}
