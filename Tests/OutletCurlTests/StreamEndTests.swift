@@ -132,7 +132,6 @@ import Testing
             [[.head(413), .data("large", ends: true)], [.reset(Reset.none)]],
             [[.head(413)], [.data("lar")], [.data("ge", ends: true)], [.reset(Reset.none)]],
             [[.head(413)], [.data("large")], [.data("", ends: true), .reset(Reset.none)]],
-            [[.head(413), .data("large", ends: true)]],
         ] as [[[FramePeer.Frame]]])
     func `a complete response without a length ends an upload, too`(
         groups: [[FramePeer.Frame]]
@@ -141,6 +140,23 @@ import Testing
         let result = try await transport(server).perform(request(server, .post, Self.large))
         #expect(result.error == nil, "\(result.error?.reason ?? "")")
         #expect(result.response?.statusCode == 413 && result.text == "large")
+        await server.stop()
+    }
+
+    @Test(arguments: [5, nil] as [Int?])
+    func `an upload that the server neither reads nor resets ends with the response or the timeout`(
+        length: Int?
+    ) async throws {
+        let frames: [FramePeer.Frame] = [.head(413, length: length), .data("large", ends: true)]
+        let server = try await FramePeer.start(.init(request: 0, isEarly: true, frames))
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: server.authority)
+            if length == nil { $0.timeoutIntervalForRequest = 1 }
+        }
+        let result = try await transport.perform(request(server, .post, Self.large))
+        // libcurl does not tell that the last frame ends the response.
+        #expect(result.error?.code == (length == nil ? .timedOut : nil))
+        #expect(result.text == "large")
         await server.stop()
     }
 
