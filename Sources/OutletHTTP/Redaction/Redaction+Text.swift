@@ -141,6 +141,8 @@ extension Redaction {
                 end += 1
             }
             end = min(end + 1, value.endIndex)
+        } else if value.first == UInt8(ascii: "[") || value.first == UInt8(ascii: "{") {
+            end = Self.containerEnd(value, depth)
         } else {
             end = value.prefix { !Array(",}] \t\r\n".utf8).contains($0) }.endIndex
             guard end > value.startIndex else { return nil }
@@ -149,6 +151,30 @@ extension Redaction {
         let shown = Array(rest[..<value.startIndex]) + quote + Array(self.mark.utf8) + quote
         rest = rest[end...]
         return shown
+    }
+
+    /// Returns the index after an array or object of JSON; the end of the text if it is cut off.
+    ///
+    /// - Parameters:
+    ///   - value: The text from its bracket on.
+    ///   - depth: The number of backslashes before each of its quotation marks.
+    private static func containerEnd(_ value: ArraySlice<UInt8>, _ depth: Int) -> Int {
+        var (level, escapes, isInText) = (0, 0, false)
+        for (index, byte) in zip(value.indices, value) {
+            switch byte {
+            case UInt8(ascii: "\\"):
+                escapes += 1
+                continue
+            case UInt8(ascii: "\"") where escapes % (2 * (depth + 1)) == depth: isInText.toggle()
+            case UInt8(ascii: "["), UInt8(ascii: "{"): if !isInText { level += 1 }
+            case UInt8(ascii: "]"), UInt8(ascii: "}"):
+                if !isInText { level -= 1 }
+                if level == 0 { return index + 1 }
+            default: break
+            }
+            escapes = 0
+        }
+        return value.endIndex
     }
 
     // MARK: Lines of the wire log
