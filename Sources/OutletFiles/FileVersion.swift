@@ -16,8 +16,9 @@ package struct FileVersion {
     /// Whether a change of the file now would give it another time.
     ///
     /// The kernel's clock for files moves on in steps of a few milliseconds (`CLOCK_REALTIME_COARSE`), so
-    /// that two changes within a step may have the same time. Files on other machines have the clock of
-    /// those.
+    /// that two changes within a step may have the same time. From Linux 6.13 on, btrfs, ext4, tmpfs and XFS
+    /// give a change a finer time if the last one was looked at (`FS_MGTIME`). Files on other machines have
+    /// the clock of those.
     package var isSettled: Bool {
         var now = timespec()
         guard clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 else { return false }
