@@ -41,15 +41,18 @@ public final class CookieLayer: TransportLayer, HeadObserver {
     ///   - handler: Receives the events, as from a transport.
     /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        let handler: any TransferHandler =
-            accepts == .never
-            ? handler : HeadTap(self, job.request, startedAt: job.firstURL, handler: handler)
         guard sends, let request = storage.addingCookies(to: job.request) else {
-            return next.start(job, handler: handler)
+            return send(job, handler)
         }
         var job = job
         job.request = request
-        return next.start(job, handler: handler)
+        return send(job, handler)
+    }
+
+    private func send(_ job: TransferJob, _ handler: any TransferHandler) -> any TransferTask {
+        guard accepts != .never else { return next.start(job, handler: handler) }
+        return next.start(
+            job, handler: HeadTap(self, job.request, startedAt: job.firstURL, handler: handler))
     }
 
     /// Opens the WebSocket with the cookies for its URL.

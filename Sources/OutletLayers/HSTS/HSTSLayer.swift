@@ -8,6 +8,8 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     public let next: any Transport
     private let storage: HSTSStorage
     private let verifiesCertificates: Bool
+    private let upgrades: Bool
+    private let learns: Bool
     private static let field: FieldNames = ["Strict-Transport-Security"]
 
     /// Makes the layer.
@@ -17,12 +19,31 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     ///   - storage: The known hosts and their policies.
     ///   - verifiesCertificates: Whether the session verifies certificates, true by default;
     ///     without that, policies of responses are ignored.
-    public init(
+    public convenience init(
         around next: any Transport, storage: HSTSStorage, verifiesCertificates: Bool = true
+    ) {
+        self.init(
+            around: next, storage: storage, verifiesCertificates: verifiesCertificates,
+            upgrades: true, learns: true)
+    }
+
+    /// Makes the layer, or one of two layers that share its work.
+    ///
+    /// - Parameters:
+    ///   - next: The transport to wrap.
+    ///   - storage: The known hosts and their policies.
+    ///   - verifiesCertificates: Whether the session verifies certificates.
+    ///   - upgrades: Whether URLs are changed.
+    ///   - learns: Whether policies of responses are stored.
+    package init(
+        around next: any Transport, storage: HSTSStorage, verifiesCertificates: Bool,
+        upgrades: Bool, learns: Bool
     ) {
         self.next = next
         self.storage = storage
         self.verifiesCertificates = verifiesCertificates
+        self.upgrades = upgrades
+        self.learns = learns
     }
 
     /// Sends the job, over https if the host has a policy.
@@ -32,7 +53,9 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     ///   - handler: Receives the events, as from a transport.
     /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        guard let url = storage.address(for: job.request) else { return send(job, handler) }
+        guard upgrades, let url = storage.address(for: job.request) else {
+            return send(job, handler)
+        }
         var job = job
         job.request.url = url
         return send(job, handler)
@@ -41,14 +64,20 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
     /// Whether the scheme of a request's URL is `https` or `wss`.
     private static func isEncrypted(_ request: HTTPRequest) -> Bool {
         guard var text = request.url?.absoluteString else { return false }
-        return text.withUTF8 {
-            $0.startsIgnoringCase(with: "https:") || $0.startsIgnoringCase(with: "wss:")
+        return text.withUTF8 { bytes in
+            switch bytes.firstIndex(of: UInt8(ascii: ":")) {
+            case 5: bytes.startsIgnoringCase(with: "https")
+            case 3: bytes.startsIgnoringCase(with: "wss")
+            default: false
+            }
         }
     }
 
     private func send(_ job: TransferJob, _ handler: any TransferHandler) -> any TransferTask {
         // Policies in responses over http are ignored (RFC 6797 §8.1).
-        guard Self.isEncrypted(job.request) else { return next.start(job, handler: handler) }
+        guard learns, Self.isEncrypted(job.request) else {
+            return next.start(job, handler: handler)
+        }
         return next.start(
             job, handler: HeadTap(self, job.request, startedAt: job.firstURL, handler: handler))
     }
@@ -63,7 +92,8 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
         var job = job
-        if let url = storage.address(for: job.request) { job.request.url = url }
+        if upgrades, let url = storage.address(for: job.request) { job.request.url = url }
+        guard learns else { return next.connect(job, handler: handler) }
         return next.connect(
             job, handler: HeadTap(self, job.request, startedAt: job.firstURL, handler: handler))
     }

@@ -15,9 +15,15 @@ extension SessionCore {
         var stack = transport
         let cookies = configuration.httpCookieStorage
         let accepts = configuration.httpCookieAcceptPolicy
-        // With a cache, cookies are stored inside of it: what the cache answers sets none, and
-        // costs less without a handler for that.
-        if configuration.urlCache != nil, accepts != .never, let cookies {
+        // With a cache, HSTS policies and cookies are stored inside of it: what the cache answers
+        // sets none, and costs less without handlers for that.
+        let caches = configuration.urlCache != nil
+        if caches, let storage = configuration.hsts {
+            stack = HSTSLayer(
+                around: stack, storage: storage, verifiesCertificates: verifies, upgrades: false,
+                learns: true)
+        }
+        if caches, accepts != .never, let cookies {
             stack = CookieLayer(
                 around: stack, storage: cookies, accepts: accepts, sends: false,
                 verifiesCertificates: verifies)
@@ -32,7 +38,7 @@ extension SessionCore {
         if let cookies {
             stack = CookieLayer(
                 around: stack, storage: cookies,
-                accepts: configuration.urlCache == nil ? accepts : .never,
+                accepts: caches ? .never : accepts,
                 sends: configuration.httpShouldSetCookies, verifiesCertificates: verifies)
         }
         // Outside of the cookies, so that cookies set by a challenge are sent with the credential.
@@ -43,7 +49,9 @@ extension SessionCore {
         stack = CoalescingLayer(around: stack)
         // Outside of all layers that look at the URL.
         if let storage = configuration.hsts {
-            stack = HSTSLayer(around: stack, storage: storage, verifiesCertificates: verifies)
+            stack = HSTSLayer(
+                around: stack, storage: storage, verifiesCertificates: verifies, upgrades: true,
+                learns: !caches)
         }
         return stack
     }
