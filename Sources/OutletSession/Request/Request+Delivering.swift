@@ -40,9 +40,11 @@ extension Request {
     }
 
     private func go(on step: inout FinishingStep, at place: FinishingPlace) {
-        while let handler = step.handler.take(), let outcome = step.outcome {
+        while let handler = step.handler.take(), let outcome = step.outcome.take() {
             guard !handler.mayBlock else { return serializeApart(handler, outcome, &step) }
-            guard take(handler.serialize(self, outcome), of: handler, &step) else { return }
+            let serialized = handler.serialize(self, outcome)
+            let delivery = Delivery(handler: consume handler, serialized: consume serialized)
+            guard take(consume delivery, &step) else { return }
         }
         if step.waitsForProgress { return waitForProgress() }
         guard step.isLast else { return }
@@ -60,12 +62,13 @@ extension Request {
     private func serializeApart(
         _ handler: ResponseHandler, _ outcome: AttemptOutcome, _ step: inout FinishingStep
     ) {
-        if let made = step.made.take() { append(made) }
+        if let made = step.made.take() { mutable.withLock { $0.handlers.keep(made) } }
         WorkerThreads.blocking.run {
-            let serialized = handler.serialize(self, outcome)
+            let delivery = Delivery(
+                handler: handler, serialized: handler.serialize(self, outcome))
             self.onFinishingQueue { place in
                 var step = FinishingStep()
-                if self.take(serialized, of: handler, &step) { self.go(on: &step, at: place) }
+                if self.take(delivery, &step) { self.go(on: &step, at: place) }
             }
         }
     }
@@ -73,61 +76,58 @@ extension Request {
     /// Keeps a value that was made, and finds the next handler.
     ///
     /// - Returns: `false` if the retriers decide first, because there is no value.
-    private func take(
-        _ serialized: ResponseHandler.Serialized, of handler: ResponseHandler,
-        _ step: inout FinishingStep
-    ) -> Bool {
-        if let failure = serialized.failure, hasInterceptors, !isCancelled,
-            let session = core.session,
-            case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
+    private func take(_ delivery: consuming Delivery, _ step: inout FinishingStep) -> Bool {
+        // Tested first, because the failure would be copied.
+        if hasInterceptors, let failure = delivery.serialized.failure,
+            consult(about: failure, instead: delivery)
         {
-            let attempt = mutable.withLock { mutable in
-                mutable.machine.beginConsulting()
-                return mutable.machine.attempt
-            }
-            consult {
-                self.ask(
-                    retriers[...], of: session, about: failure, attempt: attempt, in: .finishing
-                ) { self.conclude(handler, serialized, $0, attempt: attempt) }
-            }
             return false
         }
-        step.made = Delivery(destination: handler.destination, serialized: serialized)
+        step.made = consume delivery
         mutable.withLock { $0.advance(&step) }
         return true
     }
 
+    /// Calls the retriers about a serialization failure.
+    ///
+    /// - Returns: `false` if there are none.
+    private func consult(about failure: SessionError, instead delivery: Delivery) -> Bool {
+        guard !isCancelled, let session = core.session,
+            case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
+        else { return false }
+        let attempt = mutable.withLock { mutable in
+            mutable.handlers.keep(delivery)
+            mutable.machine.beginConsulting()
+            return mutable.machine.attempt
+        }
+        consult {
+            self.ask(retriers[...], of: session, about: failure, attempt: attempt, in: .finishing) {
+                self.conclude($0, attempt: attempt)
+            }
+        }
+        return true
+    }
+
     /// Continues after the retriers' decision about a serialization failure.
-    private func conclude(
-        _ handler: ResponseHandler, _ serialized: ResponseHandler.Serialized,
-        _ verdict: RetryVerdict, attempt: Int
-    ) {
+    private func conclude(_ verdict: RetryVerdict, attempt: Int) {
         // After a cancel, the retriers' decision is ignored.
         let isWanted = mutable.withLock { $0.machine.endConsulting() }
         switch isWanted ? verdict : .fail(error ?? .explicitlyCancelled) {
         case .retry(let delay): retry(attempt: attempt, after: delay)
-        case .leave:
-            append(Delivery(destination: handler.destination, serialized: serialized))
-            onFinishingQueue { self.serializeNext(at: $0) }
+        case .leave: onFinishingQueue { self.serializeNext(at: $0) }
         case .fail(let error):
-            append(
-                Delivery(
-                    destination: handler.destination, replacement: error, serialized: serialized))
+            mutable.withLock { $0.handlers.replaceLast(with: error) }
             onFinishingQueue { self.serializeNext(at: $0) }
         }
     }
 
-    private func append(_ delivery: Delivery) {
-        mutable.withLock { $0.handlers.keep(delivery) }
-    }
-
-    private func deliver(_ delivery: Delivery, from place: FinishingPlace) {
+    private func deliver(_ delivery: consuming Delivery, from place: FinishingPlace) {
         let wanted: DispatchQueue?
-        switch delivery.destination {
+        switch delivery.handler.destination {
         case .queue(let queue): wanted = queue
         case .anywhere:
             guard let turn = place.turn else { return delivery.deliver() }
-            return turn.resumeLater { delivery.deliver() }
+            return turn.resumeLater { [delivery] in delivery.deliver() }
         case .tasks(let promise):
             delivery.deliver()
             return promise.continueTasks(after: place.turn)
@@ -136,7 +136,7 @@ extension Request {
         case .transport where wanted == nil && core.deliversInline: delivery.deliver()
         case .queue(let current) where current === (wanted ?? core.callbackQueue):
             delivery.deliver()
-        default: (wanted ?? core.callbackQueue).async { delivery.deliver() }
+        default: (wanted ?? core.callbackQueue).async { [delivery] in delivery.deliver() }
         }
     }
 
@@ -159,10 +159,12 @@ extension Request {
 
     /// Adds a handler, which starts the request; if the request has finished, runs the handler at
     /// once.
-    func append(_ handler: ResponseHandler) {
+    func append(_ handler: consuming ResponseHandler) {
+        // Moved out under the lock: a copy would retain what the handler captures.
+        var added = Optional(consume handler)
         let starts = shouldAutomaticallyResume ?? core.startsImmediately
         let (isOver, decision) = mutable.withLock { mutable in
-            mutable.handlers.append(handler)
+            if let handler = added.take() { mutable.handlers.append(handler) }
             let isOver = mutable.machine.reopen()
             let decision = starts && !isOver ? resume(&mutable) : nil
             return (isOver, decision)

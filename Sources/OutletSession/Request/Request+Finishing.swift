@@ -172,13 +172,13 @@ extension Request: TransferHandler {
         {
             return queue
         }
-        switch mutable.handlers.handlers.first?.destination {
+        switch mutable.handlers.firstDestination {
         case nil: return core.callbackQueue
         case .queue(let queue)?: return queue ?? core.callbackQueue
         case .anywhere?, .tasks?:
             let isQuick =
                 isQuick && inTransport
-                && mutable.handlers.handlers.allSatisfy {
+                && mutable.handlers.waiting.allSatisfy {
                     $0.isQuick && $0.destination.isAnywhere
                 }
             return isQuick ? nil : core.serializationQueue

@@ -13,10 +13,8 @@ struct FinishingStep {
     var waitsForProgress = false
     /// Whether all values were made and are to be delivered: first ``deliveries``, then ``made``.
     var isLast = false
+    /// With the handlers, whose captures, often the request itself, are released outside the lock.
     var deliveries = InlineFirst<Delivery>()
-    /// The handlers that have run; kept here so that their captures, often the request itself, are
-    /// released outside the lock.
-    var spent = InlineFirst<ResponseHandler>()
     var observers: EndOfObservers?
 }
 
@@ -72,7 +70,7 @@ extension Request.Mutable {
         }
         guard machine.beginFinishing() else { return .none }
         // Without handlers, `didFinish` is reported before `advance` is called.
-        if !handlers.handlers.isEmpty { advance(&step) }
+        if !handlers.waiting.isEmpty { advance(&step) }
         return .finishing
     }
 
@@ -93,7 +91,7 @@ extension Request.Mutable {
         }
         machine.didFinish()
         step.isLast = true
-        handlers.drain(&step.deliveries, &step.spent)
+        handlers.drain(&step.deliveries)
         if let observers {
             step.observers = EndOfObservers(
                 notifiesMade: observers.made != nil, endStreams: observers.endStreams(),

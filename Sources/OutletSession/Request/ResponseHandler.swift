@@ -82,30 +82,62 @@ struct ResponseHandler: Sendable {
     func serialize(_ request: Request, _ outcome: AttemptOutcome) -> Serialized {
         switch work {
         case .serialize(let serialize): return serialize(request, outcome)
-        case .passOn(let completion):
+        case .passOn:
             if request.isMonitored { DataRequest.reportUnserialized(request, outcome) }
-            return Serialized(failure: nil) { _ in completion(outcome) }
-        case .data(let serializer, let completion):
-            let response = DataRequest.response(to: request, outcome, serializer)
-            return Serialized(failure: response.error) { replacement in
-                if let replacement {
-                    completion(response.with(.failure(replacement)))
-                } else {
-                    completion(response)
-                }
-            }
+            return .outcome(outcome)
+        case .data(let serializer, _):
+            return .data(DataRequest.response(to: request, outcome, serializer))
+        }
+    }
+
+    /// Delivers a value that this handler has made.
+    func deliver(_ serialized: Serialized) {
+        switch serialized {
+        case .value(_, let deliver): deliver(nil)
+        case .outcome(let outcome):
+            if case .passOn(let completion) = work { completion(outcome) }
+        case .data(let response):
+            if case .data(_, let completion) = work { completion(response) }
         }
     }
 
     /// A serialized value or a failure.
-    struct Serialized: Sendable {
+    enum Serialized: Sendable {
+        /// A value that a closure delivers.
+        ///
+        /// - Parameters:
+        ///   - failure: Why serialization failed; `nil` if it has not, and without serialization.
+        ///   - deliver: Delivers the value, or the given error in its place.
+        case value(failure: SessionError?, deliver: @Sendable (SessionError?) -> Void)
+        /// The outcome itself.
+        case outcome(AttemptOutcome)
+        /// The body.
+        case data(DataResponse<Data, SessionError>)
+
+        init(failure: SessionError?, deliver: @escaping @Sendable (SessionError?) -> Void) {
+            self = .value(failure: failure, deliver: deliver)
+        }
+
         /// Why serialization failed; retriers are called with it.
         ///
         /// `nil` without serialization: retriers were called with the request's error at the end
         /// of the transfer.
-        let failure: SessionError?
-        /// Delivers the value, or the given error in its place.
-        let deliver: @Sendable (SessionError?) -> Void
+        var failure: SessionError? {
+            switch self {
+            case .value(let failure, _): failure
+            case .outcome: nil
+            case .data(let response): response.error
+            }
+        }
+
+        /// Replaces the value with an error; has no effect without serialization.
+        mutating func replace(with error: SessionError) {
+            switch self {
+            case .value(_, let deliver): self = .value(failure: error) { _ in deliver(error) }
+            case .outcome: break
+            case .data(let response): self = .data(response.with(.failure(error)))
+            }
+        }
     }
 
     /// Runs a serializer, and wraps errors that are no ``SessionError``.
@@ -146,11 +178,10 @@ extension DownloadResponse: SerializableResponse where Failure == SessionError {
 
 /// A serialized value that waits for delivery.
 struct Delivery: Sendable {
-    let destination: ResponseHandler.Destination
-    var replacement: SessionError?
-    let serialized: ResponseHandler.Serialized
+    let handler: ResponseHandler
+    var serialized: ResponseHandler.Serialized
 
-    func deliver() { serialized.deliver(replacement) }
+    func deliver() { handler.deliver(serialized) }
 }
 
 /// Where a request is being finished.
