@@ -239,7 +239,8 @@ import Testing
         answers.toProxies = ["http://\(address)": Credential(user: "bob", password: "stored")]
         let job = TransferJob(
             request: HTTPRequest(url: URL(string: "http://example.test/")), delivery: .collect,
-            priority: .normal, reportsProgress: false, mayRunOnCaller: false, answers: answers)
+            priority: .normal, reportsProgress: false, mayRunOnCaller: false,
+            answers: Boxed(answers))
         #expect(try await transport.carry(job).text == "x")
         let own = HTTPHeader.authorization(username: "ada", password: "own").value
         let head = try await server.requests.values(1)[0].head

@@ -61,7 +61,7 @@ public final class AuthenticationLayer: TransportLayer {
     ///   - handler: Receives the events of all requests as those of one transfer.
     /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        guard job.credential != nil || storage?.isEmpty == false,
+        guard job.hasCredential || storage?.isEmpty == false,
             job.credentialUse == .onChallenge
         else { return next.start(job, handler: handler) }
         return AuthenticationTask.start(job, self, handler: handler)

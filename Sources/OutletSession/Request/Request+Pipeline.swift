@@ -315,7 +315,7 @@ extension Request {
     /// Additional data for the transfer of a request; `nil` if there is none.
     private func answers(
         for request: HTTPRequest, _ mutable: inout Mutable
-    ) -> TransferJob.Answers? {
+    ) -> Boxed<TransferJob.Answers>? {
         let shares = sharesTransfer(mutable)
         guard
             core.answersAlways || shares || mutable.overrides != nil
@@ -334,7 +334,7 @@ extension Request {
             mutable.memory = memory
             answers.memory = memory
         }
-        return answers
+        return Boxed(answers)
     }
 
     /// Whether the request's own credential may be sent: not after a redirect to another origin.

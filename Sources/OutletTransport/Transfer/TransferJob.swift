@@ -14,6 +14,8 @@ public struct TransferJob: Sendable {
         get { answers?.value.credential }
         set { if newValue != nil || answers != nil { change { $0.credential = newValue } } }
     }
+    /// Whether there is a ``credential``, which is not copied.
+    package var hasCredential: Bool { answers?.value.credential != nil }
     /// How the transport uses ``credential``; by default it answers challenges with it.
     public var credentialUse: CredentialUse {
         get { answers?.value.use ?? .onChallenge }
@@ -124,14 +126,14 @@ public struct TransferJob: Sendable {
     /// Makes a job with all its values at once, because changing a value afterwards copies it.
     package init(
         request: HTTPRequest, delivery: BodyDelivery, priority: TransferPriority,
-        reportsProgress: Bool, mayRunOnCaller: Bool, answers: Answers?
+        reportsProgress: Bool, mayRunOnCaller: Bool, answers: Boxed<Answers>?
     ) {
         self.request = request
         self.delivery = delivery
         self.reportsProgress = reportsProgress
         self.priority = priority
         self.mayRunOnCaller = mayRunOnCaller
-        self.answers = answers.map { Boxed($0) }
+        self.answers = answers
     }
 
     /// Boxed, because few jobs have any; declared `Optional` for the reason in ``TransferResult``.
