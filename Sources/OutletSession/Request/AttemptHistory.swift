@@ -14,6 +14,8 @@ struct AttemptHistory: ~Copyable, Sendable {
     /// Whether layers may change the last of ``performedRequests`` before it is sent; some decide
     /// about it later than the transfer begins.
     private var layersMayChange = false
+    /// The identifier of the last of ``tasks``; `nil` without one, and for a placeholder.
+    private var lastTask: UInt64?
     /// The identifier of the transfer before the current one, which may be noted again late; `nil`
     /// without one.
     private var formerTask: UInt64?
@@ -51,13 +53,14 @@ struct AttemptHistory: ~Copyable, Sendable {
     ///   - mayChange: Whether layers may change the request.
     mutating func beginTransfer(of request: HTTPRequest, isHop: Bool, mayChange: Bool) {
         self.isHop = isHop
-        if !isTaskAhead { formerTask = tasks.last?.identifier }
+        if !isTaskAhead { formerTask = lastTask }
         addPerformed(request, mayChange: mayChange)
     }
 
     /// Adds a placeholder for a transfer that has not been started.
     mutating func addAhead(_ task: any TransferTask, attempt: Int) {
         isTaskAhead = true
+        lastTask = nil
         tasks.append(task)
         begunAttempt = attempt
     }
@@ -80,18 +83,12 @@ struct AttemptHistory: ~Copyable, Sendable {
     }
 
     private mutating func isNew(_ task: any TransferTask) -> Bool {
-        if isTaskAhead {
-            isTaskAhead = false
-            tasks.replaceLast(task)
-            return true
-        }
-        guard let last = tasks.last else {
-            tasks.append(task)
-            return true
-        }
-        guard last !== task, last.identifier < task.identifier else { return false }
-        if isHop { tasks.replaceLast(task) } else { tasks.append(task) }
-        return !isHop
+        if let lastTask, task.identifier <= lastTask { return false }
+        let isFirst = lastTask == nil
+        lastTask = task.identifier
+        if isTaskAhead || isHop && !isFirst { tasks.replaceLast(task) } else { tasks.append(task) }
+        isTaskAhead = false
+        return isFirst || !isHop
     }
 
     /// Replaces the last of ``performedRequests`` with the request that the layers have sent.
