@@ -46,6 +46,9 @@ struct RequestParts: ~Copyable, Sendable {
     }
 
     /// Makes the request at once from a `String` or a `URL`, which give the same URL every time.
+    ///
+    /// Not inlined, because the caller would copy the value to find its type.
+    @inline(never)
     private func plain(
         _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?
     ) -> any URLRequestConvertible {
@@ -76,7 +79,12 @@ struct RequestParts: ~Copyable, Sendable {
         _ parameters: Parameters?, _ encoding: (any ParameterEncoding)?,
         to base: consuming any URLRequestConvertible
     ) -> any URLRequestConvertible {
-        if parameters == nil, encoding.map(leavesRequestsWithoutParameters) ?? true { return base }
+        // Compared first: mapping would copy the existential even if it is `nil`.
+        if parameters == nil,
+            encoding == nil || encoding.map(leavesRequestsWithoutParameters) == true
+        {
+            return base
+        }
         return ParameterRequest(
             base: base, parameters: parameters, encoding: encoding ?? URLEncoding.default)
     }

@@ -266,7 +266,7 @@ open class Session: @unchecked Sendable {
     ) -> DataRequest {
         let base = core.parts.base(convertible, method, headers, requestModifier)
         return request(
-            RequestParts.adding(parameters, encoding, to: base), interceptor: interceptor,
+            RequestParts.adding(parameters, encoding, to: consume base), interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
@@ -297,7 +297,7 @@ open class Session: @unchecked Sendable {
     ) -> DataRequest {
         let base = core.parts.base(convertible, method, headers, requestModifier)
         return request(
-            RequestParts.adding(parameters, encoder, to: base), interceptor: interceptor,
+            RequestParts.adding(parameters, encoder, to: consume base), interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
@@ -404,7 +404,7 @@ open class Session: @unchecked Sendable {
     ) -> DataStreamRequest {
         let base = core.parts.base(convertible, method, headers, requestModifier)
         return streamRequest(
-            RequestParts.adding(parameters, encoder, to: base),
+            RequestParts.adding(parameters, encoder, to: consume base),
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
             interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
@@ -490,7 +490,7 @@ open class Session: @unchecked Sendable {
     ) -> DownloadRequest {
         let base = core.parts.base(convertible, method, headers, requestModifier)
         return download(
-            RequestParts.adding(parameters, encoding, to: base), interceptor: interceptor,
+            RequestParts.adding(parameters, encoding, to: consume base), interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume, to: destination)
     }
 
@@ -524,7 +524,7 @@ open class Session: @unchecked Sendable {
     ) -> DownloadRequest {
         let base = core.parts.base(convertible, method, headers, requestModifier)
         return download(
-            RequestParts.adding(parameters, encoder, to: base), interceptor: interceptor,
+            RequestParts.adding(parameters, encoder, to: consume base), interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume, to: destination)
     }
 
@@ -922,7 +922,7 @@ open class Session: @unchecked Sendable {
     ) -> WebSocketRequest {
         let base = core.parts.base(url, .get, headers, requestModifier)
         return webSocketRequest(
-            performing: RequestParts.adding(parameters, encoder, to: base),
+            performing: RequestParts.adding(parameters, encoder, to: consume base),
             configuration: configuration, interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
