@@ -109,10 +109,9 @@ public final class CacheLayer: TransportLayer {
 
     private func carryOut(_ job: TransferJob, _ handler: any TransferHandler) -> any TransferTask {
         let request = cacheRequest(of: job)
-        let lookup = cache.rules.maySearch(for: request) ? cache.look(for: request) : .missing
         let now = Date()
         let decision: CacheRules.Decision
-        switch lookup {
+        switch cache.rules.maySearch(for: request) ? cache.look(for: request) : .missing {
         case .found(let entry): decision = decide(job, request, entry, now)
         case .missing: decision = decide(job, request, nil, now)
         case .onDisk:
@@ -120,14 +119,16 @@ public final class CacheLayer: TransportLayer {
             task.readDisk()
             return task
         }
-        guard case .respond(let entry) = decision else {
+        switch consume decision {
+        case .respond(let entry):
+            return PlayedTransfer.start(
+                answer(with: entry, to: request, now), for: job, source: .cache,
+                onCaller: job.mayRunOnCaller, on: queue, handler: handler)
+        case let other:
             let task = CacheTask(job, request, now, self, handler: handler)
-            task.carryOut(decision)
+            task.carryOut(other)
             return task
         }
-        return PlayedTransfer.start(
-            answer(with: entry, to: request, now), for: job, source: .cache,
-            onCaller: job.mayRunOnCaller, on: queue, handler: handler)
     }
 
     /// The values of a job's request that matter to the cache.

@@ -15,8 +15,9 @@ struct Attempt: ~Copyable, Sendable {
     private(set) var response: HTTPResponse?
     /// Why the request failed.
     private(set) var error: SessionError?
-    /// The body of the last response, for requests that collect it.
-    private(set) var data: Data?
+    /// The body of the last response, for requests that collect it; moved into ``outcome`` when
+    /// that is made.
+    private var body: Data?
     /// The metrics of the attempt's transfers.
     private var measures = TransferMetrics()
     /// Whether the attempt has ended, so that ``measures`` are set.
@@ -30,6 +31,8 @@ struct Attempt: ~Copyable, Sendable {
     /// The metrics of the previous attempts, in order.
     private var formerMetrics: [TransferMetrics] = []
 
+    /// The body of the last response, for requests that collect it.
+    var data: Data? { body ?? outcome?.data }
     /// The metrics of the last attempt that is over.
     var lastMetrics: TransferMetrics? { isMeasured ? measures : formerMetrics.last }
     /// The metrics of all attempts that are over, in order.
@@ -69,7 +72,7 @@ struct Attempt: ~Copyable, Sendable {
     ///   - data: The body, for requests that collect it.
     ///   - redirects: How many redirects were followed.
     mutating func conclude(_ measured: TransferMetrics, _ data: consuming Data?, redirects: Int) {
-        self.data = data
+        body = data
         measures = measured
         isMeasured = true
         outcome = nil
@@ -88,6 +91,7 @@ struct Attempt: ~Copyable, Sendable {
     /// - Parameter request: The last request, as adapted.
     mutating func outcome(of request: HTTPRequest?) -> AttemptOutcome {
         if let outcome, error == nil, outcome.error == nil { return outcome }
+        let data = body.take() ?? outcome?.data
         let made =
             isMeasured
             ? AttemptOutcome(
@@ -104,7 +108,7 @@ struct Attempt: ~Copyable, Sendable {
     mutating func replaceOutcome(_ replacement: AttemptOutcome) {
         response = replacement.response
         error = replacement.error
-        data = replacement.data
+        body = nil
         isMeasured = false
         if let replaced = replacement.metrics {
             measures = replaced
@@ -117,7 +121,7 @@ struct Attempt: ~Copyable, Sendable {
     mutating func reset() {
         if isMeasured { formerMetrics.append(measures) }
         isMeasured = false
-        data = nil
+        body = nil
         outcome = nil
         error = nil
         response = nil
