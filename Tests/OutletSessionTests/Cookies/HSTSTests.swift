@@ -97,6 +97,32 @@ import Testing
         #expect(hsts.policies.isEmpty)
     }
 
+    @Test(.timeLimit(.minutes(patience)))
+    func `with a cache, policies of responses and of background validations are stored`() async {
+        let hsts = HSTSStorage.memory
+        let transport = StubTransport { job in
+            let isValidation = job.request.headers["If-None-Match"] != nil
+            return .status(
+                200,
+                headers: [
+                    "Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\"",
+                    "Strict-Transport-Security": isValidation
+                        ? "max-age=60; includeSubDomains" : "max-age=60",
+                ])
+        }
+        var configuration = SessionConfiguration()
+        configuration.hsts = hsts
+        configuration.urlCache = ResponseCache()
+        let session = Session(transport: transport, configuration: configuration)
+        await get(session, "https://a.test/")
+        #expect(hsts.policies.map(\.includesSubdomains) == [false])
+        await get(session, "http://a.test/")
+        while hsts.policies.first?.includesSubdomains == false, !Task.isCancelled {
+            await Task.yield()
+        }
+        #expect(schemes(transport) == ["https", "https"])
+    }
+
     @Test func `the first of several HSTS fields counts`() async {
         var fields = HTTPHeaders()
         for value in ["max-age=60", "max-age=0"] {
