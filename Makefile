@@ -9,8 +9,10 @@ SHELL := bash
 .PHONY: help setup build release plugins demo fixtures test examples unit-tests docs headers samples bench bench-all bench-count sanitize sanitize-quick fuzz lint format clean
 .NOTPARALLEL:
 
+# CI builds everything once: modules as a whole take less time than their files do.
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
-	--explicit-target-dependency-import-check error
+	--explicit-target-dependency-import-check error \
+	-Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2
 SWIFT_FLAGS := $(if $(STRICT),$(STRICT_FLAGS))
 # Without a limit, all tests run at once and each takes as long as the whole run. On a busy machine
 # that exceeds time limits, and the freshness lifetime of cached responses.
