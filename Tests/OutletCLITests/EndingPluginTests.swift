@@ -122,25 +122,15 @@ import Testing
             "\(result.errorOutput)")
     }
 
-    @Test(arguments: ["pthread_exit", "thrd_exit", "pthread_cancel"])
-    func `a plugin that ends a thread of the program exits with 7 and is named`(
-        how: String
-    ) async throws {
-        for hook in ["create", "prepare", "adapt", "did_receive"] {
-            let result = try await run(hook, how)
-            #expect(result.exitCode == 7)
-            #expect(
-                result.errorOutput.contains(
-                    "outlet: plugin faulty.hangs: has ended a thread of the program with "
-                        + "\(how)() in \(hook)"), "\(result.errorOutput)")
-        }
-    }
-
     @Test(arguments: [
-        ("cancel_waiting", " in a thread that it started in HOOK"), ("cancel_before", " in HOOK"),
+        ("pthread_exit", "pthread_exit() in HOOK"), ("thrd_exit", "thrd_exit() in HOOK"),
+        ("pthread_cancel", "pthread_cancel() in HOOK"),
+        // From another thread.
+        ("cancel_waiting", "pthread_cancel() in a thread that it started in HOOK"),
+        ("cancel_before", "pthread_cancel() in HOOK"),
     ])
-    func `a plugin that cancels a thread of the program from another one exits with 7 and is named`(
-        how: String, place: String
+    func `a plugin that ends a thread of the program exits with 7 and is named`(
+        how: String, end: String
     ) async throws {
         for hook in ["create", "prepare", "adapt", "did_receive"] {
             let result = try await run(hook, how)
@@ -148,8 +138,7 @@ import Testing
             #expect(
                 result.errorOutput.hasPrefix(
                     "outlet: plugin faulty.hangs: has ended a thread of the program with "
-                        + "pthread_cancel()" + place.replacing("HOOK", with: hook)),
-                "\(result.errorOutput)")
+                        + end.replacing("HOOK", with: hook)), "\(result.errorOutput)")
         }
     }
 

@@ -98,26 +98,6 @@ import Testing
         #expect(next.text.contains(#""session_reused":"r""#) != isKept)
     }
 
-    @Test func `new requests use the reloaded client certificate`() async throws {
-        let nginx = try await Nginx.shared()
-        let first = try await nginx.authority.client(commonName: "first")
-        let second = try await nginx.authority.client(commonName: "second")
-        let directory = try TemporaryDirectory()
-        let (certificate, key) = (directory.path("client.pem"), directory.path("client.key"))
-        try replace(certificate, by: first.certificatePath)
-        try replace(key, by: first.keyPath)
-        let transport = CurlTransport.test {
-            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
-            $0.clientCertificate = ClientCertificate(certificatePath: certificate, keyPath: key)
-        }
-        let url = "\(nginx.baseURL(.clientCertificate))/info"
-        #expect(try await transport.get(url).text.contains("CN=first"))
-        try replace(certificate, by: second.certificatePath)
-        try replace(key, by: second.keyPath)
-        transport.reloadCertificates()
-        #expect(try await transport.get(url).text.contains("CN=second"))
-    }
-
     @Test func `a running transfer continues during a reload, then its connection is closed`()
         async throws
     {
