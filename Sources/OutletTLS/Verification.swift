@@ -94,9 +94,12 @@ package final class Verification {
     /// Without a decider, OpenSSL verifies as usual, and the callbacks record the result. If a faulty
     /// certificate ends the handshake, they also refuse one without a host among its subject
     /// alternative names, whose common name libcurl would compare, and one that requires a stapled
-    /// OCSP response and has none (``StapleRequirement``). A decider is called in place of OpenSSL's verification, once for a connection: before a client
-    /// certificate is sent, and for a resumed session before any data is sent. OpenSSL's other
-    /// rules for the handshake stay in force. The end of the connection is recorded in both cases.
+    /// OCSP response and has none (``StapleRequirement``).
+    ///
+    /// A decider is called in place of OpenSSL's verification, once for a connection: before a
+    /// client certificate is sent, and for a resumed session before any data is sent. OpenSSL's
+    /// other rules for the handshake stay in force. The end of the connection is recorded in both
+    /// cases.
     ///
     /// - Parameters:
     ///   - context: The `SSL_CTX *`, as libcurl passes it to `CURLOPT_SSL_CTX_FUNCTION`.

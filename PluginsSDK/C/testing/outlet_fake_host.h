@@ -10,10 +10,11 @@
  *   assert(strcmp(outlet_fake_header(fake, request, "X-Test"), "seen") == 0);
  *
  * It records the plugin's calls, and refuses methods, URLs, header fields, attributes and answers that
- * Outlet refuses in prepare, adapt and process, also because a request has too many attributes. It does not know which hook runs, so it refuses nothing
- * that Outlet refuses only in some hooks, such as changes in will_send, and it validates little else;
- * `outlet plugins check` tests whether a plugin follows the contract. Only one thread at a time may use it, except that the services of a plugin may
- * be used on any thread. Without memory, it calls abort(). */
+ * Outlet refuses in prepare, adapt and process, also because a request has too many attributes. It does
+ * not know which hook runs, so it refuses nothing that Outlet refuses only in some hooks, such as changes
+ * in will_send, and it validates little else; `outlet plugins check` tests whether a plugin follows the
+ * contract. Views are valid until the fake host is freed. Only one thread at a time may use it, except
+ * that the services of a plugin may be used on any thread. Without memory, it calls abort(). */
 #ifndef OUTLET_FAKE_HOST_H
 #define OUTLET_FAKE_HOST_H
 

@@ -15,9 +15,10 @@ import OutletPointers
 /// ```
 ///
 /// It records the plugin's calls, and refuses the changes and answers that Outlet refuses in
-/// `prepare`, `adapt` and `process`, also because a request has too many attributes. It does not know which hook runs, so it refuses nothing that
-/// Outlet refuses only in some hooks; `outlet plugins check` checks the rest of the contract. Of
-/// the services it has HTTP, once ``answerRequests(_:)`` was called.
+/// `prepare`, `adapt` and `process`, also because a request has too many attributes. It does not
+/// know which hook runs, so it refuses nothing that Outlet refuses only in some hooks; `outlet
+/// plugins check` checks the rest of the contract. Of the services it has HTTP, once
+/// ``answerRequests(_:)`` was called.
 ///
 /// Thread: one at a time. Plugins, requests, responses and ``host`` keep the fake host alive.
 public final class FakeHost: @unchecked Sendable {

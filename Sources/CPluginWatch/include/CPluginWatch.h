@@ -18,10 +18,11 @@
 /*
  * Turns reports on; they are written to a descriptor.
  *
- * Reported are: crashes, abort() and the signals of timers and limits, after which the process ends by
- * the same signal, and of which only the first is reported, also where several threads crash at once; exit() and quick_exit(), and SIGQUIT from a plugin, after which the process ends with exit_code
- * (SIGQUIT of the terminal and of other processes is not reported); copies of the process that a plugin makes, which
- * end when they return from the plugin. Signals that already have a handler keep it.
+ * Reported are: crashes, abort() and the signals of timers and limits, after which the process ends by the same signal;
+ * exit() and quick_exit(), and SIGQUIT from a plugin, after which the process ends with exit_code (SIGQUIT of the terminal
+ * and of other processes is not reported); copies of the process that a plugin makes, which end when they return from the
+ * plugin. One line is written about the end of the process, also where several threads crash at once. Signals that already
+ * have a handler keep it.
  *
  * reader: the reading end of a pipe, without blocking; -1 for none. What is in it is written to the descriptor before
  * a report, with "?" in place of bytes other than printable ASCII.
