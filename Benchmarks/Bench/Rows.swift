@@ -82,7 +82,11 @@ let rows: [String: Row] = [
         unlink(setting.argument)
         return .transport(setting, delivery: .file(path: setting.argument, offset: 0))
     },
-    "download-memory": Row(warmsUp: false) { .transport($0) },
+    "download-memory": Row(warmsUp: false) { setting in
+        var configuration = SessionConfiguration.bare
+        configuration.maximumResponseSize = .max
+        return .transport(setting, configuration)
+    },
 ]
 
 extension SessionConfiguration {
