@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -57,6 +58,16 @@ static inline int raw_open(const char *path, int flags) {
 static inline int raw_fstat(int descriptor, struct stat *status) {
     return (int)raw_call(SYS_fstat, descriptor, (long)(uintptr_t)status, 0, 0);
 }
+
+/* A number for the file of a descriptor, the same for all others of the file; 0 if it is not open. */
+static inline uint64_t raw_file(int descriptor) {
+    struct stat now;
+    if (raw_fstat(descriptor, &now) != 0) return 0;
+    return ((uint64_t)now.st_dev << 40 ^ now.st_ino) << 1 | 1;
+}
+
+/* Whether a descriptor still is a file: a plugin may have closed it, or have made it another file. */
+static inline bool raw_is_file(int descriptor, uint64_t file) { return file != 0 && raw_file(descriptor) == file; }
 
 static inline void raw_wait_millisecond(void) {
     struct timespec time = {.tv_nsec = 1000000};
