@@ -24,6 +24,34 @@ import Testing
         #expect(server.connections.count == 2)
     }
 
+    @Test(arguments: [
+        "401 No\r\nWWW-Authenticate: Basic realm=x", "307 Elsewhere\r\nLocation: /there",
+    ])
+    func `a challenge or redirect of a WebSocket with an endless body is answered`(head: String)
+        async throws
+    {
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [.request, .send("HTTP/1.1 \(head)\r\n\r\n"), .send(endless), .stall]
+                : [.upgrade(), .send(.close(1000)), .frame]
+        }
+        defer { server.stop() }
+        let session = Session.isolated { $0.timeoutIntervalForRequest = 0 }
+        let request = session.webSocketRequest(to: server.webSocketURL)
+            .authenticate(username: "ada", password: "secret")
+        #expect(try await request.names() == ["connected", "disconnected 1000", "completed"])
+    }
+
+    @Test func `a WebSocket that is refused with an endless body fails`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 403 No\r\n\r\n"), .send(endless), .stall)
+        defer { server.stop() }
+        let session = Session.isolated { $0.timeoutIntervalForRequest = 0 }
+        let request = session.webSocketRequest(to: server.webSocketURL)
+        #expect(try await request.names().count == 1)
+        #expect(request.error?.responseCode == 403)
+    }
+
     @Test(arguments: RequestKind.allCases, [false, true])
     func `a redirect with an endless body is followed`(
         kind: RequestKind, isWatched: Bool

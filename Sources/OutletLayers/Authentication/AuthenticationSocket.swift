@@ -16,8 +16,7 @@ final class AuthenticationSocket: WebSocketConnection {
     private struct State: Sendable {
         /// Set to `nil` at the end, so that the end is reported only once.
         var handler: (any WebSocketHandler)?
-        /// Whether the received head is a challenge that will be answered.
-        var isAnswering = false
+        var challenge = ChallengeBody()
     }
     private let mutable: Lock<State>
     private let orders = PendingMessages()
@@ -138,26 +137,23 @@ extension AuthenticationSocket: WebSocketHandler {
             }
             return handler.transfer(self, didReceive: head, turn: turn)
         }
-        mutable.withLock { $0.isAnswering = true }
+        mutable.withLock { $0.challenge.begin() }
         handler.transfer(self, didUse: head, turn: turn)
+        // The challenge's body is dropped in `transfer(_:didReceive:turn:)`.
         return .deliver(.chunks)
     }
 
     func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
-        let (handler, isAnswering) = mutable.withLock { ($0.handler, $0.isAnswering) }
-        guard !isAnswering else { return .proceed }
+        let (handler, dropping) = mutable.withLock { ($0.handler, $0.challenge.drop(chunk)) }
+        if let dropping { return dropping }
         return handler?.transfer(self, didReceive: chunk, turn: turn) ?? .cancel
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         inner.end(task)
-        let isAnswering = mutable.withLock { state in
-            defer { state.isAnswering = false }
-            return state.isAnswering
-        }
-        if isAnswering, result.error == nil { return begin() }
+        if mutable.withLock({ $0.challenge.end(with: result) }) { return begin() }
         finish(result, turn: turn)
     }
 

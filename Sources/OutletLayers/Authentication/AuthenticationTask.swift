@@ -13,10 +13,7 @@ final class AuthenticationTask: TransferTask {
     private struct State: Sendable {
         /// Set to `nil` at the end, so that the end is reported only once.
         var handler: (any TransferHandler)?
-        /// Whether the received head is a challenge that will be answered.
-        var isAnswering = false
-        /// The challenge's body, which is not delivered.
-        var dropped = DroppedBody()
+        var challenge = ChallengeBody()
     }
     private let mutable: Lock<State>
 
@@ -135,10 +132,7 @@ extension AuthenticationTask: TransferHandler {
             authentication.settle(head)
             return handler.transfer(self, didReceive: head, turn: turn)
         }
-        mutable.withLock { state in
-            state.isAnswering = true
-            state.dropped = DroppedBody()
-        }
+        mutable.withLock { $0.challenge.begin() }
         handler.transfer(self, didUse: head, turn: turn)
         // The challenge's body is dropped in `transfer(_:didReceive:turn:)`.
         return .deliver(.chunks)
@@ -147,29 +141,24 @@ extension AuthenticationTask: TransferHandler {
     func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
-        let (handler, dropping) = mutable.withLock { state in
-            state.isAnswering
-                ? (nil, state.dropped.drop(chunk)) : (state.handler, TransferDecision.cancel)
-        }
-        return handler?.transfer(self, didReceive: chunk, turn: turn) ?? dropping
+        let (handler, dropping) = mutable.withLock { ($0.handler, $0.challenge.drop(chunk)) }
+        if let dropping { return dropping }
+        return handler?.transfer(self, didReceive: chunk, turn: turn) ?? .cancel
     }
 
     func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {
-        let (handler, isAnswering) = mutable.withLock { ($0.handler, $0.isAnswering) }
-        if !isAnswering { handler?.transfer(self, didProgress: progress, turn: turn) }
+        let handler = mutable.withLock { $0.challenge.isExpected ? nil : $0.handler }
+        handler?.transfer(self, didProgress: progress, turn: turn)
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         inner.end(task)
-        let (handler, isAnswered) = mutable.withLock { state in
-            defer { state.isAnswering = false }
-            return (
-                state.handler, state.isAnswering && (result.error == nil || state.dropped.isCut)
-            )
+        let (handler, isChallenge) = mutable.withLock {
+            ($0.handler, $0.challenge.end(with: result))
         }
-        if isAnswered { return sendAgain() }
+        if isChallenge { return sendAgain() }
         if let head = result.tunnelRefusal?.head,
             authentication.answer(to: head, from: task, refusesTunnel: true)
         {
