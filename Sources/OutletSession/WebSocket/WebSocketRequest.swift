@@ -265,18 +265,23 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
 /// The items of a WebSocket that arrive before its first handler is added.
 struct BufferedItems: Sendable {
-    private(set) var items: [WebSocketRequest.Item] = []
-    private var sizes: [Int] = []
+    /// The items other than messages from before the oldest message in ``queue``.
+    private var kept: [WebSocketRequest.Item] = []
+    private var queue = Fifo<(item: WebSocketRequest.Item, size: Int)>()
     private var size = 0
 
+    /// The items, in order.
+    var items: [WebSocketRequest.Item] { kept + queue.all.map(\.item) }
+
     /// Adds an item; beyond `limit` bytes in all, drops the oldest messages.
+    ///
+    /// - Parameter size: The size of a message; 0 for another item, which is always kept.
     mutating func append(_ item: WebSocketRequest.Item, of size: Int, limit: Int) {
-        items.append(item)
-        sizes.append(size)
+        queue.append((item, size))
         self.size += size
-        while self.size > limit, let oldest = sizes.firstIndex(where: { $0 > 0 }) {
-            self.size -= sizes.remove(at: oldest)
-            items.remove(at: oldest)
+        while self.size > limit, let oldest = queue.popFirst() {
+            self.size -= oldest.size
+            if oldest.size == 0 { kept.append(oldest.item) }
         }
     }
 }

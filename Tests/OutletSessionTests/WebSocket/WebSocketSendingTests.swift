@@ -158,6 +158,24 @@ import Testing
         #expect(texts == ["connected", "3", "4"])
     }
 
+    /// If each message moved those that are kept, the test would take hours.
+    @Test(.timeLimit(.minutes(1))) func `the oldest messages are dropped in linear time`() {
+        var unheard = BufferedItems()
+        let (kept, count) = (200_000, 600_000)
+        unheard.append(.connected(protocol: nil), of: 0, limit: kept)
+        for number in 0..<count {
+            if number == count / 2 {
+                unheard.append(.connected(protocol: "again"), of: 0, limit: kept)
+            }
+            unheard.append(.message(.string("")), of: 1, limit: kept)
+        }
+        #expect(unheard.items.count == 2 + kept)
+        let names = unheard.items.prefix(2).map { item in
+            if case .connected(let name) = item { name ?? "first" } else { "?" }
+        }
+        #expect(names == ["first", "again"])
+    }
+
     @Test func `sending does not start a request without startRequestsImmediately`()
         async throws
     {
