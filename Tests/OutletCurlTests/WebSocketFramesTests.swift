@@ -63,6 +63,50 @@ import OutletTransport
         }
     }
 
+    /// The code of a close frame that is ready to be sent.
+    private func closeCode(_ bytes: [UInt8]) throws -> Int {
+        try #require(bytes.count >= 8 && bytes[0] == 0x88)
+        return Int(bytes[6] ^ bytes[2]) << 8 | Int(bytes[7] ^ bytes[3])
+    }
+
+    /// Service restart, try again later, bad gateway: wslay 1.1.1 does not know these codes.
+    @Test(arguments: [1012, 1013, 1014])
+    func `a close code that is newer than RFC 6455 is received and sent back`(code: Int) throws {
+        let frame = WebSocketFrame.close(code, "später")
+        let event = WebSocketFrames.Event.close(
+            WebSocketCloseCode(rawValue: code), reason: Data("später".utf8))
+        let text = WebSocketFrame.text(String(repeating: "a", count: 4_000))
+        for pieces in [
+            [frame.bytes], frame.bytes.map { [$0] }, [text.bytes + frame.bytes + frame.bytes],
+        ] {
+            let frames = try frames()
+            #expect(pieces.flatMap { receive(frames, $0) }.last == event)
+            #expect(frames.fault == nil && frames.isCloseReceived)
+            #expect(try closeCode(bytes(frames)) == code)
+            #expect(!frames.wantsToSend)
+        }
+        let closing = try frames()
+        closing.close(.goingAway, reason: nil)
+        #expect(receive(closing, frame.bytes) == [event])
+        #expect(try closeCode(bytes(closing)) == 1001)
+    }
+
+    @Test(arguments: [
+        (WebSocketFrame(opcode: .close, payload: [0x03, 0xF4, 0xC3]), 1007),
+        (WebSocketFrame(opcode: .close, payload: [0x03, 0xF4], isFinal: false), 1002),
+        (WebSocketFrame(opcode: .close, payload: [0x03, 0xF4], isMasked: true), 1002),
+        (.close(1016), 1002),
+    ])
+    func `a faulty close frame is refused, whatever its code`(
+        frame: WebSocketFrame, code: Int
+    ) throws {
+        let frames = try frames()
+        #expect(receive(frames, frame.bytes).isEmpty)
+        #expect(!frames.isCloseReceived)
+        #expect(try closeCode(bytes(frames)) == code)
+        #expect(frames.fault?.rawValue == code)
+    }
+
     @Test func `many frames in one piece are received in order, and a header after them waits`()
         throws
     {

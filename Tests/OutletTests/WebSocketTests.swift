@@ -205,7 +205,7 @@ import Testing
         #expect(events == ["connected", "completed explicitlyCancelled"])
     }
 
-    @Test(arguments: [nil, 1001, 1011, 3000, 4999])
+    @Test(arguments: [nil, 1001, 1011, 1012, 1013, 1014, 3000, 4999])
     func `the close code of the server is reported and returned`(code: Int?) async throws {
         let server = try ScriptedServer.start(.upgrade(), .send(.close(code)), .frame)
         let events = try await session().webSocketRequest(to: server.webSocketURL).names()

@@ -8,6 +8,8 @@ struct WebSocketFrameHeader: Equatable {
     let payloadLength: UInt64
     /// Whether it is a ping, pong or close frame of valid size.
     let isControl: Bool
+    /// Whether it is a close frame of valid size.
+    let isClose: Bool
 
     /// Parses a header; `nil` if it is incomplete.
     init?(_ bytes: Slice<UnsafeRawBufferPointer>) {
@@ -22,6 +24,7 @@ struct WebSocketFrameHeader: Equatable {
             ? UInt64(code)
             : bytes.dropFirst(2).prefix(lengthSize).reduce(0) { $0 << 8 | UInt64($1) }
         isControl = bytes[bytes.startIndex] & 0x8 != 0 && lengthSize == 0
+        isClose = isControl && bytes[bytes.startIndex] & 0xF == 0x8
     }
 
     /// The size of the whole frame in bytes; limited to `UInt64.max`.

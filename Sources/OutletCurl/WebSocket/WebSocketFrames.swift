@@ -49,6 +49,8 @@ final class WebSocketFrames {
     private var message = ByteBuffer()
     /// Whether the frame that is being received is a control frame.
     private var isControlFrame = false
+    /// The received close frame, if wslay 1.1.1 does not know its code, and gets 1000 in its place.
+    private var newerClose: (code: WebSocketCloseCode, reason: Data)?
     private var isTooBig = false
     private var isFaulty = false
 
@@ -189,7 +191,8 @@ final class WebSocketFrames {
 
     // MARK: Callbacks of wslay
 
-    /// Fills wslay's buffer, up to a control frame that is incomplete or does not fit.
+    /// Fills wslay's buffer, up to a close frame, or a control frame that is incomplete or does not
+    /// fit.
     ///
     /// wslay 1.1.1 checks the reason of a close frame in pieces, and skips two bytes of each piece
     /// for the code, which only the first piece contains.
@@ -202,15 +205,52 @@ final class WebSocketFrames {
             if frameRest == 0 {
                 guard let header = WebSocketFrameHeader(input[count...]) else { break }
                 if header.isControl, header.frameLength > UInt64(limit - count) { break }
+                if header.isClose {
+                    let frame = count..<count + Int(header.frameLength)
+                    return takeClose(at: frame.dropFirst(header.size), into: buffer)
+                }
                 frameRest = header.frameLength
             }
             let part = min(limit - count, Int(clamping: frameRest))
             count += part
             frameRest -= UInt64(part)
         }
+        return moveInput(count, into: buffer)
+    }
+
+    private func moveInput(_ count: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: input[..<count]))
         input = UnsafeRawBufferPointer(rebasing: input[count...])
         return count
+    }
+
+    /// Fills wslay's buffer up to the end of a close frame, and replaces a code that wslay does not
+    /// know.
+    ///
+    /// - Parameter payload: The position of the frame's payload in ``input``.
+    /// - Returns: The number of bytes.
+    private func takeClose(
+        at payload: Range<Int>, into buffer: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        newerClose = Self.newerClose(UnsafeRawBufferPointer(rebasing: input[payload]))
+        let count = moveInput(payload.upperBound, into: buffer)
+        if newerClose != nil {
+            let code = UInt16(WebSocketCloseCode.normalClosure.rawValue).bigEndian
+            buffer.storeBytes(of: code, toByteOffset: payload.lowerBound, as: UInt16.self)
+        }
+        return count
+    }
+
+    /// Returns the content of a close frame whose code was registered after RFC 6455; `nil` for
+    /// others, and if the reason is not UTF-8, which wslay refuses.
+    private static func newerClose(
+        _ payload: UnsafeRawBufferPointer
+    ) -> (WebSocketCloseCode, Data)? {
+        guard payload.count >= 2 else { return nil }
+        let code = (Int(payload[0]) << 8 | Int(payload[1])).closeCode
+        let reason = payload.dropFirst(2)
+        guard code.isNewer, String(validating: reason, as: UTF8.self) != nil else { return nil }
+        return (code, Data(reason))
     }
 
     func putOutput(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -230,9 +270,10 @@ final class WebSocketFrames {
         guard !isControlFrame else {
             // A close frame with half a code (RFC 6455 §5.5.1), which wslay treats as one without a
             // code.
-            if UInt32(frame.opcode) == WSLAY_CONNECTION_CLOSE.rawValue, frame.payload_length == 1 {
-                refuse(with: .protocolError)
-            }
+            guard UInt32(frame.opcode) == WSLAY_CONNECTION_CLOSE.rawValue else { return }
+            if frame.payload_length == 1 { refuse(with: .protocolError) }
+            // Before wslay responds with the code that it was given.
+            if let newerClose { close(newerClose.code, reason: newerClose.reason) }
             return
         }
         guard frame.payload_length <= UInt64(max(0, maximumMessageSize - message.count)) else {
@@ -272,7 +313,9 @@ final class WebSocketFrames {
             events.append(.message(.data(message.takeData())))
         case WSLAY_PONG.rawValue: events.append(.pong(Array(payload)))
         case WSLAY_CONNECTION_CLOSE.rawValue:
-            let code = arg.status_code == 0 ? .noStatusReceived : Int(arg.status_code).closeCode
+            let code =
+                newerClose?.code
+                ?? (arg.status_code == 0 ? .noStatusReceived : Int(arg.status_code).closeCode)
             let reason = payload.dropFirst(2)
             events.append(.close(code, reason: reason.isEmpty ? nil : Data(reason)))
         default: break
@@ -310,11 +353,15 @@ extension Int {
 }
 
 extension WebSocketCloseCode {
+    /// Whether the code was registered after RFC 6455: service restart, try again later, and bad
+    /// gateway.
+    var isNewer: Bool { (1012...1014).contains(rawValue) }
+
     /// Whether the code may be sent in a close frame (RFC 6455 §7.4).
     var isSendable: Bool {
         switch rawValue {
-        case 1000...1003, 1007...1014, 3000...4999: true
-        default: false
+        case 1000...1003, 1007...1011, 3000...4999: true
+        default: isNewer
         }
     }
 }
