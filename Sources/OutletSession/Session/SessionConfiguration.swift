@@ -119,8 +119,8 @@ public struct SessionConfiguration: Sendable {
     /// How many bytes of a stream or a WebSocket may wait for handlers; the transfer is paused at
     /// more.
     ///
-    /// 262,144 by default. Bytes count once for each handler. The transfer continues at a quarter
-    /// of the limit.
+    /// 262,144 by default. Bytes count once for each handler, and each piece or message that waits
+    /// counts as 64 bytes more. The transfer continues at a quarter of the limit.
     public var streamBufferSize = 256 << 10
 
     /// The storage of credentials by protection space; `nil`, the default, for none.

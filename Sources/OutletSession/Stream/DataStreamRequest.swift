@@ -102,7 +102,9 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     ) -> TransferDecision {
         let attempt = mutable.withLock { $0.machine.attempt }
         let (pipes, isFull) = stream.withLock { state -> ([Pipe], Bool) in
-            state.backlog.add(chunk.count, handlers: state.pipes.count, attempt: attempt)
+            state.backlog.add(
+                chunk.count + HandlerBacklog.itemOverhead, handlers: state.pipes.count,
+                attempt: attempt)
             return (state.pipes, state.backlog.isFull)
         }
         guard !pipes.isEmpty else { return .proceed }
@@ -121,9 +123,9 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     /// A handler has processed an item.
     func consumed(_ item: Item) {
-        guard case .chunk(let data, let attempt, let task?) = item,
-            stream.withLock({ $0.backlog.remove(data.count, attempt: attempt) })
-        else { return }
+        guard case .chunk(let data, let attempt, let task?) = item else { return }
+        let size = data.count + HandlerBacklog.itemOverhead
+        guard stream.withLock({ $0.backlog.remove(size, attempt: attempt) }) else { return }
         letPeerGoOn(on: task, attempt: attempt) { stream.withLock { $0.backlog.isFull } }
     }
 

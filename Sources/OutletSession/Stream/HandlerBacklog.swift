@@ -2,6 +2,9 @@ import OutletTransport
 
 /// The bytes that wait for a request's handlers, counted once for each handler.
 struct HandlerBacklog: Sendable {
+    /// The approximate memory that an item takes beside its content while it waits, in bytes.
+    static let itemOverhead = 64
+
     private var bytes = 0
     /// The attempt that the bytes belong to.
     private var attempt = 0

@@ -106,8 +106,8 @@ extension WebSocketMessage {
     /// The approximate memory that a queued message takes, in bytes.
     fileprivate var size: Int {
         switch self {
-        case .data(let data): 64 + data.count
-        case .string(let text): 64 + text.utf8.count
+        case .data(let data): HandlerBacklog.itemOverhead + data.count
+        case .string(let text): HandlerBacklog.itemOverhead + text.utf8.count
         }
     }
 }

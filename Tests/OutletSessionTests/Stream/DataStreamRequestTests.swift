@@ -211,7 +211,7 @@ import Testing
 
     @Test func `a slow handler suspends the transfer`() async throws {
         var configuration = SessionConfiguration()
-        configuration.streamBufferSize = 16
+        configuration.streamBufferSize = 4 * (4 + 64)
         let session = Session(
             transport: StubTransport(answers: [answer(String(repeating: "x", count: 400))]),
             configuration: configuration)
@@ -241,9 +241,37 @@ import Testing
         #expect(pieces.values.reduce(0, +) == 400)
     }
 
+    /// A piece that waits takes far more memory than a byte.
+    @Test func `a slow handler of tiny pieces suspends the transfer early`() async throws {
+        var configuration = SessionConfiguration()
+        configuration.streamBufferSize = 1000
+        let session = Session(
+            transport: StubTransport(
+                answers: [answer(String(repeating: "x", count: 5000), chunk: 1)]),
+            configuration: configuration)
+        let gate = try Gate()
+        let (passed, done) = (Recorder<Int64>(), Recorder<Int>())
+        let pieces = Recorder<Int>()
+        let request = session.streamRequest(address, shouldAutomaticallyResume: false)
+        request.downloadProgress(queue: DispatchQueue(label: "progress")) {
+            passed.record($0.completedUnitCount)
+        }
+        request.responseStream(on: DispatchQueue(label: "slow")) { stream in
+            if pieces.values.count == 100 { #expect(gate.isOpen(within: .seconds(60))) }
+            if let value = stream.value { pieces.record(value.count) } else { done.record(1) }
+        }
+        request.resume()
+        try await pieces.values(100)
+        try await passed.values(100)
+        #expect((passed.values.last ?? 0) <= 100 + 1000 / 64 + 1)
+        gate.open()
+        try await done.values(1)
+        #expect(pieces.values.reduce(0, +) == 5000)
+    }
+
     @Test func `a slow loop suspends the transfer`() async throws {
         var configuration = SessionConfiguration()
-        configuration.streamBufferSize = 16
+        configuration.streamBufferSize = 4 * (4 + 64)
         let session = Session(
             transport: StubTransport(answers: [answer(String(repeating: "x", count: 400))]),
             configuration: configuration)

@@ -128,7 +128,7 @@ import Testing
 
     @Test func `unread bytes suspend the transfer`() async throws {
         var configuration = SessionConfiguration()
-        configuration.streamBufferSize = 16
+        configuration.streamBufferSize = 4 * (4 + 64)
         let session = Session(
             transport: StubTransport(
                 answers: [StubAnswer(body: Data(count: 400), chunkSize: 4)]),
@@ -139,8 +139,8 @@ import Testing
             passed.record($0.completedUnitCount)
         }
         let stream = try #require(request.asInputStream(bufferSize: 20))
-        // 20 bytes in the stream's buffer, which count as read, 16 that do not, and the chunk that
-        // exceeds the limit.
+        // 20 bytes in the stream's buffer, which count as read, four chunks that do not, each of which
+        // counts as 64 bytes more, and the chunk that exceeds the limit.
         try await passed.values(10)
         #expect((passed.values.last ?? 0) <= 20 + 16 + 4)
         #expect(try await read(stream).bytes.count == 400)
