@@ -148,11 +148,21 @@ extension EventLoop {
     func watch(_ transfer: CurlTransfer) {
         assertOnLoop()
         var due = transfer.patience.map { transfer.lastProgress + $0 }
+        if let patience = transfer.patience, let easy = transfer.easy, easy.source.length != 0 {
+            // Not before others stop waiting for this one, which the same deadline limits.
+            let look = max(patience / Self.looksAtBody, Self.timeToGoFirst)
+            due = min(due ?? .max, now + look)
+        }
         if transfer.address?.queue.waitsForFirst == true {
             due = min(due ?? .max, transfer.admitted + Self.timeToGoFirst)
         }
         if let due { deadlines.set(transfer, to: due) } else { deadlines.remove(transfer) }
     }
+
+    /// How often the loop looks within the time limit whether more of a body has been sent.
+    ///
+    /// libcurl calls no callback while it sends a body from memory, or what it has read of another.
+    private static var looksAtBody: Int64 { 4 }
 
     /// How long other transfers wait for the first one to show which HTTP version the origin
     /// speaks, or for one to open a connection, in µs.
@@ -228,8 +238,6 @@ extension EventLoop {
         guard let easy = transfer.easy, let patience = transfer.patience else {
             return deadlines.remove(transfer)
         }
-        // libcurl calls no callback while it sends a body from memory. So this compares the byte
-        // count, four times within the limit.
         let sent = ccurl_get_offset(easy.raw, CURLINFO_SIZE_UPLOAD_T)
         if sent != transfer.bytesSeen {
             transfer.bytesSeen = sent
@@ -237,8 +245,9 @@ extension EventLoop {
         }
         let due = transfer.lastProgress + patience
         guard due <= now else {
-            let isSending = sent < easy.source.length ?? 0
-            return deadlines.set(transfer, to: isSending ? min(due, now + patience / 4) : due)
+            let isSending = !transfer.isBodySent(easy)
+            return deadlines.set(
+                transfer, to: isSending ? min(due, now + patience / Self.looksAtBody) : due)
         }
         let stage = TransferError.Stage(transfer)
         let waited = transfer.waitedFor.map { ", it waited for \($0)" } ?? ""

@@ -68,6 +68,23 @@ import Testing
         }
     }
 
+    /// libcurl does not report that it sends a body, so that the loop has to look for progress.
+    @Test(arguments: RequestKind.allCases)
+    func `an upload that stalls ends soon after its time limit`(kind: RequestKind) async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(.requestHead, .wait(gate))
+        let session = Session.isolated {
+            $0.timeoutIntervalForRequest = 3
+            // Less than twice as long.
+            $0.timeoutIntervalForResource = 5.5
+        }
+        let outcome = try await kind.outcome(
+            server.baseURL, by: session, body: Data(count: 16 << 20))
+        #expect(
+            outcome.transfer?.reason
+                == "timed out while sending the request: no progress for 3.0 s")
+    }
+
     @Test(arguments: RequestKind.allCases)
     func `a host that does not accept and one that stalls the TLS handshake time out`(
         kind: RequestKind
