@@ -335,6 +335,7 @@ import OutletTransport
 
     @Test(arguments: [
         ("a", true), ("b", true), ("a, b", false), ("c", false), ("A", false), ("", true),
+        ("a b", false), ("a;x", false), (", b ,", true),
     ])
     func `the server may choose only one of the offered subprotocols`(
         chosen: String, isTaken: Bool

@@ -104,7 +104,7 @@ struct WebSocketHandshake {
         guard headers.values(for: "Sec-WebSocket-Extensions").flatMap(Self.tokens).isEmpty else {
             throw wrong("Sec-WebSocket-Extensions", "names what was not asked for", headers)
         }
-        let chosen = headers.values(for: "Sec-WebSocket-Protocol").flatMap(Self.tokens)
+        let chosen = headers.values(for: "Sec-WebSocket-Protocol").flatMap { $0.listItems() }
         guard chosen.count <= 1,
             chosen.allSatisfy({ name in offered.contains { $0.hasSameBytes(as: name) } })
         else {

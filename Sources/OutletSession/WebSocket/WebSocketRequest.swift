@@ -152,7 +152,8 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     private func didConnect(_ task: any TransferTask, _ head: HTTPResponse, attempt: Int) {
         let isWanted = mutable.withLock { $0.machine.mayProceed(attempt: attempt) }
         guard isWanted else { return }
-        let chosen = head.headers.value(for: "Sec-WebSocket-Protocol")
+        let chosen = head.headers.values(for: "Sec-WebSocket-Protocol").lazy
+            .compactMap { $0.listItems().first }.first.map { String($0) }
         let pipes = socket.withLock { socket in
             socket.isConnected = true
             socket.chosenProtocol = chosen

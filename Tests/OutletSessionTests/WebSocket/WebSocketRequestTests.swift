@@ -136,11 +136,14 @@ import Testing
             try await late.values(4) == ["connected", "a", "disconnected 1000", "completed"])
     }
 
-    @Test func `the chosen protocol is reported`() async {
-        let transport = StubTransport { _ in .webSocket(protocol: "b", [.close(.normalClosure)]) }
+    @Test(arguments: [("b", "connected b"), (", b ,", "connected b"), ("", "connected")])
+    func `the chosen protocol is reported`(chosen: String, event: String) async {
+        let transport = StubTransport { _ in
+            .webSocket(protocol: chosen, [.close(.normalClosure)])
+        }
         let request = sessions.make(transport).webSocketRequest(
             to: "ws://example.org", configuration: .protocol("a, b"))
-        #expect(await request.events().first == "connected b")
+        #expect(await request.events().first == event)
     }
 
     @Test func `the completion has request, response and metrics`() async throws {
