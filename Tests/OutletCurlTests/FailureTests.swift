@@ -223,6 +223,19 @@ import Testing
         #expect(error?.reason == "the server closed the connection without a response")
     }
 
+    /// libcurl ends the connection, because the server does not speak HTTP/2.
+    @Test func `a connection by prior knowledge that ends without a response names HTTP 2`()
+        async throws
+    {
+        let server = try ScriptedServer.start(.anything, .send("HTTP/1.1 200 OK\r\n\r\n"), .stall)
+        let error = try await CurlTransport.test { $0.httpVersion = .http2PriorKnowledge }
+            .get(server.baseURL).error
+        #expect(error?.code == .networkConnectionLost)
+        #expect(
+            error?.reason
+                == "the HTTP/2 connection or the request's stream ended without a response")
+    }
+
     @Test func `a connection that is reset in the body is networkConnectionLost`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), .reset)

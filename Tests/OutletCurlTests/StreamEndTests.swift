@@ -51,6 +51,21 @@ import Testing
         await server.stop()
     }
 
+    @Test func `the error of a request that each connection excludes says that it was refused`()
+        async throws
+    {
+        let replies = (0..<40).map {
+            FramePeer.Reply(connection: $0, request: 0, [.goAwayFrom(request: 0)])
+        }
+        let server = try await FramePeer.start(replies)
+        let error = try await transport(server).perform(request(server)).error
+        #expect(error?.code == .networkConnectionLost)
+        #expect(
+            error?.reason.hasSuffix("sent 32 times (REFUSED_STREAM or GOAWAY)") == true,
+            "\(error?.reason ?? "")")
+        await server.stop()
+    }
+
     @Test func `a stream of a POST starts again when the server has refused it`() async throws {
         let server = try await FramePeer.start(.init(request: 1, [.reset(Reset.refused)]))
         let transport = transport(server)

@@ -103,8 +103,7 @@ extension EventLoop {
         // libcurl may keep in the handle that a stream was refused, and would take the next broken
         // connection for that.
         let mayBeSpent = transfer.sends > 1 || transfer.sends == 1 && !isClean
-        let isSpent =
-            mayBeSpent && transfer.address.map { settings.version(of: $0) == .http2 } == true
+        let isSpent = mayBeSpent && transfer.speaksHTTP2
         pool.put(easy, isClean: isClean, isSpent: isSpent)
     }
 
@@ -128,7 +127,7 @@ extension EventLoop {
         }
         guard transfer.hasResponse else {
             // libcurl takes the end of an HTTP/2 stream for a response if it repeats another one.
-            let code = transfer.address?.queue.version == .http2 ? CURLE_GOT_NOTHING : nil
+            let code = transfer.speaksHTTP2 ? CURLE_GOT_NOTHING : nil
             transfer.failure =
                 code.map { TransferError($0, transfer, easy) }
                 ?? TransferError(

@@ -141,6 +141,8 @@ private struct Meaning {
             self = Meaning(
                 .badServerResponse, "\(transfer.responseName) is not HTTP: \(fact)",
                 transfer.opensTunnel ? "" : TransferError.notHTTPAdvice)
+        case CURLE_HTTP2 where text.isEmpty && transfer.isSentTooOften:
+            self = Meaning.refused(transfer)
         case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             let isLost =
                 stage == .receiving || stage == .waiting || fact.containsBytes(of: "Send failure")
@@ -151,7 +153,7 @@ private struct Meaning {
                 "the HTTP/2 stream broke: \(fact)")
         case CURLE_PARTIAL_FILE:
             self = Meaning.incomplete(fact, transfer)
-        case CURLE_GOT_NOTHING where transfer.address?.queue.version == .http2:
+        case CURLE_GOT_NOTHING where transfer.speaksHTTP2:
             self = Meaning(
                 .networkConnectionLost,
                 "the HTTP/2 connection or the request's stream ended without a response")
@@ -342,13 +344,16 @@ private struct Meaning {
             return Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
         }
         // For broken connections libcurl sets another message before.
-        if fact.containsBytes(of: diedTooOften) {
-            return Meaning(
-                .networkConnectionLost,
-                "the server refused the request after it was sent \(transfer.sends) times "
-                    + "(REFUSED_STREAM or GOAWAY)", "retry later")
-        }
+        if fact.containsBytes(of: diedTooOften) { return refused(transfer) }
         return Meaning(.networkConnectionLost, received(transfer) + fact)
+    }
+
+    /// An HTTP/2 server has refused the request each time that it was sent.
+    private static func refused(_ transfer: CurlTransfer) -> Meaning {
+        Meaning(
+            .networkConnectionLost,
+            "the server refused the request after it was sent \(transfer.sends) times "
+                + "(REFUSED_STREAM or GOAWAY)", "retry later")
     }
 
     private static func received(_ transfer: CurlTransfer) -> String {

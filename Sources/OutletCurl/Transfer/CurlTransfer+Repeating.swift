@@ -10,6 +10,9 @@ extension CurlTransfer {
     /// it going until its time limit.
     private static var mostSends: Int { 32 }
 
+    /// Whether the request was sent as often as it may be.
+    var isSentTooOften: Bool { sends >= Self.mostSends }
+
     /// Whether the request may be sent again on the connection that libcurl has picked; sets
     /// `failure` if not.
     ///
@@ -17,7 +20,7 @@ extension CurlTransfer {
     /// may only if the server has not processed the request.
     func maySendAgain(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
-        guard sends < Self.mostSends else { return fail(endlessRefusals) }
+        guard !isSentTooOften else { return fail(endlessRefusals) }
         guard wasAnswered || request.method.isIdempotent || isUnprocessed(easy, loop) else {
             return fail(mayBeProcessed(easy))
         }
@@ -56,7 +59,7 @@ extension CurlTransfer {
     func canStartAgain(after code: CURLcode, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         guard code == CURLE_HTTP2, easy.errorText.pointee == 0, failure == nil, !hasResponse,
-            sends > 0, sends < Self.mostSends, ccurl_get_begun_status(easy.raw, false) == 0
+            sends > 0, !isSentTooOften, ccurl_get_begun_status(easy.raw, false) == 0
         else { return false }
         return isBodySent(easy) || request.method.isIdempotent
     }

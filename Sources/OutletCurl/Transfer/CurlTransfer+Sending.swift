@@ -99,6 +99,12 @@ extension CurlTransfer {
         }
     }
 
+    /// Whether the server speaks HTTP/2, as far as the settings and its last response tell.
+    var speaksHTTP2: Bool {
+        guard let address, let loop else { return false }
+        return loop.settings.version(of: address) == .http2
+    }
+
     /// Reads more of the request's body (`CURLOPT_READFUNCTION`).
     ///
     /// - Returns: The number of bytes read, 0 at the end, or `CURL_READFUNC_PAUSE`; `nil` to fail

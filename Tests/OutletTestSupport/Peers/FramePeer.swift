@@ -80,6 +80,13 @@ public final class FramePeer: Sendable {
     ///
     /// - Throws: ``TestSupportError`` if Python is not installed.
     public static func start(_ replies: Reply...) async throws -> FramePeer {
+        try await start(replies)
+    }
+
+    /// Starts a server; connections made before it is ready wait in its socket's queue.
+    ///
+    /// - Throws: ``TestSupportError`` if Python is not installed.
+    public static func start(_ replies: [Reply]) async throws -> FramePeer {
         let authority = try await TestCA.shared()
         return try FramePeer(authority, await authority.server(), replies)
     }
