@@ -297,6 +297,19 @@ import Testing
         #expect(request.transferError?.reason.contains(name) == true)
     }
 
+    @Test(arguments: ["SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 1010 Switching Protocols\r\n\r\n"])
+    func `a response to the handshake that is not HTTP is an error at its first line`(text: String)
+        async throws
+    {
+        let server = try ScriptedServer.start(.requestHead, .send(text), .stall)
+        let request = session().webSocketRequest(to: server.webSocketURL)
+        #expect(try await request.names() == ["completed badServerResponse"])
+        let line = text.prefix { $0 != "\r\n" }
+        #expect(
+            request.transferError?.reason == "the response does not begin with an HTTP status "
+                + "line, but with '\(line)'")
+    }
+
     @Test func `the error of a handshake with another status contains the status`() async throws {
         let server = try ScriptedServer.start(.request, .respond("403 Forbidden", body: "no"))
         let request = session().webSocketRequest(to: server.webSocketURL)

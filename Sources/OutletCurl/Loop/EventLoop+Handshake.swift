@@ -47,6 +47,12 @@ extension EventLoop {
                 throw transfer.failure ?? .webSocketClosed
             }
             guard link.line.last == UInt8(ascii: "\n") else { continue }
+            // Otherwise a server that speaks another protocol, and waits, would be found out by the
+            // time limit only.
+            let isFirst = easy.head.bytes.isEmpty
+            guard !isFirst || link.line.starts(with: "HTTP/".utf8) else {
+                throw link.line.withUnsafeBytes { transfer.notHTTP($0) }
+            }
             link.headBytesReceived += Int64(link.line.count)
             if settings.logsWire {
                 link.line.withUnsafeBytes {

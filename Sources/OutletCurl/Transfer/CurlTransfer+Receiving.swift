@@ -43,7 +43,7 @@ extension CurlTransfer {
     }
 
     /// The error of a response that does not begin with a status line; shows its first bytes.
-    private func notHTTP(_ bytes: UnsafeRawBufferPointer) -> TransferError {
+    func notHTTP(_ bytes: UnsafeRawBufferPointer) -> TransferError {
         TransferError(
             code: .badServerResponse, stage: .receiving, host: address?.host,
             reason: "the response does not begin with an HTTP status line, but with "

@@ -118,6 +118,7 @@ struct HeadCollector: ~Copyable {
             guard digit >= 0x30, digit <= 0x39 else { return nil }
             status = status * 10 + Int(digit & 0x0F)
         }
+        if blank + 4 < block.count, block[blank + 4].isDigit { return nil }
         statusCode = status
         isHTTP2 = blank == 6 && block[5] == UInt8(ascii: "2")
         return HTTPResponse(
