@@ -107,6 +107,47 @@ import OutletTransport
         #expect(frames.fault?.rawValue == code)
     }
 
+    @Test(arguments: [
+        (WebSocketFrame(opcode: .text, isMasked: true), "a masked frame"),
+        (WebSocketFrame(opcode: .init(rawValue: 0x41)), "a reserved bit, without an extension"),
+        (WebSocketFrame(opcode: .init(rawValue: 7)), "a frame of the unknown kind 7"),
+        (WebSocketFrame(opcode: .pong, isFinal: false), "a fragment of a ping, pong or close"),
+        (
+            WebSocketFrame(opcode: .close, payload: Array(repeating: 3, count: 126)),
+            "close frame above 125 bytes"
+        ), (WebSocketFrame(opcode: .close, payload: [3]), "a close frame with half a code"),
+        (.close(1006), "the close code 1006"),
+        (WebSocketFrame(opcode: .continuation, payload: [65]), "a fragment of no message"),
+    ])
+    func `a violation is described, wherever the frame stands`(
+        frame: WebSocketFrame, text: String
+    ) throws {
+        let before = WebSocketFrame.text("a").bytes
+        // Frames behind it do not matter.
+        for after in [[], WebSocketFrame(opcode: .init(rawValue: 6)).bytes] {
+            for pieces in [
+                [before + frame.bytes + after], (before + frame.bytes + after).map { [$0] },
+            ] {
+                let frames = try frames()
+                #expect(pieces.flatMap { receive(frames, $0) } == [.message(.string("a"))])
+                #expect(frames.fault == .protocolError)
+                #expect(frames.violation.contains(text), "\(frames.violation)")
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            [0x82, 126, 0, 125], [0x82, 127, 0, 0, 0, 0, 0, 0, 255, 255],
+            [0x82, 127, 128, 0, 0, 0, 0, 1, 0, 0],
+        ] as [[UInt8]])
+    func `a length that is not in its shortest form is described`(header: [UInt8]) throws {
+        let frames = try frames()
+        #expect(receive(frames, header + [0]).isEmpty)
+        #expect(frames.fault == .protocolError)
+        #expect(frames.violation.hasPrefix("a frame whose length"), "\(frames.violation)")
+    }
+
     @Test func `many frames in one piece are received in order, and a header after them waits`()
         throws
     {

@@ -51,7 +51,10 @@ import Testing
         let redirecting = try ScriptedServer.start(
             .request, .respond("302 Found", headers: ["Location: ftp://a/"]))
         for (server, reason) in [
-            (faulty, "the server broke the WebSocket protocol"),
+            (
+                faulty,
+                "the server broke the WebSocket protocol: it sent a close frame with half a code"
+            ),
             (refusing, "the server answered 200 to the WebSocket handshake, not 101"),
             (
                 redirecting,

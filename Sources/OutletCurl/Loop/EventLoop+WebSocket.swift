@@ -323,7 +323,8 @@ extension EventLoop {
         default:
             TransferError(
                 code: .badServerResponse, stage: .receiving, host: transfer.address?.host,
-                reason: "the server broke the WebSocket protocol")
+                reason: "the server broke the WebSocket protocol: it sent "
+                    + (link.frames?.violation ?? "a faulty frame"))
         }
     }
 }

@@ -53,6 +53,8 @@ final class WebSocketFrames {
     private var newerClose: (code: WebSocketCloseCode, reason: Data)?
     private var isTooBig = false
     private var isFaulty = false
+    /// Describes the last frame given to wslay, if that may have to refuse it.
+    private var refusableFrame: String?
 
     /// Makes the state for a new connection; `nil` if memory cannot be allocated.
     ///
@@ -123,6 +125,12 @@ final class WebSocketFrames {
         return WebSocketCloseCode(rawValue: Int(wslay_event_get_status_code_sent(context)))
     }
 
+    /// What the peer has sent against the protocol, for an error; of use if ``fault`` is
+    /// ``WebSocketCloseCode/protocolError``.
+    var violation: String {
+        refusableFrame ?? "a fragment of no message, or a message inside of another"
+    }
+
     /// Whether the peer's close frame was received; the response to it is sent automatically.
     var isCloseReceived: Bool {
         context.map { wslay_event_get_close_received($0) != 0 } ?? false
@@ -191,8 +199,8 @@ final class WebSocketFrames {
 
     // MARK: Callbacks of wslay
 
-    /// Fills wslay's buffer, up to a close frame, or a control frame that is incomplete or does not
-    /// fit.
+    /// Fills wslay's buffer, up to a control frame that is incomplete or does not fit; a frame that
+    /// wslay may have to refuse begins a buffer.
     ///
     /// wslay 1.1.1 checks the reason of a close frame in pieces, and skips two bytes of each piece
     /// for the code, which only the first piece contains.
@@ -205,10 +213,12 @@ final class WebSocketFrames {
             if frameRest == 0 {
                 guard let header = WebSocketFrameHeader(input[count...]) else { break }
                 if header.isControl, header.frameLength > UInt64(limit - count) { break }
-                if header.isClose {
-                    let frame = count..<count + Int(header.frameLength)
-                    return takeClose(at: frame.dropFirst(header.size), into: buffer)
+                let fault = header.fault
+                if fault != nil || header.isClose {
+                    if count > 0 { break }
+                    refusableFrame = fault
                 }
+                if header.isClose { return takeClose(header, into: buffer) }
                 frameRest = header.frameLength
             }
             let part = min(limit - count, Int(clamping: frameRest))
@@ -224,33 +234,28 @@ final class WebSocketFrames {
         return count
     }
 
-    /// Fills wslay's buffer up to the end of a close frame, and replaces a code that wslay does not
-    /// know.
+    /// Gives wslay a close frame at the start of ``input``, and replaces a code that wslay does not
+    /// know, unless the reason is not UTF-8, which wslay refuses.
     ///
-    /// - Parameter payload: The position of the frame's payload in ``input``.
     /// - Returns: The number of bytes.
     private func takeClose(
-        at payload: Range<Int>, into buffer: UnsafeMutableRawBufferPointer
+        _ header: WebSocketFrameHeader, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
-        newerClose = Self.newerClose(UnsafeRawBufferPointer(rebasing: input[payload]))
-        let count = moveInput(payload.upperBound, into: buffer)
-        if newerClose != nil {
-            let code = UInt16(WebSocketCloseCode.normalClosure.rawValue).bigEndian
-            buffer.storeBytes(of: code, toByteOffset: payload.lowerBound, as: UInt16.self)
+        let count = moveInput(Int(header.frameLength), into: buffer)
+        let payload = UnsafeMutableRawBufferPointer(rebasing: buffer[header.size..<count])
+        guard payload.count >= 2 else {
+            if payload.count == 1 { refusableFrame = "a close frame with half a code" }
+            return count
+        }
+        let code = (Int(payload[0]) << 8 | Int(payload[1])).closeCode
+        refusableFrame = refusableFrame ?? "the close code \(code.rawValue)"
+        let reason = payload.dropFirst(2)
+        if code.isNewer, String(validating: reason, as: UTF8.self) != nil {
+            newerClose = (code, Data(reason))
+            let known = UInt16(WebSocketCloseCode.normalClosure.rawValue).bigEndian
+            payload.storeBytes(of: known, as: UInt16.self)
         }
         return count
-    }
-
-    /// Returns the content of a close frame whose code was registered after RFC 6455; `nil` for
-    /// others, and if the reason is not UTF-8, which wslay refuses.
-    private static func newerClose(
-        _ payload: UnsafeRawBufferPointer
-    ) -> (WebSocketCloseCode, Data)? {
-        guard payload.count >= 2 else { return nil }
-        let code = (Int(payload[0]) << 8 | Int(payload[1])).closeCode
-        let reason = payload.dropFirst(2)
-        guard code.isNewer, String(validating: reason, as: UTF8.self) != nil else { return nil }
-        return (code, Data(reason))
     }
 
     func putOutput(_ bytes: UnsafeRawBufferPointer) -> Int {
