@@ -79,6 +79,12 @@ import Testing
         #expect(result.output == "by socket")
         let head = try await server.requests.values(1)[0].head
         #expect(head.contains("Host: docker\r\n"))
+
+        let unheard = try directory.write("", to: String(repeating: "x", count: 100))
+        let refused = try await outlet("--unix-socket", unheard, "http://docker/version")
+        #expect(refused.exitCode == 64)
+        let fault = "--unix-socket: a path of \(unheard.utf8.count) bytes"
+        #expect(refused.errorOutput.contains(fault), "\(refused.errorOutput)")
     }
 
     @Test func `a certificate is verified, by default or with a given CA bundle`() async throws {
@@ -154,6 +160,7 @@ import Testing
         #expect(byName.output == "here", "\(byName.errorOutput)")
         let unknown = try await outlet("--interface", "no-such-one0", server.baseURL)
         #expect(unknown.exitCode == 1)
+        #expect(unknown.errorOutput.contains("--interface: no connection can come from it: "))
         #expect(unknown.errorOutput.contains("no-such-one0"))
     }
 

@@ -179,6 +179,16 @@ import Testing
         #expect(error?.reason == "sourceAddress: \(fact)")
     }
 
+    // MARK: Unix socket
+
+    @Test(arguments: ["", String(repeating: "x", count: 108), "/run/x\u{0}y"])
+    func `a path that no Unix socket can have is an error`(path: String) async throws {
+        let error = try await CurlTransport.test { $0.unixSocketPath = path }
+            .get("http://127.0.0.1:1/").error
+        #expect(error?.code == .badConfiguration)
+        #expect(error?.reason.hasPrefix("unixSocketPath: a path of ") == true)
+    }
+
     // MARK: TCP keep-alive
 
     @Test func `tcpKeepAlive sets the keep-alive options of the socket`() async throws {

@@ -18,6 +18,18 @@ import Testing
         #expect(error?.advice.isEmpty == false)
     }
 
+    @Test func `the error of a Unix socket without a server names the socket, not the host`()
+        async throws
+    {
+        let path = try TemporaryDirectory().path("none")
+        let error = try await CurlTransport.test { $0.unixSocketPath = path }
+            .get("http://somewhere.invalid/").error
+        #expect(error?.code == .cannotConnectToHost)
+        #expect(
+            error?.reason
+                == "the Unix socket \(path) cannot be connected to: No such file or directory")
+    }
+
     @Test func `a refused connection to a host with proxy in its name is no fault of a proxy`()
         async throws
     {

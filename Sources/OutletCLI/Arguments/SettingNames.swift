@@ -11,7 +11,7 @@ enum SettingNames {
         "maximumRedirects": .maxRedirects, "maximumResponseSize": .maxResponseSize,
         "sourceAddress": .interface, "staticAddresses": .resolve,
         "timeoutIntervalForRequest": .timeout, "timeoutIntervalForResource": .timeout,
-        "tlsCipherList": .ciphers,
+        "tlsCipherList": .ciphers, "unixSocketPath": .unixSocket,
     ]
 
     /// The settings that the program has no option for.
@@ -21,8 +21,8 @@ enum SettingNames {
         "minimumThroughput", "readTimeout",
     ]
 
-    /// Returns the reason of an invalid setting with the option in place of the setting, whose name
-    /// is before the first colon.
+    /// Returns the reason of an error with the option in place of a setting's name, which stands
+    /// before the first colon if the setting is at fault.
     static func replaced(inReason reason: String) -> String {
         guard let (setting, fact) = reason.cut(at: ":"), let option = options[String(setting)]
         else { return reason }

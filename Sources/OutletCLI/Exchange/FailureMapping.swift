@@ -55,9 +55,7 @@ extension Exchange.Failure {
         self.init(
             error: CommandError(
                 Self.exitCode(of: transfer.code),
-                "\(place): "
-                    + (transfer.code == .badConfiguration
-                        ? SettingNames.replaced(inReason: transfer.reason) : transfer.reason),
+                "\(place): \(SettingNames.replaced(inReason: transfer.reason))",
                 advice: SettingNames.replaced(inAdvice: transfer.advice)),
             code: transfer.code.rawValue, stage: transfer.stage.rawValue)
     }

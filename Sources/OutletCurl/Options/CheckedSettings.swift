@@ -28,6 +28,7 @@ struct CheckedSettings: Sendable {
             keyLogPath = try Self.keyLogPath(configuration.tlsKeyLog, environment)
             resolve = try Self.resolve(configuration.staticAddresses)
             interface = try configuration.sourceAddress.map(Self.interface)
+            try configuration.unixSocketPath.map(Self.checkSocket)
             dnsCacheTimeout = try Self.dnsCacheTimeout(configuration.dnsCacheLifetime)
             try Self.checkProbes(configuration.tcpKeepAlive)
             try Self.checkThroughput(configuration.minimumThroughput)
@@ -138,6 +139,17 @@ struct CheckedSettings: Sendable {
                 throw .setting("sourceAddress", "\(shown(text)) is no IPv4 or IPv6 address")
             }
             return "host!\(address)"
+        }
+    }
+
+    private static func checkSocket(_ path: String) throws(TransferError) {
+        // The size of `sun_path` with its NUL.
+        let limit = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
+        guard (1...limit).contains(path.utf8.count), !path.containsByte("\0") else {
+            throw .setting(
+                "unixSocketPath",
+                "a path of \(path.utf8.count) bytes; a Unix socket's has 1 to \(limit), without "
+                    + "NUL")
         }
     }
 

@@ -134,7 +134,7 @@ private struct Meaning {
                 .cannotFindHost, "the proxy's name does not resolve: \(fact)",
                 transfer.loop?.settings.proxies.advice ?? "")
         case CURLE_COULDNT_CONNECT:
-            self = Meaning.connecting(fact, socketError, through: transfer.proxy)
+            self = Meaning.connecting(fact, socketError, transfer, easy)
         case CURLE_PROXY:
             self = Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
         case CURLE_WEIRD_SERVER_REPLY:
@@ -223,12 +223,13 @@ private struct Meaning {
                         + "longer than libcurl takes (100 KiB), or no memory is left")
                 : socketError == 0
                     ? Meaning(.unknown, "no memory left, or no descriptor for the name look-up")
-                    : Meaning.connecting(fact, socketError, through: transfer.proxy)
+                    : Meaning.connecting(fact, socketError, transfer, easy)
         case CURLE_NO_CONNECTION_AVAILABLE:
             self = Meaning(.cannotConnectToHost, fact)
         case CURLE_INTERFACE_FAILED:
             self = Meaning(
-                .cannotConnectToHost, "connections cannot come from sourceAddress: \(fact)",
+                .cannotConnectToHost,
+                "sourceAddress: no connection can come from it: \(fact)",
                 "see the machine's interfaces and addresses (ip address)")
         case CURLE_ABORTED_BY_CALLBACK:
             self = Meaning(.cancelled, "the transfer was cancelled")
@@ -248,9 +249,8 @@ private struct Meaning {
         }
     }
 
-    /// - Parameter proxy: The proxy's URL without credentials; empty for a direct connection.
     private static func connecting(
-        _ fact: String, _ socketError: Int32, through proxy: String
+        _ fact: String, _ socketError: Int32, _ transfer: CurlTransfer, _ easy: EasyHandle
     ) -> Meaning {
         switch socketError {
         case EMFILE, ENFILE:
@@ -264,13 +264,22 @@ private struct Meaning {
                 .cannotConnectToHost,
                 "no socket can be opened: \(systemText(socketError))")
         }
+        // libcurl's text names the URL's host, which is not connected to.
+        if let path = transfer.loop?.settings.configuration.unixSocketPath {
+            let number = Int32(truncatingIfNeeded: ccurl_get_long(easy.raw, CURLINFO_OS_ERRNO))
+            return Meaning(
+                .cannotConnectToHost,
+                "the Unix socket \(path) cannot be connected to"
+                    + (number == 0 ? "" : ": \(systemText(number))"),
+                "check that a server listens on it")
+        }
         if fact.containsBytes(of: "Network is unreachable") {
             return Meaning(.notConnectedToInternet, "the network is unreachable: \(fact)")
         }
-        guard proxy.isEmpty else {
+        guard transfer.proxy.isEmpty else {
             return Meaning(
                 .cannotConnectToHost,
-                "the proxy \(Redaction.standard.address(proxy)) cannot be reached: \(fact)",
+                "the proxy \(Redaction.standard.address(transfer.proxy)) cannot be reached: \(fact)",
                 "check the proxy's address and that it runs")
         }
         return Meaning(
