@@ -80,8 +80,8 @@ struct CacheEntry: Sendable, Equatable {
             hasCacheFields = CacheEntry.hasCacheFields(response)
             directives = hasCacheFields ? CacheControl(headers) : CacheControl()
             date = headers.value(for: "Date").flatMap(HTTPDate.parse)
-            // Larger values count as 2³¹ (RFC 9111 §1.2.2).
-            let text = headers.values(for: "Age").first
+            // Of a list, the first value counts (RFC 9111 §5.1); larger ones as 2³¹ (§1.2.2).
+            let text = headers.values(for: "Age").first?.listItems().first
             age = min(text?.clampedDecimal() ?? 0, 1 << 31)
             var connection = TransferMetrics.Connection()
             connection.httpVersion = response.httpVersion

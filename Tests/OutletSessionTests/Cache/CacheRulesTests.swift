@@ -130,6 +130,9 @@ import Testing
             old.response.headers["Age"] = nonsense
             #expect(rules.age(of: old, now: now) == 100)
         }
+        // RFC 9111 §5.1
+        old.response.headers["Age"] = "200, 0"
+        #expect(rules.age(of: old, now: now) == 300)
         // RFC 9111 §1.2.2
         old.response.headers["Age"] = "99999999999999999999"
         #expect(rules.age(of: old, now: now) > 0x8000_0000)
