@@ -120,12 +120,14 @@ final class CacheRequest: Sendable {
 
     private static let vary: FieldNames = ["Vary"]
 
-    /// Returns the names in a response's `Vary` fields, in lower case.
+    /// The most names in `Vary` fields; a server could send 100,000, to be compared each time.
+    private static let mostVaried = 64
+
+    /// Returns the names in a response's `Vary` fields, in lower case; `*` if they are too many.
     private static func variedNames(_ response: HTTPResponse) -> [String] {
         guard response.headers.containsAny(of: vary) else { return [] }
-        return response.headers.values(for: "Vary").flatMap {
-            $0.listItems().map(\.lowercasedASCII)
-        }
+        let names = response.headers.values(for: "Vary").flatMap { $0.listItems() }
+        return names.count <= mostVaried ? names.map(\.lowercasedASCII) : ["*"]
     }
 
     /// Whether a response is stored for the same requests if these fields were sent instead.

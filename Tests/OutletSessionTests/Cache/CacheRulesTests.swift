@@ -271,6 +271,12 @@ import Testing
 
     // MARK: Variants and credentials
 
+    @Test(arguments: [(64, true), (65, false)])
+    func `a response that varies by too many fields is not stored`(count: Int, isStored: Bool) {
+        let names = (0..<count).map { "X-\($0)" }
+        #expect(stores(["Vary": names.joined(separator: ", ")], request()) == isStored)
+    }
+
     @Test func `Vary compares the request's fields without blanks`() throws {
         let german = request(.get, ["Accept-Language": "de, en"])
         let entry = try entry(["Vary": "Accept-Language"], to: german)
