@@ -50,6 +50,18 @@ import Testing
         #expect(reason(web) == "http://example.test/f.txt: not a file URL")
     }
 
+    @Test func `a symbolic link to a file is as that file`() throws {
+        let form = MultipartFormData(boundary: "b")
+        let file = URL(filePath: try scratch.write("content", to: "file.txt"))
+        let link = file.deletingLastPathComponent().appending(path: "link.txt")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+        form.append(link, withName: "a")
+        #expect(form.contentLength == 7)
+        let text = String(decoding: try form.encode(), as: UTF8.self)
+        #expect(text.contains("filename=\"link.txt\"\r\n"))
+        #expect(text.contains("\r\n\r\ncontent\r\n--b--"))
+    }
+
     @Test func `a file without an explicit name needs a file name with an extension`() throws {
         let form = MultipartFormData()
         form.append(URL(filePath: try scratch.write("x", to: "plain")), withName: "a")

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Glibc
 import OutletFiles
 public import OutletHTTP
 import OutletTransport
@@ -45,7 +46,7 @@ open class MultipartFormData: @unchecked Sendable {
     /// Makes a form without parts.
     ///
     /// - Parameters:
-    ///   - fileManager: Checks that appended files exist, and queries their sizes.
+    ///   - fileManager: Checks that appended files exist and can be read.
     ///   - boundary: The text between the parts, 1 to 70 characters (RFC 2046 §5.1.1); random if
     ///     `nil`. With a boundary that is not allowed, encoding the form throws `boundaryInvalid`.
     public init(fileManager: FileManager = .default, boundary: String? = nil) {
@@ -216,24 +217,21 @@ open class MultipartFormData: @unchecked Sendable {
             return .failure(Reason(.bodyPartFileNotReachable(at: url)))
         }
         guard !isDirectory else { return .failure(Reason(.bodyPartFileIsDirectory(at: url))) }
-        let attributes: [FileAttributeKey: Any]
-        do {
-            attributes = try fileManager.attributesOfItem(atPath: url.path)
-        } catch {
+        // Unlike `attributesOfItem`, follows a symbolic link.
+        var status = stat()
+        guard stat(url.path, &status) == 0 else {
             return .failure(
-                Reason(.bodyPartFileSizeQueryFailedWithError(forURL: url, error: error)))
+                Reason(
+                    .bodyPartFileSizeQueryFailedWithError(
+                        forURL: url, error: FileAccessError("stat", path: url.path))))
         }
-        // With FoundationEssentials alone the size is a `UInt`, which casts to no other type; with
-        // full Foundation it is an `NSNumber`, which casts to every integer type.
-        guard attributes[.type] as? FileAttributeType == .typeRegular,
-            let size = attributes[.size] as? UInt
-        else {
+        guard status.st_mode & S_IFMT == S_IFREG else {
             return .failure(Reason(.bodyPartFileSizeNotAvailable(at: url)))
         }
         guard fileManager.isReadableFile(atPath: url.path) else {
             return .failure(Reason(.bodyPartInputStreamCreationFailed(for: url)))
         }
-        let length = FileLength.of(url.path, size: Int(clamping: size))
+        let length = FileLength.of(url.path, size: status.st_size)
         return .success(length.map { UInt64(clamping: $0) })
     }
 }
