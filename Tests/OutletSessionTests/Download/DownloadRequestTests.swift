@@ -1,11 +1,12 @@
 import FoundationEssentials
 import OutletFiles
 import OutletHTTP
-import OutletSession
 import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
+
+@testable import OutletSession
 
 /// Records the events of a download.
 private struct DownloadMonitor: EventMonitor {
@@ -177,6 +178,24 @@ private struct DownloadMonitor: EventMonitor {
             .serializingDownloadedFileURL().value
         #expect(directory.text("a") == "new")
         #expect(directory.names == ["a"])
+    }
+
+    @Test func `of files that are moved to one place at the same time one gets there`()
+        async throws
+    {
+        for round in 0..<200 {
+            let (sources, moved) = (directory, Recorder<Int>())
+            let target = directory.url.appending(path: "target-\(round)")
+            for number in 0..<4 { try sources.write("\(number)", to: "\(number)") }
+            try await concurrently(4) { number in
+                let source = sources.url.appending(path: "\(number)")
+                if (try? FileMove.move(source, to: target, options: [])) != nil {
+                    moved.record(number)
+                }
+            }
+            #expect(moved.count == 1)
+            #expect(sources.text("target-\(round)") == "\(try moved.values.at(0))")
+        }
     }
 
     @Test func `a directory with contents at the destination is not removed`() async throws {
