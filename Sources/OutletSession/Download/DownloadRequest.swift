@@ -140,12 +140,16 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
         let file = if let part { part } else { try PartFile() }
         _ = StalePartialFiles.removalOnce
-        download.withLock { state in
+        let isOver = download.withLock { state in
+            guard !state.isOver else { return true }
             state.part = file
             state.offset = offset
             state.plan = .undecided
             state.resumable = offset > 0 ? resumable : nil
+            return false
         }
+        // After a cancel, only a part that another download has begun stays.
+        if isOver, part == nil { file.remove() }
     }
 
     override func delivery() -> BodyDelivery {
@@ -330,6 +334,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
                 state.part = nil
                 state.aside = nil
                 state.formerFile = nil
+                state.isOver = true
             }
             return state
         }

@@ -30,6 +30,8 @@ struct DownloadState: Sendable {
     var formerFile: URL?
     /// Whether the file is complete but could not be moved; the error has its URL, so it is kept.
     var isMisplaced = false
+    /// Whether the request has ended, and its files were removed.
+    var isOver = false
     var validators = InlineFirst<DownloadRequest.Validation>()
 
     /// The offset of the current body within the content, in bytes.
@@ -98,6 +100,7 @@ struct DownloadState: Sendable {
         collected = nil
         resumeData = nil
         isMisplaced = false
+        isOver = false
         plan = .undecided
         range = nil
         shortParts = 0

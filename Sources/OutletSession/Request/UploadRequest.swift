@@ -44,6 +44,8 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         var uploadable: Uploadable?
         /// The number of attempts before the last one whose request has got its body.
         var attempt: Int?
+        /// Whether the request has ended, and its file was removed.
+        var isOver = false
     }
 
     init(
@@ -87,11 +89,13 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
             monitors?.observe(.didFailToCreateUploadable(error: failed), of: self)
             throw failed
         }
-        let former = made.withLock { made in
-            defer { made = Made(uploadable: uploadable, attempt: attempt) }
-            return made.uploadable
+        let (former, isOver) = made.withLock { made in
+            defer { (made.uploadable, made.attempt) = (uploadable, attempt) }
+            return (made.uploadable, made.isOver)
         }
         if let former, former.file != uploadable.file { remove(former) }
+        // The request was cancelled while its body was made.
+        if isOver { remove(uploadable) }
         monitors?.observe(.didCreateUploadable(uploadable), of: self)
         return uploadable.added(to: request)
     }
@@ -100,7 +104,16 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         monitors?.observe(.didProvideInputStream(stream), of: self)
     }
 
+    override func reset(_ mutable: inout Mutable) {
+        super.reset(&mutable)
+        made.withLock { $0.isOver = false }
+    }
+
     override func cleanUp() {
+        let uploadable = made.withLock { made in
+            made.isOver = true
+            return made.uploadable
+        }
         if let uploadable { remove(uploadable) }
         super.cleanUp()
     }

@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
@@ -54,6 +55,30 @@ private struct FlakyUpload: UploadConvertible {
 
     func asURLRequest() throws -> HTTPRequest {
         HTTPRequest(url: URL(string: "http://example.test/post"), method: .put)
+    }
+}
+
+/// Makes its file after the request has ended.
+private struct LateFile: UploadableConvertible {
+    let url: URL
+    let asked: Gate
+    let ended: Gate
+
+    func createUploadable() throws -> UploadRequest.Uploadable {
+        asked.open()
+        _ = ended.isOpen(within: .seconds(60))
+        try Data("file".utf8).write(to: url)
+        return .file(url, shouldRemove: true)
+    }
+}
+
+private struct LateUpload: UploadConvertible {
+    let file: LateFile
+
+    func createUploadable() throws -> UploadRequest.Uploadable { try file.createUploadable() }
+
+    func asURLRequest() throws -> HTTPRequest {
+        HTTPRequest(url: URL(string: "http://example.test/post"), method: .post)
     }
 }
 
@@ -197,6 +222,22 @@ private struct FlakyUpload: UploadConvertible {
             #expect(texts(transport) == ["file"])
             #expect(!FileManager.default.fileExists(atPath: file.path))
         }
+    }
+
+    @Test func `a file with shouldRemove that is made after a cancel is deleted`() async throws {
+        let directory = try TemporaryDirectory()
+        let file = LateFile(
+            url: directory.url.appending(path: "file"), asked: try Gate(), ended: try Gate())
+        let queue = DispatchQueue(label: "requests")
+        let session = Session(
+            transport: StubTransport(answers: [.text("ok")]), requestQueue: queue)
+        let task = session.upload(LateUpload(file: file)).serializingData()
+        try await file.asked.opened()
+        task.cancel()
+        #expect(await task.response.error?.isExplicitlyCancelledError == true)
+        file.ended.open()
+        await queue.drained()
+        #expect(directory.names == [])
     }
 
     @Test func `a missing file fails the request`() async {

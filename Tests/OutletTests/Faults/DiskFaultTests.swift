@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import Glibc
 import OutletObservation
@@ -237,6 +238,36 @@ extension AloneTests {
                 #expect(missing.error?.transferError?.code == .cannotCreateFile)
                 #expect(missing.error?.transferError?.advice.contains("TMPDIR") == true)
                 withExtendedLifetime(destination) {}
+            }
+        }
+
+        /// Makes a request after it has ended.
+        private struct Late: URLRequestConvertible {
+            let asked = try? Gate()
+            let ended = try? Gate()
+
+            func asURLRequest() throws -> HTTPRequest {
+                asked?.open()
+                _ = ended?.isOpen(within: .seconds(60))
+                return HTTPRequest(url: URL(string: "http://127.0.0.1:1/"))
+            }
+        }
+
+        @Test func `a download that was cancelled while it was made leaves no file`() async {
+            await #expect(processExitsWith: .success) {
+                let directory = try TemporaryDirectory()
+                setenv("TMPDIR", directory.path, 1)
+                let late = Late()
+                let queue = DispatchQueue(label: "requests")
+                let session = Session(requestQueue: queue)
+                let task = session.download(late).serializingDownloadedFileURL()
+                try await late.asked?.opened()
+                task.cancel()
+                #expect(await task.response.error?.isExplicitlyCancelledError == true)
+                late.ended?.open()
+                await queue.drained()
+                #expect(directory.names == [])
+                withExtendedLifetime(session) {}
             }
         }
 
