@@ -36,7 +36,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// is the file at present; if it is returned, the file stays in its directory, without the
     /// extension `part` of an unfinished one. If the file cannot be moved, the request fails with
     /// ``SessionError/downloadedFileMoveFailed(error:source:destination:)``, and the temporary file
-    /// stays.
+    /// stays. A cancel while it is moved takes effect after that: the file stays at the destination,
+    /// and the response's `fileURL` names it.
     ///
     /// Thread: the request's finishing queue (see ``Request``).
     public typealias Destination =
@@ -268,15 +269,25 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
 
     override func didTransfer(_ task: any TransferTask) {
+        // Else a completion handler could be called before the file is in its place.
+        guard beginPlacing() else { return }
+        defer { _ = endPlacing() }
+        let (part, aside, collected) = download.withLock { ($0.part, $0.aside, $0.collected) }
         guard error == nil else {
             keepForLater()
             return
         }
-        let (part, aside, collected) = download.withLock { ($0.part, $0.aside, $0.collected) }
         guard let file = aside ?? part else { return }
         core.monitors?.observe(.taskDidFinishDownloading(task, to: file.url), of: self)
+        // A cancel does not wait for the program's closure.
+        guard endPlacing() else {
+            keepForLater()
+            return
+        }
+        let target = target(of: file, response: response)
+        guard beginPlacing() else { return }
         let result = Result { () throws(SessionError) in
-            try place(file, collected: collected, response: response)
+            try place(file, collected: collected, at: target)
         }
         switch result {
         case .success(let url):
@@ -288,27 +299,48 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             // The body of an error response was moved to the destination; the part is kept for
             // another attempt.
             if aside != nil { keepForLater() }
-        case .failure(let error):
-            mutable.withLock { $0.attempt.overrule(error) }
-            download.withLock { $0.isMisplaced = true }
+        case .failure(let failure):
+            // A cancel during the move is the error, which does not name the file.
+            if error == nil {
+                mutable.withLock { $0.attempt.fail(failure) }
+                download.withLock { $0.isMisplaced = true }
+            } else {
+                keepForLater()
+            }
         }
         monitors?.observe(.didFinishDownloading(task, result), of: self)
     }
 
-    private func place(
-        _ file: PartFile, collected: Data?, response: HTTPResponse?
-    ) throws(SessionError) -> URL {
+    private func beginPlacing() -> Bool { mutable.withLock { $0.machine.beginPlacing() } }
+    private func endPlacing() -> Bool { mutable.withLock { $0.machine.endPlacing() } }
+
+    /// Where a file is moved to.
+    private struct Target {
+        let url: URL
+        let options: Options
+        /// Whether the program has chosen it.
+        let isWanted: Bool
+    }
+
+    private func target(of file: PartFile, response: HTTPResponse?) -> Target {
         // A destination that is the file's present URL counts as none: the file then loses its
         // extension `part`.
         let wanted = response.flatMap { destination?(file.url, $0) }
             .flatMap { $0.destinationURL == file.url ? nil : $0 }
         let (url, options) = wanted ?? Self.keep(file.url)
+        return Target(url: url, options: options, isWanted: wanted != nil)
+    }
+
+    private func place(
+        _ file: PartFile, collected: Data?, at target: Target
+    ) throws(SessionError) -> URL {
+        let url = target.url
         monitors?.observe(.didCreateDestinationURL(url), of: self)
         do {
             if let collected { try collected.write(to: file.url) }
-            if url != file.url { try FileMove.move(file.url, to: url, options: options) }
+            if url != file.url { try FileMove.move(file.url, to: url, options: target.options) }
             // After the move: if that fails, other users must not read the file.
-            if wanted != nil { PartFile.publish(url) }
+            if target.isWanted { PartFile.publish(url) }
             return url
         } catch {
             throw .downloadedFileMoveFailed(error: error, source: file.url, destination: url)

@@ -50,6 +50,8 @@ struct RequestMachine: Sendable {
     private(set) var holds: TransferHolds = []
     /// Whether a retrier is being called for a serializer's failure.
     private(set) var isConsulting = false
+    /// Whether the file of a download is being moved or kept, which a cancel waits for.
+    private var isPlacing = false
     /// Whether the ``OutcomeMiddleware`` is to be called with the outcome of the attempts.
     private var isJudged = false
 
@@ -94,7 +96,7 @@ struct RequestMachine: Sendable {
             phase = .transferring
             return .startTransfer
         }
-        return beginFinishing() ? .finish : .nothing
+        return !isPlacing && beginFinishing() ? .finish : .nothing
     }
 
     /// Sets the request up before it is resumed; has no effect if it was set up already, or
@@ -216,6 +218,23 @@ struct RequestMachine: Sendable {
         guard self.attempt == attempt, phase < .evaluating else { return false }
         phase = .evaluating
         return true
+    }
+
+    /// The file of a download is about to be moved to its destination, or kept for later.
+    ///
+    /// - Returns: Whether it may be; otherwise a cancel has finished the request, which removes the
+    ///   file.
+    mutating func beginPlacing() -> Bool {
+        isPlacing = phase == .evaluating
+        return isPlacing
+    }
+
+    /// A cancel does not wait any longer.
+    ///
+    /// - Returns: Whether there was none since ``beginPlacing()``, or before.
+    mutating func endPlacing() -> Bool {
+        isPlacing = false
+        return state != .cancelled
     }
 
     /// A retrier requests another attempt, after an attempt or a serialization failure.

@@ -278,6 +278,35 @@ private struct DownloadMonitor: EventMonitor {
         #expect(seen.values == [response.fileURL])
     }
 
+    @Test(arguments: [false, true])
+    func `a download that was cancelled before its file is moved leaves no file`(
+        producesResumeData: Bool
+    ) async throws {
+        let (asked, ended) = (try Gate(), try Gate())
+        let (monitor, part) = (DownloadMonitor(), Once<URL>())
+        let url = directory.url.appending(path: "a")
+        let session = Session(transport: Content("x").transport, eventMonitors: [monitor])
+        let destination: DownloadRequest.Destination = { temporary, _ in
+            part.set(temporary)
+            asked.open()
+            _ = ended.isOpen(within: .seconds(60))
+            return (url, [])
+        }
+        let request = session.download(address, to: destination)
+        let task = request.serializingDownloadedFileURL()
+        try await asked.opened()
+        request.cancel(producingResumeData: producesResumeData)
+        let response = await task.response
+        #expect(response.error?.isExplicitlyCancelledError == true)
+        #expect(response.fileURL == nil && response.resumeData == nil)
+        ended.open()
+        // The last event of an attempt, after the file would have been moved.
+        var count = 1
+        while try await monitor.seen.values(count)[count - 1] != "completed" { count += 1 }
+        #expect(directory.names == [])
+        #expect(try await !FileManager.default.fileExists(atPath: part.value().path))
+    }
+
     @Test func `a retry replaces the file of the first attempt`() async throws {
         let session = Session(
             transport: StubTransport(answers: [.text("no", statusCode: 401), .text("yes")]),

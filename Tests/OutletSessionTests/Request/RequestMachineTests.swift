@@ -50,6 +50,22 @@ import Testing
         #expect(machine.state == .cancelled)
     }
 
+    @Test func `a cancel waits for a file that is being moved, but not after that`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        _ = machine.didSetUp(attempt: 1)
+        #expect(machine.beginPlacing() == false)
+        _ = machine.beginEvaluating(attempt: 1)
+        #expect(machine.beginPlacing() == true)
+        var waiting = machine
+        #expect(waiting.cancel() == .nothing)
+        #expect(waiting.endPlacing() == false)
+        #expect(waiting.beginFinishing() == true)
+        #expect(machine.endPlacing() == true)
+        #expect(machine.cancel() == .finish)
+        #expect(machine.beginPlacing() == false)
+    }
+
     @Test func `a retry begins another attempt and increases the retry count`() {
         var machine = RequestMachine()
         _ = machine.resume()
