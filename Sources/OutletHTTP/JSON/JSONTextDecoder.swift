@@ -8,9 +8,9 @@ public import FoundationEssentials
 /// `Decimal` a number. Of members with equal names the first one counts. For other settings use
 /// `JSONDecoder`.
 ///
-/// Unlike `JSONDecoder`, refuses a text with a malformed number even if the type does not read that
-/// number, rounds no large fraction to an integer, and reports `null` in place of a `Bool` as
-/// `valueNotFound`.
+/// Unlike `JSONDecoder`, refuses a comma behind the last element of an array, and a text with a
+/// malformed number even if the type does not read that number; rounds no large or small fraction to
+/// an integer; and reports `null` in place of a `Bool` as `valueNotFound`.
 public struct JSONTextDecoder: Sendable {
     /// How deep arrays and objects may be nested; a limit protects the stack.
     private static let maximumDepth = 512
