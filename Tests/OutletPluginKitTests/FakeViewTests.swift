@@ -71,4 +71,29 @@ import Testing
         for round in 0..<20 { change("http://a.test/another/\(round)") }
         #expect([note, url, body].map(text) == [first, first, first])
     }
+
+    @Test func `a response can be replaced by one with its own fields and body`() {
+        defer { outlet_fake_free(fake) }
+        let long = String(repeating: "a value of a field, ", count: 20)
+        let response = outlet_fake_response(fake, 200, "the body")
+        for name in ["X-A", "X-B", "X-C"] { outlet_fake_add_header(fake, response, name, long) }
+        func fields() -> [outlet_field] {
+            var fields = [outlet_field](repeating: outlet_field(), count: 3)
+            var count: UInt64 = 0
+            #expect(host.pointee.response_headers(host, response, &fields, 3, &count) == OUTLET_OK)
+            return Array(fields.prefix(Int(count)))
+        }
+        var body = outlet_view()
+        #expect(host.pointee.response_body(host, response, &body) == OUTLET_OK)
+        let first = fields()
+        #expect(
+            host.pointee.response_replace(host, response, 201, Array(first.dropFirst()), 2, body)
+                == OUTLET_OK)
+        #expect(fields().map { text($0.name) } == ["X-B", "X-C"])
+        #expect(fields().map { text($0.value) } == [long, long])
+        // Views are valid until the fake host is freed.
+        #expect(first.map { text($0.value) } == [long, long, long])
+        #expect(host.pointee.response_replace(host, response, 202, nil, 0, body) == OUTLET_OK)
+        #expect(fields().isEmpty && text(body) == "the body")
+    }
 }

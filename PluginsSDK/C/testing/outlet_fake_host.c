@@ -191,6 +191,18 @@ static void remove_all(struct pairs *pairs, outlet_view name) {
 }
 
 static void free_pairs(struct pairs *pairs) {
+/* Replaces all pairs by fields, which may be views of them. */
+static void replace_all(struct pairs *pairs, const outlet_field *fields, uint64_t count) {
+    const size_t old = pairs->count;
+    for (uint64_t i = 0; i < count; i++) add(pairs, fields[i].name, fields[i].value);
+    for (size_t i = 0; i < old; i++) {
+        move_blocks(pairs->all[i].name.ptr, &pairs->removed);
+        move_blocks(pairs->all[i].value.ptr, &pairs->removed);
+    }
+    pairs->count -= old;
+    if (old > 0) memmove(pairs->all, pairs->all + old, pairs->count * sizeof *pairs->all);
+}
+
     for (size_t i = 0; i < pairs->count; i++) {
         free_blocks(pairs->all[i].name.ptr);
         free_blocks(pairs->all[i].value.ptr);
@@ -649,10 +661,7 @@ static outlet_status response_replace(const outlet_host *host, outlet_response r
                                       const outlet_field *fields, uint64_t count, outlet_view body) {
     MESSAGE(response);
     if (!is_answer(status, fields, count, body)) return OUTLET_E_ARGUMENT;
-    free_pairs(&self->headers);
-    memset(&self->headers, 0, sizeof self->headers);
-    self->headers.ignores_case = 1;
-    for (uint64_t i = 0; i < count; i++) add(&self->headers, fields[i].name, fields[i].value);
+    replace_all(&self->headers, fields, count);
     set(&self->body, body);
     set(&self->code, outlet_text(""));
     self->status = self->answer = status;
