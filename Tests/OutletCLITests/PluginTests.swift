@@ -246,6 +246,22 @@ import Testing
         }
     }
 
+    @Test func `a relative path in OUTLET_PLUGIN_PATH is refused, not left out`() async throws {
+        for path in ["plugins", "\(directory.path):./plugins"] {
+            for arguments in [[":1/"], ["plugins", "list"]] {
+                let result = try await Program.run(
+                    Products.path("outlet"), arguments, environment: ["OUTLET_PLUGIN_PATH": path])
+                #expect(result.exitCode == 64)
+                #expect(result.errorOutput.contains("OUTLET_PLUGIN_PATH: "))
+                #expect(result.errorOutput.contains("plugins: not an absolute path"))
+            }
+        }
+        let listed = try await Program.run(
+            Products.path("outlet"), ["plugins", "list"],
+            environment: ["OUTLET_PLUGIN_PATH": ":\(directory.path)"])
+        #expect(listed.output.contains("dev.outlet.request-id"))
+    }
+
     @Test func `numbers without a JSON form are results as text, and none becomes infinite`()
         async throws
     {

@@ -35,7 +35,10 @@ enum ManualPage {
 
     private static let environment = [
         ("OUTLET_DEBUG", "When 1, each line on the wire is logged to stderr, secrets left out."),
-        ("OUTLET_PLUGIN_PATH", "Directories of plugins, separated by colons; --plugins wins."),
+        (
+            "OUTLET_PLUGIN_PATH",
+            "Absolute paths of directories of plugins, separated by colons; --plugins wins."
+        ),
         ("http_proxy, https_proxy, all_proxy, no_proxy", "Which proxy a request goes through."),
         (
             "CURL_CA_BUNDLE, SSL_CERT_FILE, SSL_CERT_DIR",

@@ -18,13 +18,21 @@ struct PluginLoading: Sendable {
     ///   - arguments: The parsed command line.
     ///   - operands: Further places, which come first; with them, `OUTLET_PLUGIN_PATH` is ignored.
     ///   - environment: The environment variables.
-    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if a place is empty or a configuration is
-    ///   wrong, with ``ExitCode/plugin`` if other users can change a file of `--plugin-config`.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if a place is empty, one of
+    ///   `OUTLET_PLUGIN_PATH` is relative or a configuration is wrong, with ``ExitCode/plugin`` if
+    ///   other users can change a file of `--plugin-config`.
     init(
         _ arguments: ParsedArguments, operands: [String] = [], environment: [String: String]
     ) throws(CommandError) {
         var places = operands + arguments.values(.plugins)
-        if places.isEmpty, environment["OUTLET_PLUGIN_PATH"]?.isEmpty == false {
+        if places.isEmpty, let path = environment["OUTLET_PLUGIN_PATH"], !path.isEmpty {
+            // The search path leaves these out, and with them the plugins that the user asks for.
+            for entry in path.parts(separatedBy: ":") where !entry.isEmpty {
+                guard !entry.startsWithBytes(of: "/") else { continue }
+                throw .usage(
+                    "OUTLET_PLUGIN_PATH: \(entry): not an absolute path",
+                    advice: "--plugins takes relative ones")
+            }
             places = PluginSearchPath.directories(environment: environment)
         }
         guard !places.contains(where: \.isEmpty) else {
