@@ -1,7 +1,8 @@
 /* Accepts new configurations in reconfigure, and stores its data directory. The host must keep the
  * earlier configuration after a failure.
  *
- * The value of "word" selects a fault: "bad" is refused with a reason, which is allowed. An
+ * The value of "word" selects a fault: "bad" is refused with a reason, which is allowed, as is
+ * "stored" without a data directory, to which an instance with that word writes a file. An
  * instance with the word "silent" fails reconfigure without a reason, one with "crash" crashes
  * there; the checker must report both. */
 #include "faulty.h"
@@ -13,6 +14,15 @@ struct reconfigured {
     char directory[256];
 };
 
+/* Writes a file to the data directory; returns 0 if that is not possible. */
+static int store(outlet_view directory) {
+    char path[512];
+    if (directory.len == 0 || directory.len > sizeof path - sizeof "/word") return 0;
+    snprintf(path, sizeof path, "%.*s/word", (int)directory.len, (const char *)directory.ptr);
+    FILE *const file = fopen(path, "w");
+    return file != NULL && fclose(file) == 0;
+}
+
 static outlet_status configure(struct reconfigured *self, outlet_call call,
                                const outlet_config *config) {
     char word[16] = "none";
@@ -20,6 +30,10 @@ static outlet_status configure(struct reconfigured *self, outlet_call call,
     setting(host, call, "word", word, sizeof word);
     if (strcmp(word, "bad") == 0) {
         host->fail(host, call, outlet_text("bad-word"), outlet_text("not that word"));
+        return OUTLET_E_FAILED;
+    }
+    if (strcmp(word, "stored") == 0 && !store(config->data_dir)) {
+        host->fail(host, call, outlet_text("not-stored"), outlet_text("no file can be written"));
         return OUTLET_E_FAILED;
     }
     strcpy(self->word, word);

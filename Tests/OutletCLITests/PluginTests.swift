@@ -262,6 +262,27 @@ import Testing
         #expect(listed.output.contains("dev.outlet.request-id"))
     }
 
+    @Test func `plugins have data directories in that of --plugin-data`() async throws {
+        let plugin = try directory.copy("libFaultyReconfigured.so")
+        func call(_ options: String...) async throws -> Program.Result {
+            try await Program.run(
+                Products.path("outlet"),
+                ["plugins", "call", "faulty.reconfigured.directory", "--plugins", plugin] + options)
+        }
+        let config = ["--plugin-config", #"faulty.reconfigured={"word": "stored"}"#]
+        let data = try TemporaryDirectory()
+        let stored = try await call("--plugin-data", data.path + "/.", config[0], config[1])
+        #expect(stored.output == "\(data.path)/faulty.reconfigured\n", "\(stored.errorOutput)")
+        #expect(try data.read("faulty.reconfigured/word").isEmpty)
+        #expect(try await call().output == "\n")
+        #expect(try await call(config[0], config[1]).exitCode == 7)
+        for path in [data.path + "/gone", plugin] {
+            let result = try await call("--plugin-data", path)
+            #expect(result.exitCode == 66)
+            #expect(result.errorOutput.hasPrefix("outlet: --plugin-data: \(path): "))
+        }
+    }
+
     @Test func `numbers without a JSON form are results as text, and none becomes infinite`()
         async throws
     {

@@ -384,6 +384,15 @@ import Testing
         }
     }
 
+    @Test func `a plugin can keep files in its data directory`() async throws {
+        let tests = [CheckTest.create, .createAgain, .reconfigure, .instances, .functions]
+        for result in try await checked(
+            "libFaultyReconfigured.so", ["faulty.reconfigured": #"{"word": "stored"}"#], tests)
+        {
+            #expect(result.verdict == .passed, "\(result.test): \(result.findings)")
+        }
+    }
+
     @Test func `a cache that fills up is no leak`() async throws {
         let result = try await checked(
             "libFaultyLeaks.so", ["faulty.leaks": #"{"at": "prepare", "what": "cache"}"#],

@@ -272,6 +272,16 @@ import Testing
         #expect(refused.failures.first?.description.contains("/strict") == true)
     }
 
+    @Test func `a plugin knows the directory for its files`() throws {
+        let data = try TemporaryDirectory()
+        var options = PluginHost.Options()
+        options.dataDirectory = data.path
+        let folder = try PluginFolder(samples: ["libKitFixture.so"])
+        let host = try PluginHost.load(directories: [folder.path], options: options)
+        #expect(try host.call("test.kit.directory", [""]) == .text("\(data.path)/test.kit"))
+        #expect(try load().call("test.kit.directory", [""]) == "none")
+    }
+
     @Test func `an exported function fails with a reason`() throws {
         let host = try load()
         #expect(throws: PluginCallError.self) { try host.call("test.kit.greet", [""]) }

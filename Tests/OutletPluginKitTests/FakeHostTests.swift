@@ -167,6 +167,14 @@ import Testing
         }
     }
 
+    @Test func `a plugin has the data directory that the test gives it`() throws {
+        let configuration = #"{"header": "X"}"#
+        let plugin = try fake.make(
+            Stamp.self, configuration: configuration, dataDirectory: "/data")
+        #expect(plugin.host.dataDirectory == "/data")
+        #expect(try fake.make(Stamp.self, configuration: configuration).host.dataDirectory == nil)
+    }
+
     @Test func `an invalid configuration makes the fake host throw`() {
         #expect(throws: PluginError.self) { try fake.make(Stamp.self) }
         #expect(throws: PluginError.self) {

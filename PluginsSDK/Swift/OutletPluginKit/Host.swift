@@ -6,11 +6,17 @@ import COutletPlugin
 public struct Host: @unchecked Sendable {
     // @unchecked because the table behind the pointer never changes while the instance exists.
     let table: UnsafePointer<outlet_host>
+    /// The path of a directory for files of the instance, which only the user can enter and which
+    /// is the same in the next run; `nil` if the program has none for it.
+    public let dataDirectory: String?
     /// Keeps the table of a fake host alive, as long as a plugin uses it; `nil` for others.
     private let owner: AnyObject?
 
-    package init(table: UnsafePointer<outlet_host>, owner: AnyObject? = nil) {
+    package init(
+        table: UnsafePointer<outlet_host>, dataDirectory: String? = nil, owner: AnyObject? = nil
+    ) {
         self.table = table
+        self.dataDirectory = dataDirectory
         self.owner = owner
     }
 

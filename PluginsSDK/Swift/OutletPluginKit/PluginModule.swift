@@ -126,7 +126,8 @@ private func createInstance(
 ) -> outlet_status {
     guard let data = descriptor.pointee.data else { return OUTLET_E_ARGUMENT }
     let factory = ObjectPointer.object(at: data, as: PluginFactory.self)
-    let host = Host(table: table)
+    let directory = config.pointee.data_dir.string
+    let host = Host(table: table, dataDirectory: directory.isEmpty ? nil : directory)
     let configuration = Configuration(host: host, call: call, json: config.pointee.json.string)
     do {
         let plugin = try factory.type.init(host: host, configuration: configuration)

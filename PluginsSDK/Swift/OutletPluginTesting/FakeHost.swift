@@ -40,12 +40,17 @@ public final class FakeHost: @unchecked Sendable {
     ///   - type: The type of the plugin.
     ///   - configuration: A JSON object. Settings of earlier calls stay set if it does not have
     ///     them.
+    ///   - dataDirectory: The path of a directory for files of the instance; `nil` for none.
     /// - Throws: The error of the plugin's `init`; `DecodingError` when the text is not a JSON
     ///   object.
-    public func make<P: Plugin>(_ type: P.Type, configuration: String = "{}") throws -> P {
+    public func make<P: Plugin>(
+        _ type: P.Type, configuration: String = "{}", dataDirectory: String? = nil
+    ) throws -> P {
         let settings = try JSONDecoder().decode(
             [String: Setting].self, from: Data(configuration.utf8))
         for (key, value) in settings { set(key, value) }
+        let host = Host(
+            table: outlet_fake_table(fake), dataDirectory: dataDirectory, owner: self)
         return try P(
             host: host,
             configuration: Configuration(

@@ -2,7 +2,8 @@
 struct Option: Sendable {
     /// The identity of an option; the raw value is its long name.
     enum ID: String, Sendable, CaseIterable {
-        case plugins, pluginConfig = "plugin-config", pluginsOptional = "plugins-optional", run
+        case plugins, pluginConfig = "plugin-config", pluginsOptional = "plugins-optional"
+        case pluginData = "plugin-data", run
         case seed, only, lang, directory
         case form, raw, chunked, ignoreStdin = "ignore-stdin"
         case auth, authType = "auth-type"

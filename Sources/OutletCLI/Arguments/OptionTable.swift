@@ -20,6 +20,10 @@ enum OptionTable {
             .pluginsOptional, .plugins, verbs: [.request, .pluginsCall, .demo],
             "Ignores plugins that cannot be used; they end the program otherwise."),
         Option(
+            .pluginData, value: "DIR", .plugins, verbs: [.request, .pluginsCall, .demo],
+            "An existing directory in which each plugin, or instance, gets one of its own for its "
+                + "files; without it they have none."),
+        Option(
             .run, .plugins, verbs: [.pluginsInspect, .pluginsConfig],
             "Loads the library and asks its code for what its file does not tell; starts nothing."),
         Option(

@@ -1,12 +1,15 @@
 import FoundationEssentials
 import Glibc
 import Outlet
+import OutletFiles
 
 /// Loads the plugins that the command line names.
 struct PluginLoading: Sendable {
     /// Paths of directories and files, in order.
     var places: [String]
     private let configuration: PluginConfiguration
+    /// The path of the directory of `--plugin-data`.
+    private let dataDirectory: String?
     /// Whether to continue without plugins that cannot be used (`--plugins-optional`).
     let isOptional: Bool
     /// Whether the user has chosen how long everything may take, also without a limit.
@@ -20,7 +23,8 @@ struct PluginLoading: Sendable {
     ///   - environment: The environment variables.
     /// - Throws: ``CommandError`` with ``ExitCode/usage`` if a place is empty, one of
     ///   `OUTLET_PLUGIN_PATH` is relative or a configuration is wrong, with ``ExitCode/plugin`` if
-    ///   other users can change a file of `--plugin-config`.
+    ///   other users can change a file of `--plugin-config`, with ``ExitCode/noInput`` if there is no
+    ///   directory of `--plugin-data`.
     init(
         _ arguments: ParsedArguments, operands: [String] = [], environment: [String: String]
     ) throws(CommandError) {
@@ -40,8 +44,23 @@ struct PluginLoading: Sendable {
         }
         self.places = places
         configuration = try PluginConfiguration(arguments.values(.pluginConfig))
+        dataDirectory = try arguments.value(.pluginData).map(Self.absolutePath)
         isOptional = arguments.isOn(.pluginsOptional)
         hasTimeLimit = arguments.value(.timeout) != nil
+    }
+
+    /// The absolute path of a directory, which a plugin can use also where the program has changed
+    /// its own.
+    private static func absolutePath(_ path: String) throws(CommandError) -> String {
+        guard let real = realpath(path, nil) else {
+            throw CommandError(.noInput, "--plugin-data: \(path): \(systemText(errno))")
+        }
+        defer { free(real) }
+        var status = stat()
+        guard stat(real, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw CommandError(.noInput, "--plugin-data: \(path): \(systemText(ENOTDIR))")
+        }
+        return String(cString: real)
     }
 
     /// The configurations of `--plugin-config`: JSON objects by plugin id.
@@ -90,6 +109,7 @@ struct PluginLoading: Sendable {
         var options = PluginHost.Options()
         options.configuration = configuration.texts
         options.configurationSources = configuration.sources
+        options.dataDirectory = dataDirectory
         options.observer = observer
         options.loadPolicy = .usable
         PluginOutput.begin()

@@ -67,6 +67,7 @@ struct CheckSubject: Sendable {
         var options = PluginHost.Options()
         options.configuration = configuration ?? job.configuration
         options.configurationSources = options.configuration.mapValues { _ in "--plugin-config" }
+        options.dataDirectory = Self.newDataDirectory()
         options.observer = observer ?? CheckObserver(report)
         options.answerDeadline = deadline ?? self.deadline
         options.shutDownDeadline = self.deadline
@@ -81,6 +82,17 @@ struct CheckSubject: Sendable {
             }
         }
         return host
+    }
+
+    /// Makes a directory for the files of one host's plugins, so that those of another host are not
+    /// influenced by them.
+    ///
+    /// - Returns: Its path, in the directory of the test, which is removed after it; `nil` if it cannot be
+    ///   made.
+    private static func newDataDirectory() -> String? {
+        let name = "data-\(UUID().uuidString)"
+        let path = FileManager.default.temporaryDirectory.appending(path: name).path
+        return mkdir(path, 0o700) == 0 ? path : nil
     }
 
     /// Shuts the plugins of a host down.

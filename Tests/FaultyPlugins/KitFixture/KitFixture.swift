@@ -199,6 +199,12 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
                 return Export.answer("\(kit.greeting), \(name)", instance, sink)
             }),
         Export("half", number: { _, value in value / 2 }),
+        Export(
+            "directory",
+            text: { instance, _, _, sink in
+                let kit = Export.plugin(instance, as: KitFixture.self)
+                return Export.answer(kit?.host.dataDirectory ?? "none", instance, sink)
+            }),
     ]
 }
 
