@@ -262,6 +262,17 @@ import Testing
         #expect(listed.output.contains("dev.outlet.request-id"))
     }
 
+    @Test func `a configuration that is read from stdin is not sent as the body`() async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "sent"))
+        let result = try await outlet(
+            "--plugins", requestID, "--plugin-config", "dev.outlet.request-id=@/dev/stdin",
+            server.baseURL, standardInput: Array(#"{"header": "X-From-Stdin"}"#.utf8))
+        #expect(result.exitCode == 0 && result.output == "sent", "\(result.errorOutput)")
+        let request = try await server.requests.values(1)[0]
+        #expect(request.head.hasPrefix("GET ") && request.head.contains("X-From-Stdin: "))
+        #expect(!request.head.contains("Content-Length"))
+    }
+
     @Test func `plugins have data directories in that of --plugin-data`() async throws {
         let plugin = try directory.copy("libFaultyReconfigured.so")
         func call(_ options: String...) async throws -> Program.Result {

@@ -29,6 +29,8 @@ struct RequestCommand: Sendable {
         var configuration = try SessionOptions.configuration(arguments)
         let asked = try RequestArguments(arguments, readFile: readFile)
         for name in asked.unsetHeaders { configuration.headers.remove(name: name) }
+        // Before the body, because a configuration may be in stdin, too (@/dev/stdin).
+        loading = try PluginLoading(arguments, environment: console.environment)
         let input = try RequestCommand.input(asked, arguments, console)
         var request = RequestCommand.request(asked, input: input)
         if output.isReport || output.parts.contains(.requestHead) {
@@ -40,7 +42,6 @@ struct RequestCommand: Sendable {
         followsRedirects = arguments.isOn(.follow)
         self.countdown = countdown
         isVerbose = arguments.isOn(.verbose)
-        loading = try PluginLoading(arguments, environment: console.environment)
         countdown?.begin(request)
     }
 
