@@ -42,12 +42,24 @@ import Testing
                 #"{"type":"object","properties":{"text":{"type":"string"}},"#
                     + #""required":["text"],"additionalProperties":false}"#
             ),
+            ("codes", #"{"type":"object","additionalProperties":{"type":"string"}}"#),
+            ("shares", #"{"type":"object","additionalProperties":{"type":"number"}}"#),
+            ("pairs", "{}"),
+            ("bag", #"{"type":"object","properties":{},"additionalProperties":true}"#),
+            (
+                "sought",
+                #"{"type":"object","properties":{"number":{"type":"integer","#
+                    + #""minimum":-9223372036854775808,"maximum":9223372036854775807}},"#
+                    + #""additionalProperties":false}"#
+            ),
         ]
         for (name, kind) in kinds {
             #expect(properties[name] == (try JSONValue(parsing: kind)), "\(name)")
         }
-        #expect(properties["tree"]?["properties"]?["branches"]?["type"] == "array")
-        #expect(properties.objectValue?.count == kinds.count + 1)
+        let branches = properties["tree"]?["properties"]?["branches"]
+        #expect(branches?["items"] == (try JSONValue(parsing: ##"{"$ref":"#/properties/tree"}"##)))
+        #expect(properties["condition"] != nil)
+        #expect(properties.objectValue?.count == kinds.count + 2)
     }
 
     @Test(arguments: [
@@ -60,6 +72,14 @@ import Testing
             #"{"greting":{"text":"hi"}}"#, "unknown key 'greting'; did you mean 'greeting'?"
         ),
         (#"{"tree":{"branches":[{"branches":1}]}}"#, "/tree/branches/0/branches"),
+        (
+            #"{"condition":{"all":[{"not":[{"named":{"x":{"any":[{"header":1}]}}}]}]}}"#,
+            "/condition/all/0/not/0/named/x/any/0/header"
+        ),
+        (#"{"condition":{"not":[{"hedaer":"x"}]}}"#, "did you mean 'header'?"),
+        (#"{"codes":{"200":1}}"#, "/codes/200"), (#"{"codes":{"x":"y"}}"#, "/codes"),
+        (#"{"shares":{"quick":"x"}}"#, "/shares/quick"), (#"{"shares":{"slow":1}}"#, "/shares"),
+        (#"{"bag":{"a":"b"}}"#, "/bag/a"), (#"{"sought":{"number":"x"}}"#, "/sought/number"),
     ])
     func `a configuration that does not match the type is refused with the path`(
         text: String, place: String
@@ -81,5 +101,17 @@ import Testing
             #"{"greeting":{"text":"hi"},"count":255,"mode":"quick","level":7,"odd":"odd","weights":{"a":1}}"#
         )
         #expect(host.plugins.count == 1)
+    }
+
+    @Test(arguments: [
+        #"{"codes":{"200":"fine","404":"gone"}}"#, #"{"shares":{"quick":1}}"#,
+        #"{"pairs":[7,"high"]}"#, #"{"bag":{"a":1,"b":2}}"#, #"{"sought":{}}"#,
+        #"{"sought":{"number":1}}"#, #"{"tree":{"branches":[{},{"branches":[{}]}]}}"#,
+        #"{"condition":{"all":[{"not":[{"header":"a"}]},{"named":{"x":{"any":[]}}}]}}"#,
+    ])
+    func `dictionaries, keys that are looked for, and types that contain themselves are accepted`(
+        text: String
+    ) throws {
+        #expect(try load(text).plugins.count == 1)
     }
 }

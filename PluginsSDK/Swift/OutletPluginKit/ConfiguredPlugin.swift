@@ -7,7 +7,8 @@ import FoundationEssentials
 /// derived schema has the type's keys and allows no others, and gives for each whether it is
 /// required and its type. The values of an enumeration with raw values are listed, also in the
 /// host's error for another one, if it is `CaseIterable`. A key is optional if its property is, or if
-/// `init(from:)` decodes it by `decodeIfPresent`.
+/// `init(from:)` decodes it by `decodeIfPresent` or asks whether the container `contains` it.
+/// Dictionaries, and types that ask for `allKeys`, allow any keys. Types may contain themselves.
 ///
 /// To derive it, the type is decoded from placeholders when the library is loaded, such as `""`, 0
 /// and empty arrays. So an `init(from:)` of your own may throw for these, but must not end the

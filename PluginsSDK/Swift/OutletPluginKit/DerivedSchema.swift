@@ -14,8 +14,11 @@ indirect enum DerivedSchema {
     case choice([String])
     case list(DerivedSchema)
     case map(DerivedSchema)
-    /// An object; if decoding it failed at one of the members, others may follow.
+    /// An object; it may have others if decoding it failed at one of the members, or if it is
+    /// decoded with whatever keys it has.
     case object([Member], mayHaveOthers: Bool)
+    /// The schema of a type that contains this one, by its place in the whole schema.
+    case enclosing(String)
 
     struct Member {
         let name: String
@@ -23,12 +26,57 @@ indirect enum DerivedSchema {
         let isNeeded: Bool
     }
 
-    /// The maximum nesting of types; limits recursive types.
-    private static let mostLevels = 16
+    /// Where a type is in the settings.
+    struct Place {
+        /// The maximum nesting of types; limits generic types that contain ever longer ones.
+        private static let mostLevels = 16
+
+        /// The place of its schema in the whole schema, as the fragment of a URI.
+        private(set) var fragment = "#"
+        private var level = 0
+        private var enclosing: [ObjectIdentifier: String] = [:]
+
+        /// Whether types at this place are not looked at.
+        var isTooDeep: Bool { level >= Self.mostLevels }
+
+        /// The place of a part of the schema here, given by a keyword.
+        func inside(_ keyword: String) -> Place {
+            var place = self
+            place.fragment += "/" + keyword
+            return place
+        }
+
+        /// The place of a member of the object here.
+        func member(_ name: String) -> Place {
+            var token = ""
+            for byte in name.utf8 {
+                switch byte {
+                case UInt8(ascii: "~"): token += "~0"
+                case UInt8(ascii: "/"): token += "~1"
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    token.unicodeScalars.append(Unicode.Scalar(byte))
+                default: token += (byte < 16 ? "%0" : "%") + String(byte, radix: 16)
+                }
+            }
+            return inside("properties/" + token)
+        }
+
+        /// This place, for the parts of a type.
+        func entering(_ type: any Any.Type) -> Place {
+            var place = self
+            place.level += 1
+            place.enclosing[ObjectIdentifier(type)] = fragment
+            return place
+        }
+
+        /// The place of a type that contains this place.
+        func fragment(enclosing type: any Any.Type) -> String? { enclosing[ObjectIdentifier(type)] }
+    }
 
     /// The schema of a type as JSON; empty unless the type is decoded from an object.
     static func text<Value: Decodable>(of type: Value.Type) -> String {
-        let schema = probe(type, level: 0).schema
+        let schema = probe(type, at: Place()).schema
         if case .object = schema { return schema.json }
         if case .map = schema { return schema.json }
         return ""
@@ -38,22 +86,28 @@ indirect enum DerivedSchema {
     ///
     /// - Returns: The schema, and the decoded value; `nil` if decoding failed.
     static func probe<Value: Decodable>(
-        _ type: Value.Type, level: Int
+        _ type: Value.Type, at place: Place
     ) -> (schema: DerivedSchema, value: Value?) {
-        guard level < mostLevels else { return (.any, nil) }
+        guard !place.isTooDeep else { return (.any, nil) }
         if let known = known(type) { return known }
         if let list = type as? any ProbedList.Type {
-            return (.list(list.element(level: level + 1)), list.empty as? Value)
+            return (.list(list.element(at: place.inside("items"))), list.empty as? Value)
         }
-        if let map = type as? any ProbedMap.Type {
-            return (.map(map.element(level: level + 1)), map.empty as? Value)
+        if let map = type as? any ProbedMap.Type, map.isObject {
+            return (
+                .map(map.element(at: place.inside("additionalProperties"))), map.empty as? Value
+            )
         }
         if let choice = type as? any (CaseIterable & RawRepresentable).Type,
             let (values, first) = choices(choice), let value = first as? Value
         {
             return (.choice(values), value)
         }
-        let notes = ProbeNotes(level: level)
+        if let fragment = place.fragment(enclosing: type) {
+            // A type that contains itself at the same place cannot be decoded at all.
+            return (fragment == place.fragment ? .any : .enclosing(fragment), nil)
+        }
+        let notes = ProbeNotes(place: place.entering(type))
         guard let value = try? Value(from: ProbeDecoder(notes: notes)) else {
             return (notes.schema.open, nil)
         }
@@ -129,6 +183,7 @@ indirect enum DerivedSchema {
             return #"{"type":"object","properties":{\#(properties.joined(separator: ","))},"#
                 + (needed.isEmpty ? "" : #""required":[\#(needed.joined(separator: ","))],"#)
                 + #""additionalProperties":\#(mayHaveOthers)}"#
+        case .enclosing(let fragment): return #"{"$ref":\#(Self.quoted(fragment))}"#
         }
     }
 
@@ -150,55 +205,71 @@ indirect enum DerivedSchema {
 /// A collection that is decoded from a JSON array.
 private protocol ProbedList {
     static var empty: Self { get }
-    static func element(level: Int) -> DerivedSchema
+    static func element(at place: DerivedSchema.Place) -> DerivedSchema
 }
 
 extension Array: ProbedList where Element: Decodable {
     static var empty: Self { [] }
-    static func element(level: Int) -> DerivedSchema {
-        DerivedSchema.probe(Element.self, level: level).schema
+    static func element(at place: DerivedSchema.Place) -> DerivedSchema {
+        DerivedSchema.probe(Element.self, at: place).schema
     }
 }
 
 extension Set: ProbedList where Element: Decodable {
     static var empty: Self { [] }
-    static func element(level: Int) -> DerivedSchema {
-        DerivedSchema.probe(Element.self, level: level).schema
+    static func element(at place: DerivedSchema.Place) -> DerivedSchema {
+        DerivedSchema.probe(Element.self, at: place).schema
     }
 }
 
-/// A collection that is decoded from a JSON object with arbitrary keys.
+/// A dictionary, which is decoded from a JSON object if its keys can be those of one.
 private protocol ProbedMap {
+    static var isObject: Bool { get }
     static var empty: Self { get }
-    static func element(level: Int) -> DerivedSchema
+    static func element(at place: DerivedSchema.Place) -> DerivedSchema
 }
 
-extension Dictionary: ProbedMap where Key == String, Value: Decodable {
+extension Dictionary: ProbedMap where Key: Decodable, Value: Decodable {
+    static var isObject: Bool { Key.self is any CodingKeyRepresentable.Type }
     static var empty: Self { [:] }
-    static func element(level: Int) -> DerivedSchema {
-        DerivedSchema.probe(Value.self, level: level).schema
+    static func element(at place: DerivedSchema.Place) -> DerivedSchema {
+        DerivedSchema.probe(Value.self, at: place).schema
     }
 }
 
 /// Records what a type decodes.
 private final class ProbeNotes {
-    let level: Int
+    let place: DerivedSchema.Place
     private(set) var schema = DerivedSchema.any
+    /// The keys that the type has looked for before it decoded them.
+    private var soughtKeys: Set<String> = []
 
-    init(level: Int) { self.level = level }
+    init(place: DerivedSchema.Place) { self.place = place }
 
     /// Records a decoded key; only the first time.
     func note(_ name: String, _ schema: DerivedSchema, isNeeded: Bool) {
-        var members: [DerivedSchema.Member] = []
-        if case .object(let known, _) = self.schema { members = known }
+        var (members, mayHaveOthers) = object
         guard !members.contains(where: { $0.name == name }) else { return }
-        members.append(.init(name: name, schema: schema, isNeeded: isNeeded))
-        self.schema = .object(members, mayHaveOthers: false)
+        members.append(
+            .init(
+                name: name, schema: schema, isNeeded: isNeeded && !soughtKeys.contains(name)))
+        self.schema = .object(members, mayHaveOthers: mayHaveOthers)
     }
+
+    /// Records that the type does without a key, because it looks whether that is there.
+    func noteSearch(for name: String) { soughtKeys.insert(name) }
+
+    /// Records that the type is decoded with whatever keys there are.
+    func noteAllKeys() { schema = .object(object.members, mayHaveOthers: true) }
 
     /// Records that the type is decoded from an object.
     func begin() {
         if case .any = schema { schema = .object([], mayHaveOthers: false) }
+    }
+
+    private var object: (members: [DerivedSchema.Member], mayHaveOthers: Bool) {
+        guard case .object(let members, let mayHaveOthers) = schema else { return ([], false) }
+        return (members, mayHaveOthers)
     }
 
     /// Records that the type is decoded from a single value.
@@ -209,9 +280,9 @@ private final class ProbeNotes {
 
     /// Returns a placeholder of a type, and records its schema.
     func value<Value: Decodable>(
-        _ type: Value.Type, _ note: (DerivedSchema) -> Void
+        _ type: Value.Type, at place: DerivedSchema.Place, _ note: (DerivedSchema) -> Void
     ) throws -> Value {
-        let (schema, value) = DerivedSchema.probe(type, level: level + 1)
+        let (schema, value) = DerivedSchema.probe(type, at: place)
         note(schema)
         guard let value else { throw Unknown() }
         return value
@@ -240,30 +311,34 @@ private struct ProbeDecoder: Decoder {
         func decodeNil() -> Bool { false }
 
         func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            try notes.value(type) { notes.note($0) }
+            try notes.value(type, at: notes.place) { notes.note($0) }
         }
     }
 
     private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
         let notes: ProbeNotes
         var codingPath: [any CodingKey] { [] }
-        var allKeys: [Key] { [] }
+        var allKeys: [Key] {
+            notes.noteAllKeys()
+            return []
+        }
 
-        func contains(_ key: Key) -> Bool { true }
+        func contains(_ key: Key) -> Bool {
+            notes.noteSearch(for: key.stringValue)
+            return true
+        }
 
         func decodeNil(forKey key: Key) -> Bool { false }
 
         func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-            try notes.value(type) { notes.note(key.stringValue, $0, isNeeded: true) }
+            try notes.value(type, at: notes.place.member(key.stringValue)) {
+                notes.note(key.stringValue, $0, isNeeded: true)
+            }
         }
 
         func decodeIfPresent<Value: Decodable>(
             _ type: Value.Type, forKey key: Key
-        ) throws -> Value? {
-            let schema = DerivedSchema.probe(type, level: notes.level + 1).schema
-            notes.note(key.stringValue, schema, isNeeded: false)
-            return nil
-        }
+        ) throws -> Value? { try ask(key) }
 
         // Synthesized `init(from:)` calls these overloads, not the generic one.
         func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try ask(key) }
@@ -292,8 +367,10 @@ private struct ProbeDecoder: Decoder {
         }
 
         private func ask<Value: Decodable>(_ key: Key) throws -> Value? {
-            let schema = DerivedSchema.probe(Value.self, level: notes.level + 1).schema
-            notes.note(key.stringValue, schema, isNeeded: false)
+            let place = notes.place.member(key.stringValue)
+            notes.note(
+                key.stringValue, DerivedSchema.probe(Value.self, at: place).schema,
+                isNeeded: false)
             return nil
         }
 

@@ -6,7 +6,7 @@ struct KitSettings: Decodable {
         var text: String
     }
 
-    enum Mode: String, CaseIterable, Decodable {
+    enum Mode: String, CaseIterable, CodingKeyRepresentable, Decodable {
         case quick, thorough
     }
 
@@ -31,6 +31,43 @@ struct KitSettings: Decodable {
         }
     }
 
+    /// A type that contains itself in several places, as conditions do.
+    struct Condition: Decodable {
+        var all: [Condition]?
+        var any: [Condition]?
+        var named: [String: Condition]?
+        var not: [Condition]?
+        var header: String?
+    }
+
+    /// A type that is decoded with whatever keys it has.
+    struct Bag: Decodable {
+        private struct Key: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: Key.self)
+            for key in container.allKeys { _ = try container.decode(Int.self, forKey: key) }
+        }
+    }
+
+    /// A type that looks whether its key is there.
+    struct Sought: Decodable {
+        private enum CodingKeys: String, CodingKey {
+            case number
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            if container.contains(.number) { _ = try container.decode(Int.self, forKey: .number) }
+        }
+    }
+
     var greeting: Greeting?
     var limit: Double?
     var strict: Bool?
@@ -43,4 +80,10 @@ struct KitSettings: Decodable {
     var place: URL?
     var tree: Tree?
     var odd: Odd?
+    var condition: Condition?
+    var codes: [Int: String]?
+    var shares: [Mode: Double]?
+    var pairs: [Level: String]?
+    var bag: Bag?
+    var sought: Sought?
 }
