@@ -218,6 +218,10 @@ import Testing
         let request = fake.request("https://test.example/teapot")
         try await plugin.prepare(request)
         #expect(fake.answer(to: request) == 418)
+        let teapot = try #require(fake.response(to: request))
+        #expect(teapot.status == 418 && teapot.body == [0xC3, 0])
+        #expect(teapot.header("content-type") == "text/plain")
+        #expect(fake.response(to: fake.request("https://test.example/")) == nil)
         let failed = fake.response(status: 0)
         #expect(failed.current.failure?.code == "timedOut" && failed.current.status == nil)
         try await plugin.process(failed, for: request.current)
@@ -227,6 +231,7 @@ import Testing
         #expect(fake.replacement(of: good) == nil)
         #expect(good.current.body == Array("text".utf8))
         #expect(good.current.header("retry-after") == "1")
+        #expect(fake.response(body: [0, 0xFF]).current.body == [0, 0xFF])
     }
 }
 
@@ -248,7 +253,10 @@ private struct Stamp: RequestPreparing, ResponseProcessing {
     nonisolated(nonsending) func prepare(_ request: MutableRequest) async throws {
         await Task.yield()
         let current = request.current
-        if current.url.hasSuffix("teapot") { return try request.answer(status: 418) }
+        if current.url.hasSuffix("teapot") {
+            return try request.answer(
+                status: 418, headers: [("Content-Type", "text/plain")], body: [0xC3, 0])
+        }
         try request.removeHeader("X-Old")
         let body = current.body?.count ?? 0
         try request.setHeader(

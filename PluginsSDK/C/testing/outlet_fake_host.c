@@ -31,6 +31,7 @@ struct message {
     size_t view_count;
     void *slot;
     int32_t status, answer;
+    uint64_t answer_id; /* the response that a request was answered with; 0 for none */
     int is_sink; /* its body is what was written */
 };
 
@@ -190,7 +191,6 @@ static void remove_all(struct pairs *pairs, outlet_view name) {
     pairs->count = kept;
 }
 
-static void free_pairs(struct pairs *pairs) {
 /* Replaces all pairs by fields, which may be views of them. */
 static void replace_all(struct pairs *pairs, const outlet_field *fields, uint64_t count) {
     const size_t old = pairs->count;
@@ -203,6 +203,7 @@ static void replace_all(struct pairs *pairs, const outlet_field *fields, uint64_
     if (old > 0) memmove(pairs->all, pairs->all + old, pairs->count * sizeof *pairs->all);
 }
 
+static void free_pairs(struct pairs *pairs) {
     for (size_t i = 0; i < pairs->count; i++) {
         free_blocks(pairs->all[i].name.ptr);
         free_blocks(pairs->all[i].value.ptr);
@@ -619,7 +620,11 @@ static outlet_status request_answer(const outlet_host *host, outlet_request requ
     MESSAGE(request);
     if (!is_answer(status, fields, count, body)) return OUTLET_E_ARGUMENT;
     if (equals(view_of(&self->method), "HEAD") && body.len > 0) return OUTLET_E_ARGUMENT;
-    self->answer = status;
+    struct message *response;
+    self->answer_id = new_message(fake_of(host), &response);
+    replace_all(&response->headers, fields, count);
+    set(&response->body, body);
+    self->answer = response->status = status;
     return OUTLET_OK;
 }
 
@@ -919,6 +924,12 @@ const char *outlet_fake_header(outlet_fake_host *fake, outlet_request request, c
 int32_t outlet_fake_answer(outlet_fake_host *fake, uint64_t id) {
     const struct message *self = message(&fake->table, id);
     return self == NULL ? 0 : self->answer;
+}
+
+outlet_response outlet_fake_answered(outlet_fake_host *fake, outlet_request request) {
+    const struct message *self = message(&fake->table, request.id);
+    const outlet_response response = {self == NULL ? 0 : self->answer_id};
+    return response;
 }
 
 outlet_completion outlet_fake_completion(outlet_fake_host *fake) {

@@ -73,6 +73,10 @@ const char *outlet_fake_header(outlet_fake_host *fake, outlet_request request, c
  * none. */
 int32_t outlet_fake_answer(outlet_fake_host *fake, uint64_t id);
 
+/* Returns the response that a request was answered with; its id is 0 if there is none. It can be read
+ * with the functions of the table, as can a response that was replaced. */
+outlet_response outlet_fake_answered(outlet_fake_host *fake, outlet_request request);
+
 /* Makes a completion for a hook. */
 outlet_completion outlet_fake_completion(outlet_fake_host *fake);
 

@@ -112,12 +112,23 @@ public final class FakeHost: @unchecked Sendable {
     /// - Parameters:
     ///   - status: The status code; 0 makes a failure with the code `timedOut`.
     ///   - headers: The headers, in order.
-    ///   - body: The body; without NUL.
+    ///   - body: The body.
     public func response(
         status: Int = 200, headers: [(name: String, value: String)] = [], body: String = ""
     ) -> MutableResponse {
-        let handle = outlet_fake_response(fake, Int32(clamping: status), body)
-        for header in headers { outlet_fake_add_header(fake, handle, header.name, header.value) }
+        response(status: status, headers: headers, body: Array(body.utf8))
+    }
+
+    /// Makes a response whose body is any bytes, such as compressed ones.
+    ///
+    /// - Parameters:
+    ///   - status: The status code; 0 makes a failure with the code `timedOut`.
+    ///   - headers: The headers, in order.
+    ///   - body: The body.
+    public func response(
+        status: Int = 200, headers: [(name: String, value: String)] = [], body: [UInt8]
+    ) -> MutableResponse {
+        let handle = handle.response(status: status, headers: headers, body: body)
         return MutableResponse(Response(host: host, handle: handle))
     }
 
@@ -128,8 +139,18 @@ public final class FakeHost: @unchecked Sendable {
         status(outlet_fake_answer(fake, request.current.handle.id))
     }
 
+    /// Returns the response with which a plugin answered a request; `nil` if it did not.
+    ///
+    /// - Parameter request: A request of this fake host, after a hook of the plugin has run.
+    public func response(to request: MutableRequest) -> Response? {
+        let answer = outlet_fake_answered(fake, request.current.handle)
+        return answer.id == 0 ? nil : Response(host: host, handle: answer)
+    }
+
     /// Returns the status of the response with which a plugin replaced another; `nil` if it did
     /// not.
+    ///
+    /// The replaced response can be read as `response.current`.
     ///
     /// - Parameter response: A response of this fake host, after a hook of the plugin has run.
     public func replacement(of response: MutableResponse) -> Int? {
@@ -148,6 +169,19 @@ private final class FakeHandle: @unchecked Sendable {
     let fake: OpaquePointer = outlet_fake_new()
 
     deinit { outlet_fake_free(fake) }
+
+    /// Makes a response.
+    func response(
+        status: Int, headers: [(name: String, value: String)], body: [UInt8]
+    ) -> outlet_response {
+        let response = outlet_fake_response(fake, Int32(clamping: status), "")
+        for header in headers { outlet_fake_add_header(fake, response, header.name, header.value) }
+        body.withUnsafeBufferPointer { body in
+            outlet_fake_set_body(
+                fake, response, outlet_view(ptr: body.baseAddress, len: UInt64(body.count)))
+        }
+        return response
+    }
 }
 
 /// Answers the requests that plugins send.
@@ -168,14 +202,8 @@ private final class Answerer: Sendable {
         let reply = answer(
             HTTPCall(
                 request.method, request.url, headers: request.headers, body: request.body ?? []))
-        let response = outlet_fake_response(fake, Int32(clamping: reply?.status ?? 0), "")
-        for header in reply?.headers ?? [] {
-            outlet_fake_add_header(fake, response, header.name, header.value)
-        }
-        reply?.body.withUnsafeBufferPointer { body in
-            outlet_fake_set_body(
-                fake, response, outlet_view(ptr: body.baseAddress, len: UInt64(body.count)))
-        }
+        let response = handle.response(
+            status: reply?.status ?? 0, headers: reply?.headers ?? [], body: reply?.body ?? [])
         // The instance is not used: plugins in Swift know their request by its own pointer.
         outlet_fake_respond(fake, fake, nth, response)
     }
