@@ -94,6 +94,36 @@ import Testing
         #expect(fake.logged == 1)
     }
 
+    @Test(arguments: [
+        (OUTLET_E_STATE, "the plugin has 64 requests in progress"),
+        (OUTLET_E_DENIED, "its server is not granted to this plugin"),
+        (OUTLET_E_ARGUMENT, "the host does not accept the value"),
+    ])
+    func `the error of a request that the host does not send names the cause`(
+        status: outlet_status, cause: String
+    ) async throws {
+        let fake: OpaquePointer = outlet_fake_new()
+        let table = UnsafeMutablePointer<outlet_host>.allocate(capacity: 1)
+        defer {
+            table.deallocate()
+            outlet_fake_free(fake)
+        }
+        table.initialize(to: outlet_fake_table(fake).pointee)
+        // The field tells the service what to return.
+        table.pointee.abi_minor = UInt32(-status)
+        table.pointee.extension = { _, _, out in
+            out.pointee = UnsafeRawPointer(refusingService)
+            return OUTLET_OK
+        }
+        let host = Host(table: table)
+        await #expect {
+            try await host.send(HTTPCall("https://id.example/"))
+        } throws: { error in
+            guard let error = error as? PluginError else { return false }
+            return error.status == status && error.message.hasPrefix("request: \(cause)")
+        }
+    }
+
     @Test func `without a permission the HTTP service is denied`() async throws {
         let fake: OpaquePointer = outlet_fake_new()
         let table = UnsafeMutablePointer<outlet_host>.allocate(capacity: 1)
@@ -246,6 +276,17 @@ import Testing
         }
     }
 }
+
+/// A service that sends no request, and returns the negative minor version of the host; never freed.
+private nonisolated(unsafe) let refusingService = {
+    let service = UnsafeMutablePointer<outlet_http>.allocate(capacity: 1)
+    service.initialize(
+        to: outlet_http(
+            struct_size: UInt32(MemoryLayout<outlet_http>.size), reserved: 0,
+            send: { host, _, _, _, _, _ in -outlet_status(host.pointee.abi_minor) },
+            cancel: { _, _ in OUTLET_E_STALE }))
+    return UnsafePointer(service)
+}()
 
 private struct Fetcher: RequestPreparing {
     static let info = PluginInfo(id: "test.fetcher", version: "1.0.0")

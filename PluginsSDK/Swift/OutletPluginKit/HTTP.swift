@@ -135,6 +135,14 @@ extension Host {
     }
 }
 
+/// Why the host sends no request.
+private let refusals: KeyValuePairs = [
+    OUTLET_E_DENIED: "its server is not granted to this plugin (net:HOST in its permissions)",
+    OUTLET_E_STATE:
+        "the plugin has \(OUTLET_MAX_EXCHANGES) requests in progress, or can send none now: in init, "
+        + "at its end, and without a session",
+]
+
 /// `OUTLET_HTTP_NO_REDIRECTS`, a macro that Swift does not import.
 private let noRedirects: UInt32 = 1
 
@@ -185,7 +193,8 @@ private final class Exchange: Sendable {
             }
         }
         guard status == OUTLET_OK else {
-            return end(.failure(PluginError(status: status, refusing: "request")))
+            let error = PluginError(status: status, refusing: "request", because: refusals)
+            return end(.failure(error))
         }
         let isCancelled = state.withLock { state in
             state.id = exchange.id

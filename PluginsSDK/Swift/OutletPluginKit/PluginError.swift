@@ -38,10 +38,20 @@ public struct PluginError: Error, Sendable, Equatable {
         return error
     }
 
-    init(status: outlet_status, refusing what: String) {
+    /// Makes the error of a call that the host refused.
+    ///
+    /// - Parameters:
+    ///   - status: What the host returned.
+    ///   - what: What the call was for.
+    ///   - causes: What statuses mean for this call, where that is more than they mean elsewhere.
+    init(
+        status: outlet_status, refusing what: String,
+        because causes: KeyValuePairs<outlet_status, String> = [:]
+    ) {
         self.status = status
         self.code = ""
-        self.message = "\(what): \(PluginError.meaning(of: status))"
+        let cause = causes.first { $0.key == status }?.value
+        self.message = "\(what): \(cause ?? PluginError.meaning(of: status))"
     }
 
     private static func meaning(of status: outlet_status) -> String {
@@ -64,11 +74,12 @@ public struct PluginError: Error, Sendable, Equatable {
     }
 
     /// Throws unless a status of the host is `OUTLET_OK`.
-    static func check(_ status: outlet_status, _ what: @autoclosure () -> String)
-        throws(PluginError)
-    {
+    static func check(
+        _ status: outlet_status, _ what: @autoclosure () -> String,
+        because causes: @autoclosure () -> KeyValuePairs<outlet_status, String> = [:]
+    ) throws(PluginError) {
         guard status != OUTLET_OK else { return }
-        throw PluginError(status: status, refusing: what())
+        throw PluginError(status: status, refusing: what(), because: causes())
     }
 }
 

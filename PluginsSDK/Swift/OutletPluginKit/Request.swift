@@ -79,7 +79,9 @@ public struct Request: Sendable {
         let status = host.table.pointee.request_body_read(
             host.table, handle, offset,
             buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(buffer.count), &count)
-        try PluginError.check(status, "body")
+        try PluginError.check(
+            status, "body",
+            because: [OUTLET_E_STATE: "it is being sent, or read on another thread"])
         return Int(count)
     }
 

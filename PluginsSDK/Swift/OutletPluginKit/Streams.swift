@@ -43,7 +43,7 @@ extension MutableRequest {
             current.host.table, current.handle, { pieceCame($0, $1, $2, $3, $4, $5, $6) },
             { watchedBodyEnded($0, $1, $2, $3) }, data)
         if status != OUTLET_OK { ObjectPointer.release(data) }
-        try PluginError.check(status, "watching the response")
+        try PluginError.check(status, "watching the response", because: refusals)
     }
 
     /// Replaces the request's body by one that is generated while it is sent.
@@ -74,13 +74,18 @@ extension MutableRequest {
             { pieceIsWanted($0, $1, $2, $3, $4, $5) }, { madeBodyEnded($0, $1, $2, $3) },
             data)
         if status != OUTLET_OK { ObjectPointer.release(data) }
-        try PluginError.check(status, "sending a body in pieces")
+        try PluginError.check(status, "sending a body in pieces", because: refusals)
     }
 
     private func streams() throws(PluginError) -> UnsafePointer<outlet_streams> {
         try current.host.service(OUTLET_STREAM_1, without: "this host has no streams")
     }
 }
+
+/// Why the host opens no stream.
+private let refusals: KeyValuePairs = [
+    OUTLET_E_STATE: "not possible in this hook, or \(OUTLET_MAX_STREAMS) streams are open"
+]
 
 /// `OUTLET_UNKNOWN_LENGTH`, a macro that Swift does not import.
 private let unknownLength = UInt64.max
