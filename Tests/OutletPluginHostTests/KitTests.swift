@@ -287,6 +287,14 @@ import Testing
         #expect(throws: PluginCallError.self) { try host.call("test.kit.greet", [""]) }
         #expect(try host.call("test.kit.half", [3]) == 1.5)
     }
+
+    @Test func `a function of any signature is called with its arguments`() throws {
+        let host = try load()
+        #expect(try host.call("test.kit.reverse", [.bytes([1, 0, 255])]) == .bytes([255, 0, 1]))
+        #expect(throws: PluginCallError.self) { try host.call("test.kit.reverse", [.bytes([])]) }
+        let likes = PluginCallback { .bool($0[0] != "green") }
+        #expect(try host.call("test.kit.liked", [.function(likes)]) == 2)
+    }
 }
 
 /// Calls a closure for each log line, on the thread that writes it.

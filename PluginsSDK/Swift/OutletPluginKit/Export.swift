@@ -9,7 +9,8 @@ public protocol FunctionExporting: Plugin {
 /// A function that the program calls by name.
 ///
 /// It is a C function without captures; ``Export/plugin(_:as:)`` returns the instance it is called
-/// on. The signature for the host is derived from the type of the function.
+/// on. The signature for the host is derived from the type of the function, except for
+/// ``init(_:signature:summary:function:)``.
 ///
 /// Thread: the function may be called on any thread, at the same time as hooks and other functions
 /// of the instance.
@@ -24,11 +25,43 @@ public struct Export: Sendable {
     public typealias IntegerFunction = @convention(c) (OpaquePointer?, Int64) -> Int64
     /// `(number) -> number`.
     public typealias NumberFunction = @convention(c) (OpaquePointer?, Double) -> Double
+    /// A function of any type, for ``init(_:signature:summary:function:)``.
+    public typealias AnyFunction = @convention(c) () -> Void
 
     let name: String
     let signature: String
     let summary: String
-    let function: @convention(c) () -> Void
+    let function: AnyFunction
+
+    /// Offers a function of any type, such as one that takes bytes, or calls a function of its
+    /// caller.
+    ///
+    /// ```swift
+    /// let visit: @convention(c) (OpaquePointer?, @convention(c) (outlet_view) -> UInt8) -> Void = {
+    ///     instance, visitor in
+    ///     _ = visitor(outlet_text("red"))
+    /// }
+    /// let export = Export(
+    ///     "visit", signature: "v(f{b(s)})",
+    ///     function: unsafeBitCast(visit, to: Export.AnyFunction.self))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - name: The name by which it is called: letters, digits, `-` and `_`; unique in the
+    ///     plugin.
+    ///   - signature: The types of its result and its arguments, in the letters of
+    ///     `outlet/export.h`. The instance comes before the arguments, and has no letter. Nothing
+    ///     compares this with the function: with a wrong one the behaviour is undefined.
+    ///   - summary: One line that describes it; may be empty.
+    ///   - function: The C function, cast to this type.
+    public init(
+        _ name: String, signature: String, summary: String = "", function: AnyFunction
+    ) {
+        self.name = name
+        self.signature = signature
+        self.summary = summary
+        self.function = function
+    }
 
     /// Offers a function from text to text.
     ///
@@ -79,10 +112,9 @@ public struct Export: Sendable {
     private init<Function>(
         _ name: String, _ signature: String, _ summary: String, _ function: Function
     ) {
-        self.name = name
-        self.signature = signature
-        self.summary = summary
-        self.function = unsafeBitCast(function, to: (@convention(c) () -> Void).self)
+        self.init(
+            name, signature: signature, summary: summary,
+            function: unsafeBitCast(function, to: AnyFunction.self))
     }
 
     /// Returns the plugin on which a function was called.
@@ -100,6 +132,11 @@ public struct Export: Sendable {
     /// - Parameter view: An argument of a ``TextFunction``; valid until that function returns.
     public static func text(_ view: outlet_view) -> String { view.string }
 
+    /// Returns a copy of an argument that is bytes.
+    ///
+    /// - Parameter view: An argument of a function; valid until that function returns.
+    public static func bytes(_ view: outlet_view) -> [UInt8] { view.bytes }
+
     /// Writes the result of a ``TextFunction``.
     ///
     /// - Parameters:
@@ -111,8 +148,21 @@ public struct Export: Sendable {
     public static func answer(
         _ text: String, _ instance: OpaquePointer?, _ sink: outlet_sink
     ) -> outlet_status {
+        answer(bytes: Array(text.utf8), instance, sink)
+    }
+
+    /// Writes the result of a function that returns bytes.
+    ///
+    /// - Parameters:
+    ///   - bytes: The result; several calls append, up to 64 MiB in all.
+    ///   - instance: The first argument of the function.
+    ///   - sink: The argument of the function for the letter `o` or `O`.
+    /// - Returns: The status that the function must return, as of ``answer(_:_:_:)``.
+    public static func answer(
+        bytes: [UInt8], _ instance: OpaquePointer?, _ sink: outlet_sink
+    ) -> outlet_status {
         guard let host = Instance.at(instance)?.host else { return OUTLET_E_STALE }
-        return withView(text) { host.table.pointee.sink_write(host.table, sink, $0) }
+        return withView(bytes) { host.table.pointee.sink_write(host.table, sink, $0) }
     }
 
     /// Reports that a ``TextFunction`` failed.

@@ -205,7 +205,30 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
                 let kit = Export.plugin(instance, as: KitFixture.self)
                 return Export.answer(kit?.host.dataDirectory ?? "none", instance, sink)
             }),
+        Export(
+            "reverse", signature: "e(cyO)", summary: "Reverses bytes.",
+            function: unsafeBitCast(reverse, to: Export.AnyFunction.self)),
+        Export(
+            "liked", signature: "l(f{b(s)})",
+            function: unsafeBitCast(liked, to: Export.AnyFunction.self)),
     ]
+
+    private static let reverse:
+        @convention(c) (OpaquePointer?, outlet_call, outlet_view, outlet_sink) -> outlet_status = {
+            instance, call, bytes, sink in
+            let bytes = Export.bytes(bytes)
+            if bytes.isEmpty { return Export.fail(PluginError("nothing there"), instance, call) }
+            return Export.answer(bytes: Array(bytes.reversed()), instance, sink)
+        }
+
+    /// Asks the caller about three words.
+    private static let liked:
+        @convention(c) (OpaquePointer?, @convention(c) (outlet_view) -> UInt8) -> Int64 = {
+            _, isLiked in
+            ["red", "green", "blue"].reduce(0) { count, word in
+                word.withCString { isLiked(outlet_text($0)) } == 0 ? count : count + 1
+            }
+        }
 }
 
 private let module = PluginModule(KitFixture.self)
