@@ -222,11 +222,17 @@ import Testing
         let streams = try Streams(["watch": "hold"], pieceDeadline: 0.05, failsOpen: true)
         let server = try LoopbackServer.start()
         let session = streams.session()
-        let url = "\(server.baseURL)/bytes/10"
-        let response = await session.request(url).serializingData().response
-        #expect(response.error == nil && response.value?.count == 10)
+        let url = "\(server.baseURL)/bytes/200000"
+        for body in 1...2 {
+            let response = await session.request(url).serializingData().response
+            #expect(response.error == nil && response.value?.count == 200_000)
+            // Of each body the first piece: with the others it would wait for the deadline each time.
+            #expect(try streams.count("pending") == body)
+            #expect(try streams.count("bodies") == body)
+        }
+        try await streams.reach(2, "broken")
+        #expect(try streams.count("whole") == 0)
         let lines = streams.recorder.lines.values.filter { $0.level == .warning }
-        // The piece, and the end of the body.
         #expect(lines.count == 2)
         for line in lines {
             #expect(line.message.hasPrefix("stream_piece failed, and the request continues "))

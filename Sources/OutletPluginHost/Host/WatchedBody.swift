@@ -2,6 +2,7 @@ import COutletPlugin
 import FoundationEssentials
 import OutletHTTP
 import OutletTransport
+import Synchronization
 
 /// Passes the bodies of the responses to a request to one plugin, piece by piece.
 ///
@@ -17,6 +18,8 @@ final class WatchedBody: Sendable {
     /// The time limit for an answer, in nanoseconds.
     private let limit: UInt64
     private let show: Shower
+    /// Whether the plugin has failed for the present body, whose transfer continues without it.
+    private let isSkipped = Atomic(false)
 
     init(_ stream: PluginStream, limit: UInt64, show: @escaping Shower) {
         self.stream = stream
@@ -28,9 +31,14 @@ final class WatchedBody: Sendable {
     var plugin: String { stream.instance.id }
 
     /// Begins the body of another response: the stream is complete when this one is.
-    func begin() { stream.note(isWhole: false) }
+    func begin() {
+        stream.note(isWhole: false)
+        isSkipped.store(false, ordering: .relaxed)
+    }
 
-    /// Passes a piece, or the end of the body, to the plugin.
+    /// Passes a piece, or the end of the body, to the plugin, unless it has failed for an earlier one.
+    ///
+    /// It would not see the whole body then, and each piece could take its time limit.
     ///
     /// - Parameters:
     ///   - piece: The piece; empty for the end of the body.
@@ -42,6 +50,7 @@ final class WatchedBody: Sendable {
         _ piece: PluginPiece, of head: HTTPResponse, behind offset: UInt64,
         answered: @escaping @Sendable (PluginError?) -> Void
     ) {
+        guard !isSkipped.load(ordering: .relaxed) else { return answered(nil) }
         stream.note(isWhole: piece.isEmpty)
         let response = ResponseHandle(
             .init(response: head, body: Data()), isMutable: false)
@@ -49,8 +58,12 @@ final class WatchedBody: Sendable {
             .streamPiece, passing: .init(request: piece, response: response), limit: limit
         ) { [show] in
             show($0, $1, $2.response, offset, piece.view, $2)
-        } answered: { [stream] failure in
-            answered(failure.flatMap { stream.instance.skips($0, of: stream.name) ? nil : $0 })
+        } answered: { [self] failure in
+            guard let failure, stream.instance.skips(failure, of: stream.name) else {
+                return answered(failure)
+            }
+            isSkipped.store(true, ordering: .relaxed)
+            answered(nil)
         }
     }
 }

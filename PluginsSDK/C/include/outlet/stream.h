@@ -26,7 +26,9 @@ OUTLET_BEGIN_DECLARATIONS
  * piece; empty, once, at the end of the body, which the program sees only after this call is
  * settled. Both are valid until the piece is settled. data: the pointer passed to watch_response.
  *
- * Returns the same statuses as adapt: OUTLET_PENDING delays the body, a failure fails the request.
+ * Returns the same statuses as adapt: OUTLET_PENDING delays the body, a failure fails the request. If
+ * the user lets requests continue after failures, no further piece of this body follows instead, and
+ * the stream does not end as complete.
  * Thread: [hook]. */
 typedef outlet_status (*outlet_stream_piece)(outlet_instance *instance, outlet_call call,
                                              outlet_response response, uint64_t offset,
