@@ -27,7 +27,7 @@
             let before = loop.executor.enter()
             loop.shutDown(.transportClosed)
             loop.executor.leave(for: before)
-            #expect(loop.isShutDown)
+            #expect(loop.closing.error?.code == .transportClosed)
             loop.executor.belongs(to: nil)
         }
     }

@@ -231,10 +231,7 @@ extension EventLoop {
     /// Waiting transfers end when ``leave(_:)`` gives them the freed places.
     func shutDown(_ error: TransferError) {
         assertOnLoop()
-        guard !isShutDown else { return }
-        isShutDown = true
-        shutDownError = error
-        cutCount = load.value
+        guard closing.shutDown(error, ending: load.value) else { return }
         while let transfer = pool.anyTransfer { end(transfer, error) }
         for transfer in held.values { end(transfer, error) }
     }

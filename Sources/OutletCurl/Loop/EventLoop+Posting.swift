@@ -101,7 +101,7 @@ extension EventLoop {
                 case .start(let transfer): fail(transfer, error)
                 case .run(let job): LoopExecutor.runElsewhere(job)
                 case .order(let order): take(order)
-                case .drain, .shutDown: isDraining = true
+                case .drain, .shutDown: closing.drain()
                 default: break
                 }
             }
@@ -111,7 +111,7 @@ extension EventLoop {
             executor.runJobsElsewhere()
             // Afterwards another thread may drive the loop.
             turn.end()
-        } while !(isDraining ? mailbox.close() : mailbox.release())
-        if isDraining { announceEnd() }
+        } while !(closing.hasBegun ? mailbox.close() : mailbox.release())
+        if closing.hasBegun { announceEnd() }
     }
 }

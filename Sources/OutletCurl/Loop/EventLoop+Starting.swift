@@ -7,7 +7,7 @@ extension EventLoop {
     /// Processes the message that starts a transfer: parses its URL, then starts or queues it.
     func arrive(_ transfer: CurlTransfer) {
         assertOnLoop()
-        guard !isShutDown else { return fail(transfer, shutDownError) }
+        if let error = closing.error { return fail(transfer, error) }
         transfer.arrived = now
         transfer.lastProgress = now
         do throws(TransferError) {
@@ -95,8 +95,8 @@ extension EventLoop {
     private func begin(_ transfer: CurlTransfer) -> Bool {
         assertOnLoop()
         guard let address = transfer.address else { return false }
-        if isShutDown {
-            fail(transfer, shutDownError)
+        if let error = closing.error {
+            fail(transfer, error)
             return false
         }
         if transfer.isPaused {

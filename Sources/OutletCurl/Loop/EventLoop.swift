@@ -90,7 +90,7 @@ final class EventLoop: @unchecked Sendable {
     /// In memory of its own, because callbacks of OpenSSL read it also while the loop is released.
     var epoch: UnsafePointer<UInt64> { UnsafePointer(presentEpoch) }
     private let presentEpoch: UnsafeMutablePointer<UInt64>
-    var isDraining = false
+    var closing = LoopClosing()
     /// Whether code on the loop's thread may start a transfer at once.
     ///
     /// False within libcurl's callbacks, where libcurl must not be called.
@@ -117,16 +117,10 @@ final class EventLoop: @unchecked Sendable {
     #endif
     var isStarting = false
     private var isCleanedUp = false
-    /// Whether the loop has been shut down and starts no more transfers.
-    var isShutDown = false
     /// Whether a libcurl callback has found that waiting transfers may start.
     ///
     /// ``move()`` starts them, because the callback must not call libcurl.
     var hasNewRoom = false
-    /// The error of all transfers after a shutdown.
-    var shutDownError = TransferError.transportClosed
-    /// The number of transfers that the shutdown ended.
-    var cutCount = 0
     /// Lets other threads wait for the end of the loop.
     let ending = LoopEnding()
 
@@ -240,13 +234,13 @@ final class EventLoop: @unchecked Sendable {
     func announceEnd() {
         assertOnLoop()
         executor.belongs(to: nil)
-        ending.reach(cutCount)
+        ending.reach(closing.cutCount)
         dismissStandby()
     }
 
     private var isOver: Bool {
         assertOnLoop()
-        return (isDraining || isShutDown) && pool.inUse == 0 && held.isEmpty && !executor.hasJobs
+        return closing.hasBegun && pool.inUse == 0 && held.isEmpty && !executor.hasJobs
             && mailbox.close()
     }
 
@@ -455,7 +449,7 @@ final class EventLoop: @unchecked Sendable {
             canStartInline = true
             executor.run(job)
             canStartInline = false
-        case .drain: isDraining = true
+        case .drain: closing.drain()
         case .shutDown(let error): shutDown(error)
         }
     }
