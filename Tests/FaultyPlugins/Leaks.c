@@ -2,8 +2,9 @@
  * reconfigure or function, which is an exported one. Leaks in each call, or in one of "every" calls. The
  * checker must report it.
  *
- * "what" is descriptor, thread, threads (1,000 of them), timer, memory, which has "size" bytes, mapping, or descriptors, of which
- * the first call leaks 200. With "cache" it keeps the memory of the last 64 calls, which is allowed. */
+ * "what" is descriptor, thread, threads (1,000 of them), timer, memory, which has "size" bytes, mapping,
+ * or descriptors, of which the first call leaks 200. With "cache" it keeps the memory of the last 64 calls,
+ * and with "stacks" more and more threads run in a call, and end in it; both are allowed. */
 #include "faulty.h"
 
 #include <fcntl.h>
@@ -35,6 +36,21 @@ static void leak_thread(void) {
     pthread_attr_destroy(&small);
 }
 
+static void *end(void *context) { return context; }
+
+/* Runs threads at the same time, and waits for their end. */
+static void run_threads(unsigned count) {
+    pthread_t threads[64];
+    pthread_attr_t small;
+    if (count > 64) count = 64;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 1 << 18);
+    for (unsigned i = 0; i < count; i++)
+        if (pthread_create(&threads[i], &small, end, NULL) != 0) abort();
+    pthread_attr_destroy(&small);
+    for (unsigned i = 0; i < count; i++) pthread_join(threads[i], NULL);
+}
+
 static void leak_timer(void) {
     timer_t timer;
     struct sigevent event = {.sigev_notify = SIGEV_NONE};
@@ -51,6 +67,7 @@ static void leak(struct leaking *self, const char *at) {
         if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort();
     if (strcmp(what, "thread") == 0) leak_thread();
     for (int i = 0; i < 1000 && strcmp(what, "threads") == 0; i++) leak_thread();
+    if (strcmp(what, "stacks") == 0) run_threads(1 + number / 20);
     if (strcmp(what, "timer") == 0) leak_timer();
     if (strcmp(what, "mapping") == 0
         && mmap(NULL, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)

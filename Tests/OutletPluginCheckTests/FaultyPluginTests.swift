@@ -393,9 +393,12 @@ import Testing
         }
     }
 
-    @Test func `a cache that fills up is no leak`() async throws {
+    @Test(arguments: ["cache", "stacks"])
+    func `a cache that fills up, and threads that end in a call, are no leaks`(what: String)
+        async throws
+    {
         let result = try await checked(
-            "libFaultyLeaks.so", ["faulty.leaks": #"{"at": "prepare", "what": "cache"}"#],
+            "libFaultyLeaks.so", ["faulty.leaks": #"{"at": "prepare", "what": "\#(what)"}"#],
             [.callAgain])[0]
         #expect(result.verdict == .passed, "\(result.findings)")
     }

@@ -110,13 +110,21 @@ struct CheckProcess {
     ) -> Int32 {
         // Without a Swift backtrace: the checker reports the crash, and a backtrace takes time.
         var environment = ["SWIFT_BACKTRACE=enable=no", "TMPDIR=\(temporaryDirectory)"]
+        // Without a cache of stacks: those of threads that have ended would count as mappings that
+        // the plugin has left.
+        var tunables = "glibc.pthread.stack_cache_size=0"
         var entry = environ
         while let text = entry.pointee.map({ String(cString: $0) }) {
-            if !text.startsWithBytes(of: "SWIFT_BACKTRACE="), !text.startsWithBytes(of: "TMPDIR=") {
+            if let (name, value) = text.cut(at: "="), name.hasSameBytes(as: "GLIBC_TUNABLES") {
+                tunables = "\(value):\(tunables)"
+            } else if !text.startsWithBytes(of: "SWIFT_BACKTRACE="),
+                !text.startsWithBytes(of: "TMPDIR=")
+            {
                 environment.append(text)
             }
             entry += 1
         }
+        environment.append("GLIBC_TUNABLES=\(tunables)")
         let arguments = cStrings(["outlet", argument])
         let variables = cStrings(environment)
         defer { for text in arguments + variables { free(text) } }

@@ -79,88 +79,37 @@ struct LeakCheck {
         for _ in 0..<Self.mostComparisons {
             switch try await compare(what, count, bound, operation) {
             case .nothing: return nil
-            case .shrunk: continue
+            case .unclear: continue
             case .leak(let leak): return "\(total) \(what) left \(leak)"
             }
         }
         return nil
     }
 
-    /// The result of comparing rounds.
-    private enum Comparison {
-        case nothing
-        /// Much was freed meanwhile, for mappings in several rounds, which may hide the growth of others.
-        case shrunk
-        /// What has grown in every round.
-        case leak(String)
-    }
-
-    /// How often rounds are compared if much is freed meanwhile: on a busy machine, what the rounds
-    /// before have used, and threads end at any time.
+    /// How often rounds are compared if the result is unclear: on a busy machine, what the rounds
+    /// before have used is freed at any time, and threads end.
     private static let mostComparisons = 3
 
     /// Repeats an operation in ``rounds`` of `count`, and finds what grows in each.
     private func compare(
         _ what: String, _ count: Int, _ bound: MemoryBound,
         _ operation: (_ count: Int) async throws -> Int
-    ) async rethrows -> Comparison {
-        let first = await holdings()
-        var last = first
-        var allCalls = 0
-        var growing = ProcessHoldings.Resource.allCases
-        // The growth beyond the bound of each resource in the last round. What has ended may be freed
-        // in the next round only, which then seems to grow less.
-        var excess: [ProcessHoldings.Resource: Int] = [:]
-        // A stack of 8 MiB that is freed hides the growth of one round.
-        var freedMappings: Int?
+    ) async rethrows -> LeakRounds.Result {
+        var rounds = LeakRounds(from: await holdings(), bound: bound)
         for _ in 0..<Self.rounds {
             guard mayGoOn else { return .nothing }
             let calls = try await operation(count)
-            allCalls += calls
-            let next = await holdings()
-            var hasShrunk = false
-            growing = growing.filter { resource in
-                let growth = next[resource] - last[resource]
-                let least = resource.leak(in: calls, bound: bound)
-                if growth + max(0, excess[resource] ?? 0) >= least {
-                    excess[resource] = growth - least
-                    return true
-                }
-                if growth <= -least { hasShrunk = hasShrunk || resource != .mappings }
-                guard resource == .mappings, growth < 0 else { return false }
-                guard freedMappings == nil else {
-                    hasShrunk = true
-                    return false
-                }
-                freedMappings = -growth
-                allCalls -= calls
-                return true
-            }
-            guard !growing.isEmpty else { return hasShrunk ? .shrunk : .nothing }
-            last = next
+            rounds.add(await holdings(), calls: calls)
+            guard rounds.haveGrowth else { return rounds.result }
         }
         guard !subject.report.hasFailed else { return .nothing }
         // On a busy machine, other threads may free what has ended much later.
-        for unit in 0..<Self.longestFreeing where !growing.isEmpty {
+        for unit in 0..<Self.longestFreeing where rounds.haveGrowth {
             if unit % 50 == 0 { subject.report.step("wait for what \(what) have left") }
             try? await Task.sleep(for: .milliseconds(10))
-            last = meter.measure()
-            growing = growing.filter {
-                growth($0, from: first, to: last, freedMappings)
-                    >= $0.leak(in: allCalls, bound: bound)
-            }
+            rounds.settle(meter.measure())
         }
-        guard !growing.isEmpty else { return .nothing }
-        let leaks = growing.map { $0.text(growth($0, from: first, to: last, freedMappings)) }
-        return .leak(leaks.joined(separator: ", "))
-    }
-
-    /// The growth of a resource, with the mappings that were freed meanwhile.
-    private func growth(
-        _ resource: ProcessHoldings.Resource, from first: ProcessHoldings,
-        to last: ProcessHoldings, _ freedMappings: Int?
-    ) -> Int {
-        last[resource] - first[resource] + (resource == .mappings ? freedMappings ?? 0 : 0)
+        return rounds.result
     }
 
     /// Whether nothing was found yet and there is time.
@@ -194,20 +143,5 @@ struct LeakCheck {
             Int(min(time / max(each, .nanoseconds(1)) / Double(rounds), Double(limit)))
         }
         return max(2, count(time, mostCount), count(most, enough))
-    }
-}
-
-extension ProcessHoldings.Resource {
-    /// The growth in a round from which on there may be a leak.
-    ///
-    /// - Parameters:
-    ///   - count: The calls of the round.
-    ///   - bound: The bound for memory of each.
-    fileprivate func leak(in count: Int, bound: LeakCheck.MemoryBound) -> Int {
-        switch self {
-        case .descriptors, .threads, .timers: 1
-        case .memory: count * bound.rawValue
-        case .mappings: count * max(bound.rawValue, 2048)
-        }
     }
 }
