@@ -29,11 +29,17 @@ public final class ExactlyOnce<Value: Sendable>: Sendable {
 
     /// Waits until there are as many calls as completion handlers.
     ///
+    /// - Parameters:
+    ///   - deadline: How long to wait at most, times ``patience``.
+    ///   - file: The file that the error names.
+    ///   - line: The line that the error names.
     /// - Returns: The values in the order in which the handlers were made. The value of a handler
     ///   that was not called is missing.
     /// - Throws: ``TestSupportError`` when the deadline passes.
-    public func values(within deadline: Duration = .seconds(30)) async throws -> [Value] {
-        let made = try await recorder.values(count, within: deadline)
+    public func values(
+        within deadline: Duration = .seconds(30), file: StaticString = #fileID, line: UInt = #line
+    ) async throws -> [Value] {
+        let made = try await recorder.values(count, within: deadline, file: file, line: line)
         return made.sorted { $0.index < $1.index }.map(\.value)
     }
 

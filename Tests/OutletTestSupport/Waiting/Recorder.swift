@@ -45,12 +45,16 @@ public final class Recorder<Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - count: The number of values to wait for.
     ///   - deadline: How long to wait at most, times ``patience``.
+    ///   - file: The file that the error names.
+    ///   - line: The line that the error names: a test may wait at many places, also in a process of
+    ///     its own.
     /// - Returns: All values recorded by then, which may be more than `count`.
     /// - Throws: ``TestSupportError`` when the deadline passes.
     @discardableResult
-    public func values(_ count: Int, within deadline: Duration = .seconds(60)) async throws
-        -> [Value]
-    {
+    public func values(
+        _ count: Int, within deadline: Duration = .seconds(60), file: StaticString = #fileID,
+        line: UInt = #line
+    ) async throws -> [Value] {
         defer { state.showOrder() }
         return try await withCheckedThrowingContinuation { continuation in
             let waiting = state.withLock { state -> Int? in
@@ -73,7 +77,8 @@ public final class Recorder<Value: Sendable>: Sendable {
                 }
                 waiter?.continuation.resume(
                     throwing: TestSupportError(
-                        "recorder: \(seen) of \(count) values after \(seconds) s"))
+                        "recorder: \(seen) of \(count) values after \(seconds) s, at \(file):\(line)"
+                    ))
             }
         }
     }
@@ -96,10 +101,15 @@ public final class Once<Value: Sendable>: Sendable {
 
     /// Waits for the value.
     ///
-    /// - Parameter deadline: How long to wait at most, times ``patience``.
+    /// - Parameters:
+    ///   - deadline: How long to wait at most, times ``patience``.
+    ///   - file: The file that the error names.
+    ///   - line: The line that the error names.
     /// - Throws: ``TestSupportError`` when the deadline passes.
-    public func value(within deadline: Duration = .seconds(60)) async throws -> Value {
-        try await recorder.values(1, within: deadline)[0]
+    public func value(
+        within deadline: Duration = .seconds(60), file: StaticString = #fileID, line: UInt = #line
+    ) async throws -> Value {
+        try await recorder.values(1, within: deadline, file: file, line: line)[0]
     }
 }
 
