@@ -66,6 +66,8 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
     ///   - hook: The hook.
     ///   - limit: The time limit for the answer, in nanoseconds.
     ///   - source: Makes the completion.
+    // Inlined, as `begin` and `end`: otherwise each hook copies the call twice more.
+    @inline(__always)
     init(_ hook: PluginHook, limit: UInt64, from source: Source) {
         self.hook = hook
         id = 0
@@ -142,6 +144,7 @@ struct ActiveCalls: @unchecked Sendable {
     /// - Parameters:
     ///   - call: The call.
     ///   - owner: The number of the plugin's owner.
+    @inline(__always)
     mutating func begin(_ call: ActiveCall.Pointer, of owner: UInt16) {
         if call.pointee.makesCompletion { call.pointee.id = makeCompletionID(for: owner) }
         call.pointee.next = first
@@ -200,6 +203,7 @@ struct ActiveCalls: @unchecked Sendable {
     /// - Parameters:
     ///   - call: The call.
     ///   - now: The present time, in nanoseconds of the monotonic clock.
+    @inline(__always)
     mutating func end(_ call: ActiveCall.Pointer, at now: UInt64) {
         let (next, previous) = (call.pointee.next, call.pointee.previous)
         next?.pointee.previous = previous
