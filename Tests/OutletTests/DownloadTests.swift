@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import Outlet
 import OutletFiles
@@ -32,8 +33,10 @@ import Testing
         let nginx = try await Nginx.shared()
         let session = Session()
         let progress = Recorder<TransferProgress>()
+        // A queue of its own: calls that wait for more than a second are dropped at the end.
+        let queue = DispatchQueue(label: "progress")
         let request = session.download("\(nginx.baseURL())/large.bin", to: destination)
-            .downloadProgress { progress.record($0) }
+            .downloadProgress(queue: queue) { progress.record($0) }
         let response = await request.validate().serializingDownloadedFileURL().response
         #expect(response.error == nil)
         try expectLargeFile(of: nginx)
