@@ -6,11 +6,22 @@ import FoundationEssentials
 final class JSONDocument {
     let tokens: JSONTokens
     private let text: UnsafeMutableBufferPointer<UInt8>
+    /// The names and indexes that lead to the text's value.
+    private let root: [any CodingKey]
     /// The object whose member was read last, and the name that follows.
     private var lastObject = -1
     private var nextName = 0
 
-    init(_ data: Data, maximumDepth: Int) throws(JSONSyntaxError) {
+    /// Reads a text.
+    ///
+    /// - Parameters:
+    ///   - data: One JSON value.
+    ///   - maximumDepth: How deep arrays and objects may be nested.
+    ///   - root: The names and indexes that lead to the value, for errors.
+    init(
+        _ data: Data, maximumDepth: Int, root: [any CodingKey] = []
+    ) throws(JSONSyntaxError) {
+        self.root = root
         text = .allocate(capacity: data.count)
         _ = text.initialize(from: data)
         do throws(JSONSyntaxError) {
@@ -294,6 +305,6 @@ final class JSONDocument {
             position = Int(token.parent)
         }
         path.reverse()
-        return path
+        return root + path
     }
 }

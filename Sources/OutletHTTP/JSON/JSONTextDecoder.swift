@@ -252,12 +252,16 @@ private struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoco
         try JSONUnkeyedContainer(document, required(key))
     }
 
-    func superDecoder() throws -> any Decoder {
-        JSONValueDecoder(document: document, position: try required(JSONPathKey.super))
-    }
+    func superDecoder() throws -> any Decoder { try valueDecoder(JSONPathKey.super) }
 
-    func superDecoder(forKey key: Key) throws -> any Decoder {
-        JSONValueDecoder(document: document, position: try required(key))
+    func superDecoder(forKey key: Key) throws -> any Decoder { try valueDecoder(key) }
+
+    /// Returns the decoder of a member; of `null` if there is no such member.
+    private func valueDecoder(_ key: some CodingKey) throws -> any Decoder {
+        if let value = find(key) { return JSONValueDecoder(document: document, position: value) }
+        let missing = try JSONDocument(
+            Data("null".utf8), maximumDepth: 1, root: codingPath + [key])
+        return JSONValueDecoder(document: missing, position: 0)
     }
 }
 
@@ -300,7 +304,7 @@ private struct JSONUnkeyedContainer: UnkeyedDecodingContainer {
     }
 
     mutating func decodeNil() throws -> Bool {
-        guard !isAtEnd, document.kind(at: position) == .null else { return false }
+        guard isAtEnd || document.kind(at: position) == .null else { return false }
         return try read { _ in true }
     }
 
