@@ -94,7 +94,7 @@ extension StringProtocol {
                     Substring(rest.dropFirst(other.utf8.count))
                 )
             }
-            guard rest.popFirst() != nil else { return nil }
+            rest = rest.dropFirst()
         }
         return nil
     }
