@@ -137,6 +137,41 @@ import Testing
         #expect(nearMisses == ["POST http://api.test/form with another body"])
     }
 
+    @Test func `entries without a key answer other bodies only if no entry has the request's body`()
+        async throws
+    {
+        func entry(_ text: String, _ answer: String, hasKey: Bool) -> HAR.Entry {
+            var request = HAR.Request(
+                method: "POST", url: "http://api.test/", httpVersion: "HTTP/1.1", headers: [])
+            request.postData = HAR.PostData(mimeType: "text/plain", text: text)
+            if hasKey {
+                request.bodyKey = HAR.bodyKey(
+                    of: Data(text.utf8), contentType: "text/plain", .standard)
+            }
+            var content = HAR.Content(size: -1, mimeType: "text/plain")
+            content.text = answer
+            return HAR.Entry(
+                startedDateTime: "", time: 0, request: request,
+                response: HAR.Response(
+                    status: 200, httpVersion: "HTTP/1.1", headers: [], content: content),
+                timings: HAR.Timings())
+        }
+        // The body of the first was not recorded, and those of the others in two ways.
+        let replay = ReplayTransport(
+            HAR(
+                log: HAR.Log(entries: [
+                    entry("", "any", hasKey: false), entry("one", "to one", hasKey: true),
+                    entry("two", "to two", hasKey: false),
+                ])))
+        let session = Session(transport: replay)
+        for (body, answer) in [("two", "to two"), ("one", "to one"), ("three", "any")] {
+            let request = HTTPRequest(
+                url: URL(string: "http://api.test/"), method: .post,
+                headers: ["Content-Type": "text/plain"], body: .data(Data(body.utf8)))
+            #expect(await session.request(request).serializingString().response.value == answer)
+        }
+    }
+
     @Test func `a request without a recorded response is an error`() async throws {
         let inner = StubTransport { _ in .text("ok") }
         let url = address

@@ -7,9 +7,11 @@ public import OutletTransport
 /// Answers requests from an HTTP archive, without a network.
 ///
 /// The first unused entry with the request's method, URL and body answers a request. The fragment
-/// of the URL is not compared. Entries of archives that other programs wrote match any body. A
-/// request without an entry fails with `TransferError.Code.resourceUnavailable`, and ``unmatched``
-/// says why. WebSockets are refused.
+/// of the URL is not compared. Entries of archives that other programs wrote, and of bodies that
+/// were not recorded, match any body unless there is an unused entry with the request's body.
+/// Requests that differ in nothing but secrets are answered in the order of the archive. A request
+/// without an entry fails with `TransferError.Code.resourceUnavailable`, and ``unmatched`` says why.
+/// WebSockets are refused.
 public final class ReplayTransport: Transport {
     /// Why a request has no answer.
     public enum Mismatch: Error, Equatable, Sendable {
@@ -114,7 +116,7 @@ public final class ReplayTransport: Transport {
                 of: body, contentType: request.headers["Content-Type"], archive.redaction))
         do throws(Mismatch) {
             let entry = try archive.state.withLock { state throws(Mismatch) in
-                try state.take(wanted)
+                try state.take(wanted, archive.redaction)
             }
             guard let answer = StubAnswer(entry, isTimed: isTimed) else {
                 throw .bodyNotRecorded(request: wanted.shown)
@@ -145,15 +147,27 @@ public final class ReplayTransport: Transport {
             // Archives of other programs have no key.
             return request.bodyKey.map { $0 == bodyKey } ?? true
         }
+
+        /// Whether a matching entry is known to have the request's body.
+        func hasBody(of request: HAR.Request, _ redaction: Redaction) -> Bool {
+            guard request.bodyKey == nil else { return true }
+            let text = request.postData?.text ?? ""
+            let isText = request.postData?.encoding != "base64"
+            let body = isText ? Data(text.utf8) : Data(base64Encoded: text) ?? Data()
+            let type = request.postData?.mimeType
+            return HAR.bodyKey(of: body, contentType: type, redaction) == bodyKey
+        }
     }
 }
 
 extension ReplayTransport.State {
     fileprivate mutating func take(
-        _ wanted: ReplayTransport.Wanted
+        _ wanted: ReplayTransport.Wanted, _ redaction: Redaction
     ) throws(ReplayTransport.Mismatch) -> HAR.Entry {
         let fitting = entries.indices.filter { wanted.matches(entries[$0].entry.request) }
-        if let index = fitting.first(where: { !entries[$0].isUsed }) {
+        let unused = fitting.filter { !entries[$0].isUsed }
+        let exact = unused.first { wanted.hasBody(of: entries[$0].entry.request, redaction) }
+        if let index = exact ?? unused.first {
             entries[index].isUsed = true
             return entries[index].entry
         }
