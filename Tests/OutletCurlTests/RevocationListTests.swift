@@ -54,6 +54,27 @@ import OutletTransport
         #expect(!isSame(try verifier.read([file]), again))
     }
 
+    @Test func `a list is read again when its content has changed, but not its length and time`()
+        throws
+    {
+        let path = directory.path("list")
+        let file = try list()
+        #expect(file.bytes == bytes)
+        let other = Data(repeating: 0, count: bytes.count)
+        let descriptor = open(path, O_WRONLY)
+        defer { close(descriptor) }
+        var (before, after) = (stat(), stat())
+        #expect(fstat(descriptor, &before) == 0)
+        // The kernel's clock for files moves on in steps of a few milliseconds.
+        repeat {
+            #expect(other.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) } > 0)
+            #expect(futimens(descriptor, [before.st_atim, before.st_mtim]) == 0)
+            #expect(fstat(descriptor, &after) == 0)
+        } while after.st_ctim.tv_nsec == before.st_ctim.tv_nsec
+        #expect(after.st_mtim.tv_nsec == before.st_mtim.tv_nsec)
+        #expect(file.bytes == other)
+    }
+
     @Test func `a list is released after 16 other lists were used`() throws {
         let file = try list()
         weak var first: RevocationLists?

@@ -1,5 +1,4 @@
 public import FoundationEssentials
-import Glibc
 import OutletFiles
 
 /// A certificate revocation list (RFC 5280 §5).
@@ -24,7 +23,7 @@ public struct RevocationList: Sendable, Equatable {
     /// Reads a file, and reads it again whenever it has changed.
     ///
     /// Each connection that is checked with the list compares the file's inode, size and
-    /// modification time. Replace the file by renaming the new one to its path: a partly written
+    /// times. Replace the file by renaming the new one to its path: a partly written
     /// list cannot be parsed, and all servers are refused. If the new file cannot be read, the
     /// former content stays in use.
     ///
@@ -52,36 +51,17 @@ public struct RevocationList: Sendable, Equatable {
     package final class Content: Sendable {
         /// DER or PEM.
         package let bytes: Data
-        fileprivate let file: FileIdentity?
+        fileprivate let file: FileState?
 
-        fileprivate init(bytes: Data, file: FileIdentity?) {
+        fileprivate init(bytes: Data, file: FileState?) {
             self.bytes = bytes
             self.file = file
         }
 
         fileprivate convenience init(path: String) throws {
             // Before the file is read, so that a change in between is noticed the next time.
-            let file = FileIdentity(path: path)
+            let file = FileState(path: path)
             self.init(bytes: try Data(contentOf: URL(filePath: path)), file: file)
-        }
-    }
-
-    /// Identifies the content of a file, to detect that it was changed or replaced.
-    fileprivate struct FileIdentity: Sendable, Equatable {
-        private let device: UInt64
-        private let number: UInt64
-        private let size: Int64
-        private let seconds: Int
-        private let nanoseconds: Int
-
-        init?(path: String) {
-            var facts = stat()
-            guard stat(path, &facts) == 0 else { return nil }
-            device = UInt64(facts.st_dev)
-            number = UInt64(facts.st_ino)
-            size = Int64(facts.st_size)
-            seconds = facts.st_mtim.tv_sec
-            nanoseconds = facts.st_mtim.tv_nsec
         }
     }
 
@@ -97,7 +77,7 @@ public struct RevocationList: Sendable, Equatable {
 
         var content: Content {
             let known = last.withLock { $0 }
-            guard let path, let file = FileIdentity(path: path), file != known.file,
+            guard let path, let file = FileState(path: path), file != known.file,
                 let content = try? Content(path: path)
             else { return known }
             last.withLock { $0 = content }
