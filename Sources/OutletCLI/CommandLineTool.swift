@@ -44,6 +44,9 @@ public enum CommandLineTool {
         } catch OutputError.closed {
             // The reader of stdout has closed it, as `head` does.
             return ExitCode.ok.rawValue
+        } catch let error as OutputError {
+            console.report(CommandError(error))
+            return ExitCode.failure.rawValue
         } catch {
             console.report(CommandError(.failure, "\(error)"))
             return ExitCode.failure.rawValue

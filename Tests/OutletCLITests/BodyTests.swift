@@ -166,6 +166,16 @@ import Testing
         #expect(value["response"]?["body"] == .null)
     }
 
+    @Test func `an error of the temporary file names its directory and TMPDIR`() async throws {
+        let result = try await outlet(
+            "--json", server.baseURL + "/bytes/4000000", environment: ["TMPDIR": "/proc/none"])
+        #expect(result.exitCode == 1)
+        #expect(
+            result.errorOutput
+                == "outlet: a temporary file in /proc/none: cannot be written: No such file or "
+                + "directory (set TMPDIR to a directory that can be written to)\n")
+    }
+
     @Test func `a lost connection keeps the received bytes in the file and reports their number`()
         async throws
     {

@@ -45,7 +45,7 @@ struct BodySpool {
     /// Adds a piece.
     ///
     /// - Throws: ``OutputError/tooLarge(limit:)`` if the body exceeds its limit,
-    ///   ``OutputError/failed(name:reason:)`` if the temporary file cannot be written.
+    ///   ``OutputError/failed(name:reason:advice:)`` if the temporary file cannot be written.
     mutating func append(_ piece: Data) throws(OutputError) {
         guard limit - count >= piece.count else { throw .tooLarge(limit: limit) }
         if jsonFault == nil {
@@ -116,14 +116,16 @@ private final class TemporaryFile {
     init() throws(OutputError) {
         let chosen = getenv("TMPDIR").map { String(cString: $0) } ?? ""
         let directory = chosen.isEmpty ? "/tmp" : chosen
+        let name = "a temporary file in \(directory)"
+        let advice = "set TMPDIR to a directory that can be written to"
         var path = Array("\(directory)/outlet-XXXXXX".utf8CString)
         let descriptor = mkstemp(&path)
         guard descriptor >= 0 else {
-            throw .failed(name: "\(directory): a temporary file", reason: systemText(errno))
+            throw .failed(name: name, reason: systemText(errno), advice: advice)
         }
         unlink(path)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        output = OutputFile(descriptor: descriptor, name: "\(directory): a temporary file")
+        output = OutputFile(descriptor: descriptor, name: name, advice: advice)
     }
 
     deinit { close(output.descriptor) }

@@ -6,8 +6,9 @@ import OutletFiles
 enum OutputError: Error, Equatable {
     /// The reader of a standard stream has closed it (`EPIPE`), which is no error.
     case closed
-    /// A system call failed; `reason` is the system's error message.
-    case failed(name: String, reason: String)
+    /// A system call failed; `reason` is the system's error message, `advice` how to fix it, empty
+    /// for none.
+    case failed(name: String, reason: String, advice: String = "")
     /// The body for a report is larger than the limit in bytes.
     case tooLarge(limit: Int64)
 }
@@ -16,9 +17,18 @@ extension OutputError: CustomStringConvertible {
     var description: String {
         switch self {
         case .closed: "stdout: its reader has closed it"
-        case .failed(let name, let reason): "\(name): cannot be written: \(reason)"
+        case .failed(let name, let reason, _): "\(name): cannot be written: \(reason)"
         case .tooLarge(let limit): "the body is larger than the limit of \(limit) bytes"
         }
+    }
+}
+
+extension CommandError {
+    /// Makes the error of output that cannot be written.
+    init(_ error: OutputError) {
+        var advice = ""
+        if case .failed(_, _, let given) = error { advice = given }
+        self.init(.failure, "\(error)", advice: advice)
     }
 }
 
@@ -28,18 +38,21 @@ extension OutputError: CustomStringConvertible {
 struct OutputFile: Sendable {
     let descriptor: Int32
     let name: String
+    /// What helps if it cannot be written; empty for nothing.
+    private let advice: String
 
-    /// The file of a standard stream at the program's start; `nil` for a file that the user named.
+    /// The file of a standard stream at the program's start; `nil` for other files.
     private let identity: FileIdentity?
-    /// The number of a standard stream; `nil` for a file that the user named.
+    /// The number of a standard stream; `nil` for other files.
     private let stream: Int32?
     /// The path of the terminal that it is; `nil` for other files.
     private let terminal: String?
 
-    /// Wraps the descriptor of a file that the user named.
-    init(descriptor: Int32, name: String) {
+    /// Wraps the descriptor of a file that the user named, or of a temporary file.
+    init(descriptor: Int32, name: String, advice: String = "") {
         self.descriptor = descriptor
         self.name = name
+        self.advice = advice
         identity = nil
         stream = nil
         terminal = nil
@@ -56,6 +69,7 @@ struct OutputFile: Sendable {
         descriptor = near >= 0 ? near : stream
         self.stream = stream
         self.name = name
+        advice = ""
         identity = FileIdentity(of: descriptor)
         terminal = ttyname(descriptor).map { String(cString: $0) }
     }
@@ -115,7 +129,7 @@ struct OutputFile: Sendable {
                     name: name,
                     reason: isTaken
                         ? "code in this process, such as a plugin, has closed its descriptor"
-                        : systemText(error))
+                        : systemText(error), advice: advice)
             }
         }
         return nil

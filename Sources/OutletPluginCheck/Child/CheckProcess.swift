@@ -61,7 +61,9 @@ struct CheckProcess {
         let directory = temporary.appending(path: "outlet-check-\(UUID().uuidString)")
         let code = RunningTests.makeDirectory(directory)
         guard code == 0 else {
-            let reason = "no directory can be made in \(temporary.path): \(systemText(code))"
+            let reason =
+                "no directory can be made in \(temporary.path): \(systemText(code)); set TMPDIR to "
+                + "one that can be written to"
             for stream in read { close(stream.writer) }
             close(input.writer)
             return Outcome(end: .notStarted(reason))

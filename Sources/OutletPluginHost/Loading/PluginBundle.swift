@@ -231,7 +231,9 @@ struct PluginBundle: Sendable {
                 return String(
                     decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
             }
-            reason = "\(place): no directory can be made for its libraries: \(systemText(errno))"
+            reason =
+                "\(place): no directory can be made for its libraries: \(systemText(errno)); set "
+                + "TMPDIR to one that can be written to"
         }
         throw DynamicLibrary.Refusal(reason: reason)
     }

@@ -19,10 +19,13 @@ final class PartFile: Sendable {
         url = directory.appending(path: Self.prefix + UUID().uuidString + Self.suffix)
         descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
+            let isTooMany = errno == EMFILE || errno == ENFILE
             throw TransferError(
-                code: errno == EMFILE || errno == ENFILE ? .tooManyOpenFiles : .cannotCreateFile,
+                code: isTooMany ? .tooManyOpenFiles : .cannotCreateFile,
                 reason: "\(url.path): cannot be made: \(systemText(errno))",
-                advice: "set TMPDIR to a directory that can be written to")
+                advice: isTooMany
+                    ? "raise the limit of open files (ulimit -n)"
+                    : "set TMPDIR to a directory that can be written to")
         }
         _ = flock(descriptor, LOCK_EX | LOCK_NB)
     }
