@@ -146,11 +146,13 @@ extension TrustStore: CustomStringConvertible {
         switch source {
         case .program: "if you trust its authority, add it to \(bundle ?? directory ?? "them")"
         case .variables(["CURL_CA_BUNDLE"]):
-            "if you trust its authority, add it to what CURL_CA_BUNDLE names, or unset that, which "
-                + "counts before SSL_CERT_FILE"
+            "if you trust its authority, add it to what CURL_CA_BUNDLE names, unset that, which "
+                + "counts before SSL_CERT_FILE, or set certificateAuthorities"
         case .variables(let names):
-            "if you trust its authority, add it to what \(names.joined(separator: " or ")) names"
-        case .system: "if you trust its authority, name it in SSL_CERT_FILE"
+            "if you trust its authority, add it to what \(names.joined(separator: " or ")) names, or "
+                + "set certificateAuthorities"
+        case .system:
+            "if you trust its authority, name it in SSL_CERT_FILE or certificateAuthorities"
         }
     }
 }

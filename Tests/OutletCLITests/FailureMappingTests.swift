@@ -48,6 +48,14 @@ import Testing
             "use no proxy, or set isEnforcedByProxy in addressPolicy if the proxy keeps to it",
             "use no proxy"
         ),
+        (
+            "check that the server supports what minimumTLSVersion (1.3), tlsCipherList allows",
+            "check that the server supports what --tls-min (1.3), --ciphers allows"
+        ),
+        (
+            "set clientCertificate to one that the server trusts",
+            "set --cert to one that the server trusts"
+        ),
         ("see SessionConfiguration.allowsInsecureRedirectsWithBodies", ""),
         ("retry later, or not", "retry later, or not"), ("", ""),
     ])
@@ -59,6 +67,78 @@ import Testing
         let failure = Exchange.Failure(.sessionTaskFailed(error: error), request: request)
         #expect(failure.error.advice == shown)
         #expect(failure.error.message.hasSuffix(": no addressPolicy"))
+    }
+
+    @Test func `an address policy is named by the value of its option`() {
+        let error = TransferError(
+            code: .addressNotAllowed, reason: "the address policy (publicOnly) does not allow ::1")
+        let failure = Exchange.Failure(.sessionTaskFailed(error: error), request: request)
+        #expect(failure.error.message.hasSuffix("the address policy (public) does not allow ::1"))
+    }
+
+    @Test func `the middle of a message that is very long is left out`() {
+        let error = CommandError(
+            .usage, "-x: \(String(repeating: "é", count: 50_000)): not a number", advice: "see y")
+        let line = error.description
+        #expect(line.utf8.count < 4100)
+        #expect(line.hasPrefix("outlet: -x: éé"))
+        #expect(line.hasSuffix("éé: not a number (see y)"))
+        #expect(line.contains("é… (96018 bytes) …"))
+        let short = CommandError(.usage, String(repeating: "x", count: 4000))
+        #expect(short.description == "outlet: \(short.message)")
+    }
+
+    /// Options that change settings of the session, each with a value that is not the default.
+    private static let changes: [Option.ID: String] = [
+        .maxRedirects: "3", .maxResponseSize: "1k", .maxDecompressedSize: "1k",
+        .maxDecompressionRatio: "3", .maxHeadSize: "1k", .maxHeadFields: "3", .timeout: "3",
+        .connectTimeout: "3", .httpVersion: "2", .proxy: "none", .addressPolicy: "public",
+        .unixSocket: "/dev/null", .resolve: "a.test:80:192.0.2.1", .interface: "lo",
+        .verify: "no", .cacert: "/dev/null", .cert: "/dev/null", .certKey: "/dev/null",
+        .tlsMin: "1.3", .ciphers: "AESGCM",
+    ]
+
+    /// The settings of the session and its transport by their names, as text.
+    private func settings(_ arguments: [String]) throws -> [String: String] {
+        let parsed = try ArgumentParser.parse(arguments + ["http://a.test/"])
+        let configuration = try SessionOptions.configuration(parsed)
+        var settings: [String: String] = [:]
+        for whole: Any in [configuration, configuration.transport] {
+            for (label, value) in Mirror(reflecting: whole).children {
+                settings[label ?? ""] = "\(value)"
+            }
+        }
+        settings["transport"] = nil
+        return settings
+    }
+
+    @Test func `each setting that an option changes is named by the option in errors`() throws {
+        let known = OptionTable.all.filter { $0.group == .limits || $0.group == .network }
+        let without = known.filter { Self.changes[$0.id] == nil && $0.id != .allowFile }
+        #expect(without.map(\.id) == [])
+        let initial = try settings([])
+        let changes = Self.changes.map { "--\($0.rawValue)=\($1)" } + ["--allow-file"]
+        var names: Set<String> = []
+        // --verify=no and --cacert contradict each other.
+        for left in ["--verify", "--cacert"] {
+            let changed = try settings(changes.filter { !$0.hasPrefix(left) })
+            names.formUnion(initial.keys.filter { initial[$0] != changed[$0] })
+        }
+        #expect(names.count >= 17)
+        // "proxy" is an ordinary word.
+        for name in names where name != "proxy" {
+            #expect(SettingNames.options[name] != nil, "\(name)")
+        }
+    }
+
+    @Test func `each setting has an option or is known to have none`() throws {
+        let all = Set(SettingNames.options.keys).union(SettingNames.unavailable)
+        let names = try settings([]).keys.filter { name in
+            name.utf8.contains { $0 >= 0x41 && $0 <= 0x5A }
+        }
+        #expect(
+            Set(names).subtracting(all)
+                == ["cookieChoice", "hstsChoice", "progressPatience", "recordsSentHeads"])
     }
 
     @Test func `of many or long changes by plugins, some are named and the others are counted`() {

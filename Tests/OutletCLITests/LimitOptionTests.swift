@@ -68,7 +68,7 @@ import Testing
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         let refused = try await outlet("--address-policy", "public", server.baseURL)
         #expect(refused.exitCode == 1)
-        for part in ["127.0.0.1", "publicOnly", "--address-policy"] {
+        for part in ["(public) does not allow 127.0.0.1", "--address-policy"] {
             #expect(refused.errorOutput.contains(part))
         }
         #expect(server.connections.count == 0)

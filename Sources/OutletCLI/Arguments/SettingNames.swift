@@ -3,29 +3,42 @@ import Outlet
 /// Replaces the names of the library's settings in its messages by the program's options.
 enum SettingNames {
     /// The options that set them, by the names of the properties.
-    private static let options: [String: Option.ID] = [
+    static let options: [String: Option.ID] = [
         "addressPolicy": .addressPolicy, "allowsFileURLs": .allowFile,
-        "connectTimeout": .connectTimeout, "maximumDecompressedSize": .maxDecompressedSize,
+        "certificateAuthorities": .cacert, "clientCertificate": .cert,
+        "connectTimeout": .connectTimeout, "httpVersion": .httpVersion,
+        "maximumDecompressedSize": .maxDecompressedSize,
         "maximumDecompressionRatio": .maxDecompressionRatio,
         "maximumHeaderFields": .maxHeadFields, "maximumHeaderSize": .maxHeadSize,
         "maximumRedirects": .maxRedirects, "maximumResponseSize": .maxResponseSize,
+        "minimumTLSVersion": .tlsMin,
         "sourceAddress": .interface, "staticAddresses": .resolve,
         "timeoutIntervalForRequest": .timeout, "timeoutIntervalForResource": .timeout,
         "tlsCipherList": .ciphers, "unixSocketPath": .unixSocket,
+        "verifiesCertificates": .verify,
     ]
 
     /// The settings that the program has no option for.
-    private static let unavailable: Set<String> = [
-        "allowsInsecureRedirectsWithBodies", "cachePolicy", "httpMaximumConnectionsPerHost",
-        "isEnforcedByProxy", "maximumConnections", "maximumMessageSize", "maximumQueuedRequests",
-        "minimumThroughput", "readTimeout",
+    static let unavailable: Set<String> = [
+        "allowsInsecureRedirectsWithBodies", "cachePolicy", "clientCertificateProvider",
+        "coalescesRequests", "connectionIdleTimeout", "decompressionRatioExemptSize",
+        "dnsCacheLifetime", "httpCookieAcceptPolicy", "httpMaximumConnectionsPerHost",
+        "httpShouldSetCookies", "interceptorTimeout", "isEnforcedByProxy", "logsWire",
+        "maximumConnections", "maximumConnectionsPerOrigin", "maximumMessageSize",
+        "maximumQueuedRequests", "minimumThroughput", "proxyCredential", "readTimeout",
+        "requestCachePolicy", "streamBufferSize", "tcpKeepAlive", "tls13CipherSuites", "tlsKeyLog",
+        "urlCache", "urlCredentialStorage",
     ]
 
+    /// The values of options, by the names that the library gives them in its messages.
+    private static let values = ["publicOnly": "public"]
+
     /// Returns the reason of an error with the option in place of a setting's name, which stands
-    /// before the first colon if the setting is at fault.
+    /// before the first colon if the setting is at fault, and the value of `--address-policy` in
+    /// place of the policy's name.
     static func replaced(inReason reason: String) -> String {
         guard let (setting, fact) = reason.cut(at: ":"), let option = options[String(setting)]
-        else { return reason }
+        else { return mapWords(of: reason) { values[$0] } }
         return "--\(option.rawValue):\(fact)"
     }
 
@@ -56,8 +69,8 @@ enum SettingNames {
         return parts + [String(decoding: rest, as: UTF8.self)]
     }
 
-    /// Returns a text in which words of ASCII letters are replaced by what `body` returns, if it
-    /// returns anything.
+    /// Returns a text in which words of ASCII letters and digits are replaced by what `body` returns,
+    /// if it returns anything.
     private static func mapWords(of text: String, _ body: (String) -> String?) -> String {
         var result: [UInt8] = []
         var rest = Array(text.utf8)[...]
@@ -67,7 +80,7 @@ enum SettingNames {
                 rest.removeFirst()
                 continue
             }
-            let word = rest.prefix(while: \.isAlpha)
+            let word = rest.prefix { $0.isAlpha || $0.isDigit }
             let name = String(decoding: word, as: UTF8.self)
             result += Array((body(name) ?? name).utf8)
             rest = rest[word.endIndex...]

@@ -32,9 +32,22 @@ public struct CommandError: Error, Sendable, Equatable {
 
 extension CommandError: CustomStringConvertible {
     /// The line to print to stderr, without a line break.
+    ///
+    /// The middle of a very long message is left out: it repeats what the user typed.
     public var description: String {
-        let text = advice.isEmpty ? message : "\(message) (\(advice))"
-        return "outlet: \(singleLine(text))"
+        let shown = Self.shortened(message)
+        return "outlet: \(singleLine(advice.isEmpty ? shown : "\(shown) (\(advice))"))"
+    }
+
+    /// The number of bytes at each end of a message that are always shown.
+    private static let shownEnd = 2000
+
+    private static func shortened(_ message: String) -> String {
+        let omitted = message.utf8.count - 2 * shownEnd
+        guard omitted > 0 else { return message }
+        // Without a part of a character.
+        let end = message.utf8.suffix(shownEnd).drop { $0 & 0xC0 == 0x80 }
+        return "\(message.shortened(toBytes: shownEnd)) (\(omitted) bytes) …\(Substring(end))"
     }
 }
 

@@ -132,7 +132,7 @@ extension Exchange.Failure {
     ///   - stage: The stage of the transfer; empty if the request was not sent.
     init(_ error: OutputError, stage: String = "") {
         self.init(
-            error: CommandError(.failure, "\(error)"),
+            error: CommandError(error),
             code: TransferError.Code.cannotWriteToFile.rawValue, stage: stage)
     }
 

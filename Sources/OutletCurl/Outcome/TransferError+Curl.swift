@@ -156,7 +156,10 @@ private struct Meaning {
         case CURLE_GOT_NOTHING where transfer.speaksHTTP2:
             self = Meaning(
                 .networkConnectionLost,
-                "the HTTP/2 connection or the request's stream ended without a response")
+                "the HTTP/2 connection or the request's stream ended without a response",
+                transfer.loop?.settings.configuration.httpVersion == .http2PriorKnowledge
+                    ? "check that the server speaks HTTP/2 without negotiation, or change httpVersion"
+                    : "")
         case CURLE_GOT_NOTHING:
             self = Meaning(
                 .networkConnectionLost, "the server closed the connection without a response")
