@@ -29,6 +29,9 @@ private let wrongLines = [
         "plugins", "call", "a.b", "--plugin", message: "--plugin: no such option",
         advice: "did you mean '--plugins'?"),
     WrongLine("--timeout", message: "--timeout: the value is missing: SECONDS"),
+    WrongLine("--timeout", "", ":80", message: "--timeout: the value is empty: SECONDS"),
+    WrongLine("-o", "", ":80", message: "-o: the value is empty: FILE"),
+    WrongLine("--plugins=", ":80", message: "--plugins: the value is empty: DIR"),
     WrongLine("--json=1", message: "--json: takes no value"),
     WrongLine(
         "--color=allways", message: "--color: allways: not one of auto, always, never",

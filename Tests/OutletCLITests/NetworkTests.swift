@@ -104,6 +104,16 @@ import Testing
         }
     }
 
+    @Test(arguments: ["no", "/dev/null"])
+    func `--cacert and another choice of --verify contradict each other`(choice: String)
+        async throws
+    {
+        let result = try await outlet(
+            "--verify", choice, "--cacert", "/dev/null", "https://127.0.0.1:1/")
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.contains("--cacert: contradicts --verify=\(choice)"))
+    }
+
     @Test(arguments: [
         ("http_proxy", "http://127.0.0.1:1/"), ("NO_PROXY", "http://127.0.0.1:1/"),
         ("OUTLET_DEBUG", "http://127.0.0.1:1/"), ("SSL_CERT_FILE", "https://127.0.0.1:1/"),
@@ -172,7 +182,7 @@ import Testing
         let refused = try await Program.run(
             Products.path("outlet"), options + ["--tls-min=1.3", server.baseURL(.tls12)])
         #expect(refused.exitCode == 1)
-        #expect(refused.errorOutput.contains("minimumTLSVersion (1.3)"))
+        #expect(refused.errorOutput.contains("supports what --tls-min (1.3) allows)"))
         let chosen = try await Program.run(
             Products.path("outlet"),
             options + ["--tls-min=1.2", "--ciphers=ECDHE+AESGCM+AES128", server.baseURL(.tls12)])

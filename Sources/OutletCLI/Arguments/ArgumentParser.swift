@@ -115,6 +115,9 @@ struct ArgumentParser {
         guard let value = attached ?? arguments.popFirst() else {
             throw .usage("\(name): the value is missing: \(placeholder)")
         }
+        guard !value.isEmpty || option.allowsEmpty else {
+            throw .usage("\(name): the value is empty: \(placeholder)")
+        }
         guard option.choices.isEmpty || option.choices.contains(value) else {
             // The nearest of several versions says nothing about the one that was meant.
             let nearest =

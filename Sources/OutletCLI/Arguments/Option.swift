@@ -41,13 +41,16 @@ struct Option: Sendable {
     let choices: [String]
     let repeats: Bool
     let isOnByDefault: Bool
+    /// Whether an empty value has a meaning.
+    let allowsEmpty: Bool
     let group: Group
     let verbs: [Verb]
     let summary: String
 
     init(
         _ id: ID, short: Character? = nil, value: String? = nil, choices: [String] = [],
-        repeats: Bool = false, isOnByDefault: Bool = false, _ group: Group,
+        repeats: Bool = false, isOnByDefault: Bool = false, allowsEmpty: Bool = false,
+        _ group: Group,
         verbs: [Verb] = [.request], _ summary: String
     ) {
         self.id = id
@@ -56,6 +59,7 @@ struct Option: Sendable {
         self.choices = choices
         self.repeats = repeats
         self.isOnByDefault = isOnByDefault
+        self.allowsEmpty = allowsEmpty
         self.group = group
         self.verbs = verbs
         self.summary = summary

@@ -45,10 +45,10 @@ enum OptionTable {
             .form, short: "f", .request,
             "Sends fields as a URL-encoded form instead of JSON."),
         Option(
-            .raw, value: "TEXT", .request,
+            .raw, value: "TEXT", allowsEmpty: true, .request,
             "Sends this text as the body."),
         Option(
-            .auth, short: "a", value: "USER:PASSWORD", .request,
+            .auth, short: "a", value: "USER:PASSWORD", allowsEmpty: true, .request,
             "Authenticates; with --auth-type=bearer the value is the token."),
         Option(
             .authType, short: "A", value: "TYPE", choices: ["basic", "bearer"], .request,
@@ -71,7 +71,7 @@ enum OptionTable {
             .verbose, short: "v", .output,
             "Prints both heads, plugin actions, proxy and CA in use, and the timing."),
         Option(
-            .print, short: "p", value: "WHAT", .output,
+            .print, short: "p", value: "WHAT", allowsEmpty: true, .output,
             "What to print: H, B request head and body; h, b response; p plugins; m timing."),
         Option(.headers, short: "h", .output, "Prints the response's head only, as --print=h."),
         Option(.body, short: "b", .output, "Prints the response's body only, as --print=b."),
@@ -139,7 +139,7 @@ enum OptionTable {
             .httpVersion, value: "VERSION", choices: ["auto", "1.1", "2"], .network,
             "Which HTTP to speak; 2 without asking the server first."),
         Option(
-            .proxy, value: "URL", .network,
+            .proxy, value: "URL", allowsEmpty: true, .network,
             "Goes through a proxy, or none with 'none'; the environment's otherwise."),
         Option(
             .allowFile, .network,

@@ -14,6 +14,8 @@ struct OutputOptions: Sendable, Equatable {
     /// The colours of stdout.
     var style: Style
     var showsSecrets: Bool
+    /// Whether the body goes to stdout, not counting a report.
+    var showsBody: Bool { path == nil && parts.contains(.responseBody) }
     /// Whether a status of 300 and above sets the exit code.
     var checksStatus: Bool
 
@@ -28,7 +30,6 @@ struct OutputOptions: Sendable, Equatable {
         let asked = try OutputParts(arguments)
         isReport = arguments.isOn(.json)
         let file = arguments.value(.output)
-        guard file != "" else { throw .usage("--output: the file has no name") }
         path = file == "-" ? nil : file
         showsSecrets = arguments.isOn(.showSecrets)
         checksStatus = arguments.isOn(.checkStatus)

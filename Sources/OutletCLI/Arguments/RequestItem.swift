@@ -85,7 +85,9 @@ extension RequestItem {
         case .jsonFile: self = .json(name: name, value: try RequestItem.json(name, readFile(value)))
         }
         if [.header, .headerFile, .emptyHeader].contains(separator), name.isEmpty {
-            throw .usage("item '\(text)': a header without a name")
+            throw .usage(
+                "item '\(text)': a header without a name", advice: "the URL stands before the items"
+            )
         }
     }
 

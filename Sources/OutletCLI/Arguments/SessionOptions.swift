@@ -189,6 +189,9 @@ enum SessionOptions {
             configuration.certificateAuthorities = authorities(at: path)
         }
         if let path = try existing(.cacert, arguments) {
+            if let other = arguments.value(.verify), other != "yes", other != "true" {
+                throw .usage("--cacert: contradicts --verify=\(other)")
+            }
             configuration.certificateAuthorities = authorities(at: path)
         }
         if let path = try existing(.cert, arguments) {

@@ -23,7 +23,6 @@ struct PluginsNewCommand {
         }
         self.project = project
         directory = arguments.value(.directory) ?? project.name
-        guard !directory.isEmpty else { throw .usage("--directory: the name is empty") }
     }
 
     private static let advice = "outlet plugins new --lang c NAME"

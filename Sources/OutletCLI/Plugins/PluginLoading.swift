@@ -40,7 +40,7 @@ struct PluginLoading: Sendable {
             places = PluginSearchPath.directories(environment: environment)
         }
         guard !places.contains(where: \.isEmpty) else {
-            throw .usage("--plugins: the name is empty")
+            throw .usage("\(arguments.verb.rawValue): the name of the directory is empty")
         }
         self.places = places
         configuration = try PluginConfiguration(arguments.values(.pluginConfig))
