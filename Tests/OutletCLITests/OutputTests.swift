@@ -243,6 +243,15 @@ import Testing
         #expect(line.text(columns: 10).count == 9)
     }
 
+    @Test func `as long as bytes are missing, some time is left`() {
+        for (done, rest) in [(4_194_303, "1 s"), (3_145_729, "1 s"), (4_194_304, "0 s")] {
+            let line = ProgressLine(done: Int64(done), total: 4_194_304, elapsed: 1_000_000)
+            #expect(line.text(columns: 80).hasSuffix("  \(rest) left"))
+        }
+        let largest = ProgressLine(done: 1, total: .max, elapsed: 1_000_000)
+        #expect(largest.text(columns: 80).hasSuffix("  \(Int64.max - 1) s left"))
+    }
+
     @Test func `with an unknown size the progress has amount and rate`() {
         let line = ProgressLine(done: 2048, total: -1, elapsed: 2_000_000)
         #expect(line.text(columns: 80) == "2.00 KiB  1.00 KiB/s  2.00 s")

@@ -75,6 +75,13 @@ import Testing
         }
     }
 
+    @Test func `no blank line stands before the metadata if no body is printed`() async throws {
+        let alone = try await outlet("-p", "m", "\(server.baseURL)/get")
+        #expect(alone.output.hasPrefix("Connection\n"))
+        let below = try await outlet("-p", "hm", "\(server.baseURL)/get")
+        #expect(below.output.contains("\n\nConnection\n") && !below.output.contains("\n\n\n"))
+    }
+
     @Test func `verbose shows the fields that the transport adds, and the server's reason phrase`()
         async throws
     {

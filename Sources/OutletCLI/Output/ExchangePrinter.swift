@@ -94,7 +94,7 @@ final class ExchangePrinter: ResponseReceiver {
             if let failure = exchange.failure { console.report(failure.error) }
             return exitCode(of: exchange)
         } catch {
-            console.report(CommandError(.failure, "\(error)"))
+            console.report(CommandError(error))
             return .failure
         }
     }
@@ -127,7 +127,7 @@ final class ExchangePrinter: ResponseReceiver {
                 to: console.output.write)
         } else {
             try printRequest(exchange.request, &state)
-            let hasBody = (state.body?.count ?? 0) > 0
+            let hasBody = (state.body?.count ?? 0) > 0 && options.showsBody
             if options.parts.contains(.responseHead), !exchange.trailers.isEmpty {
                 let text = heads.trailers(exchange.trailers)
                 try console.output.write((hasBody ? "\n" : "") + text)

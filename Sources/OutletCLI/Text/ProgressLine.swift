@@ -19,7 +19,11 @@ struct ProgressLine: Sendable, Equatable {
                 "\(Quantity.bytes(done)) of \(Quantity.bytes(total))",
                 "\(Quantity.bytes(rate))/s",
             ]
-            if rate > 0 { parts.append("\((total - done) / rate) s left") }
+            if rate > 0 {
+                // Rounded up: as long as something is left, it takes time.
+                let rest = (total - done).quotientAndRemainder(dividingBy: rate)
+                parts.append("\(rest.quotient + rest.remainder.signum()) s left")
+            }
         } else {
             parts = [Quantity.bytes(done), "\(Quantity.bytes(rate))/s", Quantity.duration(elapsed)]
         }
