@@ -61,7 +61,7 @@ import Testing
         let error = try await transport(server).perform(request(server)).error
         #expect(error?.code == .networkConnectionLost)
         #expect(
-            error?.reason.hasSuffix("sent 32 times (REFUSED_STREAM or GOAWAY)") == true,
+            error?.reason.hasSuffix("sent 6 times (REFUSED_STREAM or GOAWAY)") == true,
             "\(error?.reason ?? "")")
         await server.stop()
     }

@@ -143,6 +143,13 @@ private struct Meaning {
                 transfer.opensTunnel ? "" : TransferError.notHTTPAdvice)
         case CURLE_HTTP2 where text.isEmpty && transfer.isSentTooOften:
             self = Meaning.refused(transfer)
+        // libcurl ends the last request that a GOAWAY excludes without a message.
+        case CURLE_HTTP2 where text.isEmpty && stage == .sending:
+            self = Meaning(
+                .networkConnectionLost,
+                "the server ended the HTTP/2 connection before the whole request was sent: it refused "
+                    + "the request (GOAWAY), or broke the protocol",
+                "retry if the server may see the request twice")
         case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             let isLost =
                 stage == .receiving || stage == .waiting || fact.containsBytes(of: "Send failure")

@@ -6,12 +6,13 @@ import OutletTransport
 /// Decides whether a request that has been sent without a response may be sent again, and whether a
 /// response is complete although libcurl reports an error.
 extension CurlTransfer {
-    /// How often a request is sent at most; a server that refuses each of them would otherwise keep
-    /// it going until its time limit.
-    private static var mostSends: Int { 32 }
+    /// How often a request is sent again at most without a response, as often as libcurl itself does
+    /// (`CONN_MAX_RETRIES`); a server that refuses each of them would otherwise keep it going until
+    /// its time limit.
+    private static var mostRepeats: Int { 5 }
 
     /// Whether the request was sent as often as it may be.
-    var isSentTooOften: Bool { sends >= Self.mostSends }
+    var isSentTooOften: Bool { repeats >= Self.mostRepeats }
 
     /// Whether the request may be sent again on the connection that libcurl has picked; sets
     /// `failure` if not.
@@ -20,7 +21,10 @@ extension CurlTransfer {
     /// may only if the server has not processed the request.
     func maySendAgain(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
-        guard !isSentTooOften else { return fail(endlessRefusals) }
+        if !wasAnswered {
+            guard !isSentTooOften else { return fail(endlessRefusals) }
+            repeats += 1
+        }
         guard wasAnswered || request.method.isIdempotent || isUnprocessed(easy, loop) else {
             return fail(mayBeProcessed(easy))
         }

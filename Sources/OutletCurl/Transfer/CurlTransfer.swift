@@ -97,6 +97,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     /// The last of these connections, and below that its local port.
     var connection: Boxed<TransferMetrics.Connection>?
     var localPort: Int32 = 0
+    /// How often it has been sent again without a response.
+    var repeats = 0
     /// Whether libcurl picked a connection that must not be used, so that the transfer starts again
     /// with another one.
     var wantsOtherConnection = false
