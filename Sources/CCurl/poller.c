@@ -33,6 +33,7 @@ struct slot {
     ccurl_tally *tally;
     ccurl_ready ready;  // set if it is watched by ccurl_poller_watch, not by libcurl
     void *client;
+    void *sender;  // the client of an upload that waits, which libcurl has stopped reading for
 };
 
 struct ccurl_poller {
@@ -50,6 +51,8 @@ struct ccurl_poller {
     int suspects;                      // the number of slots with `suspect`
     uint16_t suspect_ports[port_buckets];  // the same by local port
     int sockets;  // open sockets with a tally
+    int waiting_uploads;
+    ccurl_stopped stopped;
     int ready;
     struct epoll_event events[max_events];
 };
@@ -246,15 +249,34 @@ static int want(ccurl_poller *poller, int fd, struct slot *slot, uint32_t events
 }
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *client, void *unused) {
-    (void)easy;
     (void)unused;
     ccurl_poller *poller = client;
     struct slot *slot = slot_of(poller, fd);
     if (!slot) return -1;
     if (slot->ready) return 0;  // watched: ignore that libcurl removes it on close
-    return want(poller, fd, slot,
-                (what & CURL_POLL_IN && what != CURL_POLL_REMOVE ? EPOLLIN : 0) |
-                    (what & CURL_POLL_OUT && what != CURL_POLL_REMOVE ? EPOLLOUT : 0));
+    uint32_t events = what == CURL_POLL_REMOVE ? 0
+                                               : (what & CURL_POLL_IN ? EPOLLIN : 0) |
+                                                     (what & CURL_POLL_OUT ? EPOLLOUT : 0);
+    slot->sender = NULL;
+    if (what == CURL_POLL_REMOVE && poller->waiting_uploads > 0) {
+        void *sender = NULL;
+        curl_easy_getinfo(easy, CURLINFO_PRIVATE, &sender);
+        if (sender && poller->stopped(sender, fd, false)) {
+            slot->sender = sender;
+            events = EPOLLRDHUP;
+        }
+    }
+    return want(poller, fd, slot, events);
+}
+
+void ccurl_poller_begin_upload_wait(ccurl_poller *poller) { poller->waiting_uploads++; }
+
+void ccurl_poller_end_upload_wait(ccurl_poller *poller, int fd, const void *client) {
+    poller->waiting_uploads--;
+    struct slot *slot = slot_of(poller, fd);
+    if (!slot || slot->sender != client) return;
+    slot->sender = NULL;
+    want(poller, fd, slot, 0);
 }
 
 void ccurl_poller_watch(
@@ -296,6 +318,7 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
         acquit(poller, slot);
         slot->ours = true;
         slot->ready = NULL;
+        slot->sender = NULL;
         // libcurl closes a socket that was never connected without calling close_socket. The new
         // socket has its number, so the slot may still have its tally.
         settle(poller, slot);
@@ -316,13 +339,15 @@ static int close_socket(void *client, curl_socket_t fd) {
         acquit(poller, slot);
         slot->ours = false;
         slot->ready = NULL;
+        slot->sender = NULL;
         settle(poller, slot);
     }
     return close(fd);
 }
 
-void ccurl_poller_attach(ccurl_poller *poller, CURLM *multi) {
+void ccurl_poller_attach(ccurl_poller *poller, CURLM *multi, ccurl_stopped stopped) {
     poller->multi = multi;
+    poller->stopped = stopped;
     curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, poller);
     curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
@@ -502,6 +527,12 @@ void ccurl_poller_dispatch(ccurl_poller *poller) {
         if (!slot.wanted) continue;
         if (slot.ready) {
             slot.ready(slot.client);
+            continue;
+        }
+        if (slot.sender) {
+            poller->slots[fd].sender = NULL;
+            want(poller, fd, &poller->slots[fd], 0);
+            poller->stopped(slot.sender, fd, true);
             continue;
         }
         int mask = (events & EPOLLIN ? CURL_CSELECT_IN : 0) |

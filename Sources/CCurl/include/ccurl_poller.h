@@ -17,8 +17,23 @@ int ccurl_poller_sockets(const ccurl_poller *_Nonnull poller);
 /// Frees the poller. No handle may use it afterwards.
 void ccurl_poller_destroy(ccurl_poller *_Nonnull poller);
 
+/// Called when libcurl reads no more from a socket, while uploads wait
+/// (`ccurl_poller_begin_upload_wait`): the response has ended, or the connection. `client` is the handle's
+/// `CURLOPT_PRIVATE`. Runs within libcurl's callbacks.
+///
+/// If it returns true, the upload of the handle waits; it is called once more, with `has_ended`, when the
+/// peer ends the connection before libcurl uses it again.
+typedef bool (*ccurl_stopped)(void *_Nonnull client, int fd, bool has_ended);
+
 /// Connects the poller to `multi` (`CURLMOPT_SOCKETFUNCTION`, `CURLMOPT_TIMERFUNCTION`).
-void ccurl_poller_attach(ccurl_poller *_Nonnull poller, CURLM *_Nonnull multi);
+void ccurl_poller_attach(
+    ccurl_poller *_Nonnull poller, CURLM *_Nonnull multi, ccurl_stopped _Nonnull stopped);
+/// Records that libcurl's sending is paused for an upload until there are more bytes.
+void ccurl_poller_begin_upload_wait(ccurl_poller *_Nonnull poller);
+/// Records that an upload waits no more. `fd` is the socket for which `ccurl_stopped` has returned true
+/// with `client`; -1 for none.
+void ccurl_poller_end_upload_wait(
+    ccurl_poller *_Nonnull poller, int fd, const void *_Nullable client);
 /// The number of open sockets of one origin.
 typedef struct ccurl_tally {
     int sockets;

@@ -130,7 +130,6 @@ extension EventLoop {
         guard transfer.phase == .active, !transfer.isPaused, let easy = transfer.easy else {
             return
         }
-        transfer.lastProgress = now
         unpause(transfer, easy)
     }
 

@@ -159,7 +159,7 @@ final class EventLoop: @unchecked Sendable {
         addresses = AddressCache(OriginTable(settings, amongLoops: share, origins))
         admission = AdmissionQueue(limit: settings.configuration.maximumConnections / share)
         executor.belongs(to: self)
-        ccurl_poller_attach(poller, multi)
+        ccurl_poller_attach(poller, multi, didStopReading)
         // By default libcurl keeps four idle connections for each handle in use, and so closes most
         // of them as soon as a burst is over.
         ccurl_multi_set_long(

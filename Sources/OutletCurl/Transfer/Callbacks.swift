@@ -37,6 +37,14 @@ func sendBody(
     return (given ?? nil) ?? Int(CURL_READFUNC_ABORT)
 }
 
+func didStopReading(
+    _ client: UnsafeMutableRawPointer, _ socket: Int32, _ hasEnded: Bool
+) -> Bool {
+    EasyHandle.call(client) { easy, transfer, loop in
+        transfer.didStopReading(from: socket, hasEnded: hasEnded, easy, loop)
+    } ?? false
+}
+
 func rewindBody(_ client: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32
 {
     guard offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }

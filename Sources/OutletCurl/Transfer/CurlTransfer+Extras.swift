@@ -18,7 +18,9 @@ final class TransferExtras {
     fileprivate var hasAllowedAddress = false
     fileprivate var file: FileSink?
     fileprivate var decoder: BodyDecoder?
-    fileprivate var isBodyAwaited = false
+    fileprivate var bodyWait = BodyWait.none
+    /// The socket that libcurl has stopped reading from while the body is waited for, and the handle.
+    var stoppedSocket: (descriptor: Int32, client: UnsafeRawPointer)?
     fileprivate var observedEnd = ObservedEnd.ahead
     fileprivate var heldPiece: [UInt8]?
     fileprivate var verification: Verification?
@@ -39,6 +41,21 @@ final class TransferExtras {
         self.answers = answers
         self.link = link
     }
+}
+
+/// Whether libcurl's sending is paused until the stream of the request's body has more data, and what
+/// the server has done meanwhile.
+enum BodyWait {
+    /// It is not paused.
+    case none
+    /// It is paused.
+    case begun
+    /// It is paused, and libcurl reads no more: the response has ended, or the connection.
+    case stopped
+    /// It is paused after a complete response, which leaves open whether the server wants the rest.
+    case answered
+    /// It is paused, libcurl reads no more, and the server has ended the connection.
+    case ended
 }
 
 /// How far the end of a body has been shown to its observer.
@@ -118,9 +135,21 @@ extension CurlTransfer {
     }
 
     /// Whether libcurl's sending is paused until the stream of the request's body has more data.
-    var isBodyAwaited: Bool {
-        get { extras?.isBodyAwaited ?? false }
-        set { made.isBodyAwaited = newValue }
+    var bodyWait: BodyWait {
+        get { extras?.bodyWait ?? .none }
+        set {
+            let was = bodyWait
+            guard newValue != was else { return }
+            made.bodyWait = newValue
+            guard let loop else { return }
+            if was == .none { ccurl_poller_begin_upload_wait(loop.poller) }
+            if newValue == .none {
+                let socket = extras?.stoppedSocket
+                ccurl_poller_end_upload_wait(
+                    loop.poller, socket?.descriptor ?? -1, socket?.client)
+                extras?.stoppedSocket = nil
+            }
+        }
     }
 
     /// How far the end of the body has been shown to its observer.
@@ -139,7 +168,7 @@ extension CurlTransfer {
     /// A description of the code in this process that the transfer waits for; `nil` if it does not.
     var waitedFor: String? {
         if pauses.contains(.observer) { return extras?.answers?.bodyObserver?.name }
-        guard isBodyAwaited, case .stream(let stream) = request.body else { return nil }
+        guard bodyWait != .none, case .stream(let stream) = request.body else { return nil }
         return stream.name
     }
 
@@ -192,6 +221,7 @@ extension CurlTransfer {
 
     /// Closes the download's file and releases the decoder.
     func releaseBody() {
+        bodyWait = .none
         extras?.file = nil
         extras?.decoder = nil
     }

@@ -232,7 +232,7 @@ extension CurlTransfer {
         hasResponse = true
         // A server may respond before it has read the whole body. libcurl notices that it should
         // stop sending only if the upload is not paused.
-        if extras != nil, isBodyAwaited { loop.post(.bodyReady(self)) }
+        if bodyWait != .none { loop.post(.bodyReady(self)) }
         return notify(head, loop)
     }
 

@@ -69,13 +69,32 @@ extension CurlTransfer {
     }
 
     /// Whether the response is complete although libcurl reports an error, because the server has
-    /// ended the stream before the whole body of the request was sent (RFC 9113 §8.1).
+    /// ended the stream or the connection before the whole body of the request was sent (RFC 9112 §9.3,
+    /// RFC 9113 §8.1).
     func isAnswered(in spite: CURLcode, _ easy: EasyHandle) -> Bool {
         loop?.assertOnLoop()
+        guard failure == nil else { return false }
+        switch spite {
         // Without a message the stream was closed with `NO_ERROR`.
-        guard spite == CURLE_HTTP2_STREAM || spite == CURLE_PARTIAL_FILE, hasResponse,
-            failure == nil, easy.errorText.pointee == 0
-        else { return false }
+        case CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE:
+            guard easy.errorText.pointee == 0 else { return false }
+        // `fillBody()` has ended the transfer.
+        case CURLE_ABORTED_BY_CALLBACK: break
+        case CURLE_SEND_ERROR: guard !easy.head.isHTTP2 else { return false }
+        default: return false
+        }
+        return isComplete(easy)
+    }
+
+    /// Whether the response is complete, although the server takes no more of the request's body.
+    func isAnsweredUnread(_ easy: EasyHandle) -> Bool {
+        bodyWait == .none && hasResponse && !isBodySent(easy) && isComplete(easy)
+    }
+
+    /// Whether the whole response has been received; false if that cannot be known.
+    func isComplete(_ easy: EasyHandle) -> Bool {
+        loop?.assertOnLoop()
+        guard hasResponse else { return false }
         if request.method == .head || easy.head.statusCode == 204 || easy.head.statusCode == 304 {
             return true
         }

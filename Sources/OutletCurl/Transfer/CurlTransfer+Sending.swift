@@ -38,6 +38,7 @@ extension CurlTransfer {
         if extras != nil, !isPeerAccepted(easy, loop) { return false }
         sends += 1
         wasAnswered = false
+        bodyWait = .none
         connection = loop.connections.texts(of: ends)
         localPort = ends.localPort
         if link == nil, address?.queue.version == .unknown { loop.learnVersion(from: self, easy) }
@@ -114,18 +115,82 @@ extension CurlTransfer {
     ) -> Int? {
         loop.assertOnLoop()
         guard case .reader(let reader) = easy.source else { return nil }
-        lastProgress = loop.now
         if reader.mustWait(ready: { loop.post(.bodyReady(self)) }) {
-            isBodyAwaited = true
+            guard mayWait(easy, loop) else { return nil }
             return Int(CURL_READFUNC_PAUSE)
         }
-        if extras != nil { isBodyAwaited = false }
+        lastProgress = loop.now
+        bodyWait = .none
         do throws(TransferError) {
             return try reader.read(into: buffer)
         } catch {
             failure = error
             return nil
         }
+    }
+
+    /// Records that libcurl reads no more from the connection; called in its callbacks.
+    ///
+    /// While its sending is paused, libcurl 7.88 neither ends the transfer after a complete response nor
+    /// reports that the connection has ended. Sending is continued to find out which it is.
+    ///
+    /// - Returns: Whether the upload waits for more of its body.
+    func didStopReading(
+        from socket: Int32, hasEnded: Bool, _ easy: EasyHandle, _ loop: EventLoop
+    ) -> Bool {
+        loop.assertOnLoop()
+        // Otherwise it stops because receiving is paused, too.
+        guard bodyWait != .none, !isPaused else { return false }
+        extras?.stoppedSocket = (socket, easy.client)
+        guard hasEnded || bodyWait == .begun else { return true }
+        bodyWait = hasEnded ? .ended : .stopped
+        loop.post(.bodyReady(self))
+        return true
+    }
+
+    /// Whether libcurl's sending may be paused until there is more of the body; false if that has become
+    /// of no use.
+    ///
+    /// If not, `failure` is set, unless the response is complete or another connection is wanted.
+    private func mayWait(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
+        switch bodyWait {
+        case .none, .begun:
+            bodyWait = .begun
+            return true
+        case .answered: return true
+        // libcurl begins the request again.
+        case .stopped where heldHead != nil: return true
+        case .stopped where isComplete(easy):
+            bodyWait = .answered
+            return true
+        case .stopped, .ended:
+            if isComplete(easy) { return false }
+            let isKept = ccurl_get_long(easy.raw, CURLINFO_NUM_CONNECTS) == 0
+            if !hasResponse, isKept, request.method.isIdempotent, !speaksHTTP2 {
+                wantsOtherConnection = true
+                return false
+            }
+            return fail(lostWhileWaiting(easy))
+        }
+    }
+
+    /// The error of an upload whose server ends the connection, or the response, before it has the whole
+    /// body.
+    private func lostWhileWaiting(_ easy: EasyHandle) -> TransferError {
+        let fact =
+            if let status = undeliveredStatus(easy) {
+                TransferError.undelivered(status)
+            } else if hasResponse {
+                "the server ended its response after \(received) bytes of the body, before it had the "
+                    + "whole request"
+            } else {
+                "the server closed the connection without a response, before it had the whole request"
+            }
+        let waited = waitedFor.map { ", while it waited for \($0)" } ?? ""
+        return TransferError(
+            code: .networkConnectionLost, stage: .sending, host: address?.host,
+            reason: fact + waited)
     }
 
     /// Rewinds the request's body (`CURLOPT_SEEKFUNCTION`).
