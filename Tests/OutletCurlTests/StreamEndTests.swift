@@ -175,6 +175,23 @@ import Testing
         await server.stop()
     }
 
+    @Test func `a complete response counts at the time limit, though the body was not taken`()
+        async throws
+    {
+        let server = try await FramePeer.start(
+            .init(
+                request: 0, isEarly: true,
+                [.head(200, length: 5), .data("early", ends: true)], [.reset(Reset.none)]))
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: server.authority)
+            $0.timeoutIntervalForRequest = 1
+        }
+        let result = try await transport.perform(request(server, .post, Self.large))
+        #expect(result.error == nil, "\(result.error?.reason ?? "")")
+        #expect(result.text == "early")
+        await server.stop()
+    }
+
     @Test(arguments: [10, nil] as [Int?])
     func
         `a response that may be incomplete fails when the server does not want the upload any more`(

@@ -1,10 +1,11 @@
 import FoundationEssentials
-import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTransport
 import Testing
+
+@testable import OutletCurl
 
 @Suite struct `Waiting for a connection` {
     private func job(_ url: String, timeout: Double = 60) -> TransferJob {
@@ -151,6 +152,25 @@ import Testing
 }
 
 /// Requests that are suspended and resumed, to a server that does not respond.
+@Suite struct `A stalled upload` {
+    @Test func `is looked at within its time limit, however short`() async throws {
+        let server = try ScriptedServer.start(.requestHead, .wait(try Gate()))
+        let transport = CurlTransport.test { $0.timeoutIntervalForRequest = 0.9 }
+        let request = HTTPRequest(
+            url: URL(string: server.baseURL), method: .post, body: .data(Data(count: 16 << 20)))
+        let probe = Probe()
+        let task = transport.start(TransferJob(request: request), handler: probe)
+        let transfer = try #require(task as? CurlTransfer)
+        let executor = try #require(transport.taskExecutor)
+        let rest = await Task(executorPreference: executor) {
+            transfer.deadline - transfer.arrived
+        }.value
+        // Else it would take for progress what was sent before.
+        #expect(rest < 900_000)
+        #expect(try await probe.end.value().error?.code == .timedOut)
+    }
+}
+
 @Suite struct `A resumed transfer` {
     private func job(_ url: String) -> TransferJob {
         TransferJob(request: HTTPRequest(url: URL(string: url), timeoutInterval: 0.5))

@@ -147,12 +147,12 @@ extension EventLoop {
     func watch(_ transfer: CurlTransfer) {
         assertOnLoop()
         var due = transfer.patience.map { transfer.lastProgress + $0 }
-        if let patience = transfer.patience, let easy = transfer.easy, easy.source.length != 0 {
-            // Not before others stop waiting for this one, which the same deadline limits.
-            let look = max(patience / Self.looksAtBody, Self.timeToGoFirst)
-            due = min(due ?? .max, now + look)
+        if let patience = transfer.patience, let easy = transfer.easy, easy.source.length != 0,
+            !transfer.isBodySent(easy)
+        {
+            due = min(due ?? .max, now + patience / Self.looksAtBody)
         }
-        if transfer.address?.queue.waitsForFirst == true {
+        if transfer.isOpener || transfer.address?.queue.waitsForFirst == true {
             due = min(due ?? .max, transfer.admitted + Self.timeToGoFirst)
         }
         if let due { deadlines.set(transfer, to: due) } else { deadlines.remove(transfer) }
@@ -219,7 +219,9 @@ extension EventLoop {
             advice: "send fewer requests at a time, or raise httpMaximumConnectionsPerHost")
     }
 
-    private func checkProgress(_ transfer: CurlTransfer) {
+    /// Starts the transfers that wait for the first one of their origin, or for one to open a
+    /// connection.
+    private func stopWaiting(for transfer: CurlTransfer) {
         assertOnLoop()
         if let origin = transfer.address?.queue, origin.waitsForFirst {
             admission.stopWaitingForFirst(origin)
@@ -229,6 +231,11 @@ extension EventLoop {
             endOpening(by: transfer, hasConnection: false)
             admitWaiting()
         }
+    }
+
+    private func checkProgress(_ transfer: CurlTransfer) {
+        assertOnLoop()
+        if transfer.admitted + Self.timeToGoFirst <= now { stopWaiting(for: transfer) }
         if let link = transfer.link, link.isConnected { return expire(transfer, link) }
         if let easy = transfer.easy, transfer.observedEnd != .ahead {
             // The error of libcurl's own limit.
@@ -243,11 +250,8 @@ extension EventLoop {
             transfer.lastProgress = now
         }
         let due = transfer.lastProgress + patience
-        guard due <= now else {
-            let isSending = !transfer.isBodySent(easy)
-            return deadlines.set(
-                transfer, to: isSending ? min(due, now + patience / Self.looksAtBody) : due)
-        }
+        guard due <= now else { return watch(transfer) }
+        if transfer.isAnsweredUnread(easy) { return complete(transfer, easy, CURLE_OK) }
         let stage = TransferError.Stage(transfer)
         let waited = transfer.waitedFor.map { ", it waited for \($0)" } ?? ""
         end(
