@@ -39,7 +39,7 @@ extension EventLoop {
     /// has read: more and more, which it copies for each piece.
     func pauseReceiving(_ transfer: CurlTransfer, for reason: PauseReasons) {
         assertOnLoop()
-        let hasSent = transfer.easy.map { transfer.isBodySent($0) } ?? false
+        let hasSent = transfer.link == nil && transfer.easy.map(transfer.isBodySent) ?? false
         pause(transfer, hasSent ? ccurl_pause_all : CURLPAUSE_RECV, for: reason)
     }
 

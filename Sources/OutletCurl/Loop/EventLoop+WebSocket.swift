@@ -32,7 +32,6 @@ extension EventLoop {
             return order.answer(.failure(.webSocketClosed))
         }
         switch order.kind {
-        case .goOn: link.isContinuing = false
         case .close(let code, let reason):
             guard link.frames != nil else { return end(transfer, .cancelled) }
             guard link.ownClose == nil, link.peerClose == nil, link.stage == .open else { return }
@@ -167,17 +166,12 @@ extension EventLoop {
         deliver(transfer, link)
         var reads = 0
         while transfer.phase == .active, mayRead(transfer, link) {
-            guard reads < Self.readsInARow else {
-                // OpenSSL may have buffered data, which epoll does not report.
-                if !link.isContinuing {
-                    link.isContinuing = true
-                    post(.order(WebSocketOrder(.goOn, of: transfer)))
-                }
-                return
-            }
+            // OpenSSL may have buffered data, which epoll does not report.
+            guard reads < Self.readsInARow else { return yield(transfer) }
             reads += 1
             guard try readOnce(transfer, link, easy) else { return }
             deliver(transfer, link)
+            limitTurn(of: transfer)
         }
     }
 
@@ -251,6 +245,7 @@ extension EventLoop {
         while transfer.phase == .active, !transfer.isPaused,
             let event = link.received.popFirst()
         {
+            countPiece(of: transfer)
             switch event {
             case .pong(let payload): link.didReceivePong(payload)
             case .close(let code, let reason): link.peerClose = (code, reason)

@@ -351,9 +351,13 @@ final class EventLoop: @unchecked Sendable {
     /// Makes a transfer wait for the next turn if this one takes long; called in its callbacks.
     func limitTurn(of transfer: CurlTransfer) {
         assertOnLoop()
-        guard ccurl_now_us() - now > Self.longestRead, !transfer.pauses.contains(.turn) else {
-            return
-        }
+        if ccurl_now_us() - now > Self.longestRead { yield(transfer) }
+    }
+
+    /// Makes a transfer wait for the next turn; may be called in its callbacks.
+    func yield(_ transfer: CurlTransfer) {
+        assertOnLoop()
+        guard !transfer.pauses.contains(.turn) else { return }
         yielded.append(transfer)
         pauseReceiving(transfer, for: .turn)
     }

@@ -51,8 +51,6 @@ final class WebSocketLink {
     private var output: [UInt8] = []
     private var outputStart = 0
     private var orders = Fifo<WebSocketOrder>()
-    /// Whether the loop has an order to continue reading.
-    var isContinuing = false
     /// Whether it is in the loop's list of WebSockets with new orders.
     var isListed = false
     /// The message that is being encoded.
@@ -157,7 +155,6 @@ final class WebSocketLink {
             guard frames.ping(payload) else { return refuse(order) }
             pings.append((lastPing, order))
         case .close(let code, let reason): frames.close(code, reason: reason)
-        case .goOn: break
         }
     }
 
@@ -202,8 +199,6 @@ final class WebSocketOrder: Sendable {
         case send(WebSocketMessage)
         case ping
         case close(WebSocketCloseCode, reason: Data?)
-        /// Continues reading, after other transfers were processed.
-        case goOn
     }
 
     let transfer: CurlTransfer
