@@ -79,9 +79,9 @@ extension DataStreamRequest {
     /// A response that is not an event stream (its status is not 200, or its type not
     /// `text/event-stream`) ends the request with
     /// ``ServerSentEventError/notAnEventStream(statusCode:contentType:)`` inside a custom
-    /// validation failure. After an event of more than 16 MiB, the stream delivers
-    /// ``ServerSentEventError/tooLarge(limit:)`` inside a custom serialization failure, and no more
-    /// events.
+    /// validation failure. An event of more than 16 MiB ends it with
+    /// ``ServerSentEventError/tooLarge(limit:)`` inside a custom serialization failure, which
+    /// `stream` gets before the completion as well.
     ///
     /// - Parameters:
     ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
@@ -162,7 +162,10 @@ extension DataStreamRequest {
                 last = result
             }
         }
+        var fatal: Parser.Failure?
+        if Parser.endsAtFailure, case .failure(let error)? = last { fatal = error }
         let isLastDelivered = last.take().map { self.deliver($0, token, done, deliver) } ?? false
+        if let fatal, !isEnded { end(with: fatal.asStreamError) }
         if case .completion = item {
             let stream = Stream<Parser.Value, Parser.Failure>(
                 event: .complete(complete()), token: token)
@@ -191,12 +194,17 @@ extension DataStreamRequest {
 
     func notifyMonitors<Value: Sendable, Failure>(of result: Result<Value, Failure>) {
         guard let monitors = core.monitors else { return }
-        let parsed = result.mapError { (error: Failure) -> SessionError in
-            error.asSessionError {
-                .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
-            }
-        }
+        let parsed = result.mapError(\.asStreamError)
         monitors.observe(
             .didParseStream(.init(parsed) { $0.request(self, didParseStream: parsed) }), of: self)
+    }
+}
+
+extension Error {
+    /// The error as one of a stream's values.
+    fileprivate var asStreamError: SessionError {
+        asSessionError {
+            .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
+        }
     }
 }

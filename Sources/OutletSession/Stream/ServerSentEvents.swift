@@ -31,6 +31,8 @@ public struct ServerSentEvent: Sendable, Equatable {
 
 /// A parser of event streams (WHATWG HTML §9.2.6).
 struct ServerSentEventParser: StreamParser {
+    static var endsAtFailure: Bool { true }
+
     /// Refuses a response that is not an event stream (WHATWG HTML §9.2.2).
     static func refusal(of head: HTTPResponse) -> SessionError? {
         let type = head.headers.value(for: "Content-Type")

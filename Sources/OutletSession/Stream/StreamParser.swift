@@ -9,6 +9,9 @@ protocol StreamParser: SendableMetatype {
     /// Whether it calls no user code.
     static var isQuick: Bool { get }
 
+    /// Whether nothing follows its first failure, so that the request ends with that.
+    static var endsAtFailure: Bool { get }
+
     /// Returns why the parser cannot read the body of a response; `nil` if it can.
     static func refusal(of head: HTTPResponse) -> SessionError?
 
@@ -23,6 +26,8 @@ protocol StreamParser: SendableMetatype {
 
 extension StreamParser {
     static var isQuick: Bool { true }
+
+    static var endsAtFailure: Bool { false }
 
     static func refusal(of head: HTTPResponse) -> SessionError? { nil }
 

@@ -79,6 +79,26 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `an event above the size limit ends the request`(cancels: Bool) async throws {
+        let text = "data: 1\n\ndata: " + String(repeating: "x", count: 17 << 20)
+        var answer = answer(200, "text/event-stream", text)
+        // The server goes on sending.
+        answer.stallsAtFailure = true
+        answer.failureOffset = .max
+        let session = Session(transport: StubTransport(answers: [answer]))
+        let seen = Recorder<DataStreamRequest.Stream<ServerSentEvent, SessionError>>()
+        session.streamRequest("http://example.test/", automaticallyCancelOnStreamError: cancels)
+            .responseStreamServerSentEvents { seen.record($0) }
+        let streams = try await seen.values(3)
+        #expect(streams[0].value?.data == "1")
+        let tooLarge = ServerSentEventError.tooLarge(limit: 16 << 20)
+        #expect(streams[1].error?.underlyingError as? ServerSentEventError == tooLarge)
+        let error = try #require(streams[2].completion?.error)
+        #expect(error.isExplicitlyCancelledError == cancels)
+        #expect(cancels || error.underlyingError as? ServerSentEventError == tooLarge)
+    }
+
     @Test func `a request delivers events one at a time`() async {
         let body = "data: 1\n\ndata: 2\n\nevent: x\ndata: 3\n\n"
         let session = Session(
