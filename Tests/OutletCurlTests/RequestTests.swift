@@ -406,6 +406,23 @@ import Testing
         #expect(result.text == "over a socket")
         #expect(try server.requests.values.at(0).head.contains("Host: somewhere.invalid\r\n"))
     }
+
+    @Test(arguments: ["http://me:secret@127.0.0.1:1", "ftp://127.0.0.1:1"])
+    func `a request over a Unix socket goes through no proxy`(proxy: String) async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path("http.sock")
+        let server = try ScriptedServer.start(
+            at: .unix(path: path), .request, .respond(body: "direct"))
+        let transport = CurlTransport.test {
+            $0.unixSocketPath = path
+            $0.proxy = .url(proxy, except: [])
+            $0.addressPolicy = .publicOnly
+        }
+        let result = try await transport.get("http://somewhere.invalid/x")
+        #expect(result.text == "direct", "\(result.error?.reason ?? "")")
+        #expect(result.metrics.proxy.isEmpty)
+        server.stop()
+    }
 }
 
 /// A body stream that returns its bytes in the given pieces.

@@ -30,6 +30,11 @@ enum SessionOptions {
         }
         try setProxy(arguments.value(.proxy), in: &configuration)
         configuration.unixSocketPath = try existing(.unixSocket, arguments)
+        if configuration.unixSocketPath != nil, case .url = configuration.proxy {
+            throw .usage(
+                "--proxy: a Unix socket is connected to without a proxy",
+                advice: "leave out --proxy or --unix-socket")
+        }
         try setAddresses(arguments, in: &configuration)
         try setVerification(arguments, in: &configuration)
         configuration.minimumTLSVersion = arguments.value(.tlsMin).flatMap {

@@ -21,7 +21,7 @@ struct CheckedSettings: Sendable {
     init(_ configuration: TransportConfiguration, environment: Environment) {
         do throws(TransferError) {
             try environment.check([Environment.ofWireLog])
-            if configuration.proxy == .environment {
+            if configuration.proxy == .environment, configuration.unixSocketPath == nil {
                 try environment.check(Environment.ofProxies)
             }
             try Self.checkTLS(configuration)

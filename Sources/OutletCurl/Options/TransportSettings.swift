@@ -37,7 +37,9 @@ final class TransportSettings: Sendable {
         self.configuration = configuration
         self.environment = environment
         checked = CheckedSettings(configuration, environment: environment)
-        let proxies = ProxyResolver(configuration.proxy, environment: environment.texts)
+        let isLocal = configuration.unixSocketPath != nil
+        let proxies = ProxyResolver(
+            isLocal ? .none : configuration.proxy, environment: environment.texts)
         self.proxies = proxies
         secureProxies = Dictionary(
             proxies.all.compactMap { proxy in

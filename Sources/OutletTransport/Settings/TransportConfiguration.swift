@@ -145,7 +145,7 @@ public struct TransportConfiguration: Sendable {
     /// fail with ``TransferError/Code/addressNotAllowed``.
     public var addressPolicy = AddressPolicy.any
     /// The path of a Unix socket to connect to instead of the URL's host
-    /// (`CURLOPT_UNIX_SOCKET_PATH`); `nil` for none.
+    /// (`CURLOPT_UNIX_SOCKET_PATH`), without any proxy; `nil` for none.
     public var unixSocketPath: String?
 
     /// Whether each line sent and received is written to stderr, with secrets redacted.
