@@ -130,6 +130,8 @@ extension HTTPHeader {
 
     /// An `Authorization` field of the Basic scheme (RFC 7617), in UTF-8.
     ///
+    /// Neither may contain control characters, which are not checked here.
+    ///
     /// - Parameters:
     ///   - username: The name; must not contain a colon, which would end it.
     ///   - password: The password.

@@ -203,6 +203,11 @@ private func item(_ text: String) throws -> RequestItem {
         ("http:/user:pw@h/", "•••@h/: two slashes belong behind 'http:'"),
         ("HTTPS:user:pw@h/", "•••@h/: two slashes belong behind 'HTTPS:'"),
         ("http:", "http:: two slashes belong behind 'http:'"),
+        (
+            "http://us%3Aer:secret@h/",
+            "http://h/: its user name has a colon, which the Basic scheme cannot send"
+        ),
+        ("user:sec%0Aret@h/", "http://h/: its password has a control character"),
     ])
     func `an unsupported or invalid URL is refused`(text: String, message: String) {
         let error = #expect(throws: CommandError.self) { try AddressShorthand(text) }
@@ -250,5 +255,17 @@ private func item(_ text: String) throws -> RequestItem {
             try RequestArguments(ArgumentParser.parse(arguments)) { _ throws(CommandError) in [] }
         }
         #expect(error?.exitCode == .usage)
+    }
+
+    @Test(arguments: [
+        ("us\ner:secret", "its user name has a control character"),
+        ("user:sec\u{7F}ret", "its password has a control character"),
+    ])
+    func `a credential that cannot be sent is refused without the secret`(
+        text: String, fact: String
+    ) {
+        let error = #expect(throws: CommandError.self) { try request("h", "-a", text) }
+        #expect(error?.exitCode == .usage)
+        #expect(error?.message == "--auth: \(fact)")
     }
 }

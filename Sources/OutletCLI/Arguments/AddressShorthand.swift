@@ -25,7 +25,7 @@ struct AddressShorthand: Sendable, Equatable {
                 "\(Redaction.standard.address(text)): two slashes belong behind '\(scheme):'")
         }
         var address = AddressShorthand.withScheme(text)
-        credential = AddressShorthand.takeCredential(from: &address)
+        credential = try AddressShorthand.takeCredential(from: &address)
         if let (head, _) = address.cut(at: "#") { address = String(head) }
         if !query.isEmpty {
             let pairs = query.map { pair in
@@ -90,14 +90,20 @@ struct AddressShorthand: Sendable, Equatable {
         return String(scheme)
     }
 
-    private static func takeCredential(from address: inout String) -> String? {
+    private static func takeCredential(
+        from address: inout String
+    ) throws(CommandError) -> String? {
         guard let (scheme, rest) = address.cut(around: "://") else { return nil }
         let authority = rest.prefix(whileByte: isAuthorityByte)
         guard let (credential, _) = authority.cutAtLast("@") else { return nil }
         let parsed = URL(string: "http://\(credential)@host")
         address = "\(scheme)://\(rest.droppingBytes(credential.utf8.count + 1))"
         guard let user = parsed?.user(percentEncoded: false) else { return nil }
-        return "\(user):\(parsed?.password(percentEncoded: false) ?? "")"
+        let password = parsed?.password(percentEncoded: false) ?? ""
+        if let fault = Credential(user: user, password: password).fault {
+            throw .usage("\(Redaction.standard.address(address)): \(fault)")
+        }
+        return "\(user):\(password)"
     }
 }
 

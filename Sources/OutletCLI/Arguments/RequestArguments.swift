@@ -64,7 +64,10 @@ struct RequestArguments: Sendable {
             return
         }
         let (user, password) = text.cut(at: ":") ?? (text[...], "")
-        headers.update(.authorization(username: String(user), password: String(password)))
+        let credential = Credential(user: String(user), password: String(password), scheme: .basic)
+        if let fault = credential.fault { throw .usage("--auth: \(fault)") }
+        headers.update(
+            .authorization(username: credential.user, password: credential.password))
     }
 
     private mutating func takeHeaders(_ items: [RequestItem]) throws(CommandError) {

@@ -164,6 +164,7 @@ extension EventLoop {
                 return try checkOptions(of: easy, address)
             }
             if let answers = extras.answers, let credential = answers.credential {
+                try check(credential, address)
                 answer = digestAnswer(to: answers.challenge, credential, transfer.request, address)
                 if answer == nil, answers.use != .identifiesOnly {
                     easy.apply(credential, atOnce: answers.use == .atOnce)
@@ -264,7 +265,8 @@ extension EventLoop {
     private func handshake(
         _ job: WebSocketJob, _ address: Address
     ) throws(TransferError) -> WebSocketHandshake {
-        try WebSocketHandshake(
+        if let credential = job.credential { try check(credential, address) }
+        return try WebSocketHandshake(
             job.request, target: address.target, host: address.hostField,
             credential: job.credential ?? address.credential, challenge: job.challenge)
     }
@@ -303,6 +305,15 @@ extension EventLoop {
                 code: .badRequest, host: address.host,
                 reason: "\(request.method): a request of this method cannot carry a body")
         }
+    }
+
+    /// Checks that a credential can be sent.
+    ///
+    /// - Throws: `TransferError` with code `badRequest`, which says what is wrong with which part.
+    private func check(_ credential: Credential, _ address: Address) throws(TransferError) {
+        guard let fault = credential.fault else { return }
+        throw TransferError(
+            code: .badRequest, host: address.host, reason: "the request's credential: \(fault)")
     }
 
     /// Checks `Content-Length` against the length of a file or a stream; other bodies are checked

@@ -52,6 +52,10 @@ final class Address {
                 advice: TransferError.addressAdvice,
                 underlyingCode: Int32(bitPattern: code.rawValue))
         }
+        if address.hasUserInfo, let fault = Self.credential(of: handle).fault {
+            curl_url_cleanup(handle)
+            throw TransferError(code: .badURL, reason: "address: \(fault)")
+        }
         self.handle = handle
         origin = address.origin
         isSecure = origin.isSecure
@@ -75,18 +79,22 @@ final class Address {
 
     /// The user name and the password of the URL; `nil` if it has neither.
     var credential: Credential? {
-        guard hasCredential else { return nil }
-        return Credential(
-            user: Self.part(CURLUPART_USER, of: handle, flags: UInt32(CURLU_URLDECODE)) ?? "",
-            password: Self.part(CURLUPART_PASSWORD, of: handle, flags: UInt32(CURLU_URLDECODE))
-                ?? "")
+        hasCredential ? Self.credential(of: handle) : nil
     }
 
-    private static func part(
-        _ part: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0
-    ) -> String? {
+    private static func credential(of handle: OpaquePointer) -> Credential {
+        // Not libcurl's own decoding, which has no result for control characters.
+        func decoded(_ part: CURLUPart) -> String {
+            let text = Self.part(part, of: handle) ?? ""
+            return text.percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? text
+        }
+        return Credential(
+            user: decoded(CURLUPART_USER), password: decoded(CURLUPART_PASSWORD))
+    }
+
+    private static func part(_ part: CURLUPart, of handle: OpaquePointer) -> String? {
         var text: UnsafeMutablePointer<CChar>?
-        guard curl_url_get(handle, part, &text, flags) == CURLUE_OK, let text else { return nil }
+        guard curl_url_get(handle, part, &text, 0) == CURLUE_OK, let text else { return nil }
         defer { curl_free(text) }
         return String(cString: text)
     }

@@ -118,6 +118,7 @@ extension EasyHandle {
         // Credentials in the proxy's URL take precedence over stored ones.
         let stored = name == proxy ? credentials[name] : nil
         if let credential = settings.configuration.proxyCredential ?? stored {
+            if let fault = credential.fault { throw .setting("proxyCredential", fault) }
             set(CURLOPT_PROXYAUTH, credential.schemes)
             set(CURLOPT_PROXYUSERNAME, text: credential.user)
             set(CURLOPT_PROXYPASSWORD, text: credential.password)

@@ -1,4 +1,9 @@
+import OutletHTTP
+
 /// A user name and a password, or a token, for authentication.
+///
+/// Control characters in any of them, and a colon in a user name that may be sent with Basic (RFC 7617
+/// §2), are an error of the request (``TransferError/Code/badRequest``) before they would be sent.
 public struct Credential: Sendable, Equatable, Hashable {
     /// The user's name; empty for a token.
     public var user: String
@@ -45,6 +50,20 @@ public struct Credential: Sendable, Equatable, Hashable {
     public init(bearerToken: String, persistence: Persistence = .forSession) {
         self.init(
             user: "", password: bearerToken, persistence: persistence, scheme: .bearer)
+    }
+
+    /// What keeps the credential from being sent with its scheme, without any part of it; `nil` if
+    /// nothing does.
+    ///
+    /// Without a scheme it may be sent with Basic, where a server would take the rest of a user name
+    /// after a colon for the start of the password (RFC 7617 §2).
+    package var fault: String? {
+        if user.utf8.contains(where: \.isControl) { return "its user name has a control character" }
+        if password.utf8.contains(where: \.isControl) {
+            return "its \(scheme == .bearer ? "token" : "password") has a control character"
+        }
+        guard scheme == nil || scheme == .basic, user.containsByte(":") else { return nil }
+        return "its user name has a colon, which the Basic scheme cannot send"
     }
 }
 

@@ -45,21 +45,39 @@ package enum ProxyAddress {
         return String(decoding: bytes[...colon], as: UTF8.self) + Redaction.standard.mark
     }
 
+    /// What keeps a user name and a password, in percent-encoding, from being sent to a proxy.
+    private static func fault(inCredential bytes: ArraySlice<UInt8>) -> String? {
+        func decoded(_ bytes: ArraySlice<UInt8>) -> String {
+            let text = String(decoding: bytes, as: UTF8.self)
+            return text.percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? text
+        }
+        let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
+        let password = colon.map { bytes[($0 + 1)...] } ?? []
+        return Credential(
+            user: decoded(bytes[..<(colon ?? bytes.endIndex)]), password: decoded(password)
+        ).fault
+    }
+
     private static func fact(about address: String) -> String? {
         var rest = Array(address.utf8)[...]
         guard !rest.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
             return "it has a blank or a control character, which must be percent-encoded"
         }
         let schemeEnd = rest.firstRange(of: Array("://".utf8))
+        var isHTTP = true
         if let end = schemeEnd {
             let scheme = String(decoding: rest[..<end.lowerBound], as: UTF8.self)
             guard schemes.contains(where: { $0.equalsIgnoringCase(scheme) }) else {
                 return "its scheme is none of http, https, socks4, socks4a, socks5 and socks5h"
             }
+            isHTTP = scheme.lowercasedASCII.startsWithBytes(of: "http")
             rest = rest[end.upperBound...]
         }
         rest = rest.prefix { !"/?#".utf8.contains($0) }
-        if let at = rest.lastIndex(of: UInt8(ascii: "@")) { rest = rest[(at + 1)...] }
+        if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
+            if isHTTP, let fault = fault(inCredential: rest[..<at]) { return fault }
+            rest = rest[(at + 1)...]
+        }
         var host = rest
         let bracket = rest.lastIndex(of: UInt8(ascii: "]")) ?? rest.startIndex
         if let colon = rest[bracket...].lastIndex(of: UInt8(ascii: ":")) {
