@@ -74,8 +74,14 @@ import Testing
     private final class AskingObserver: BodyObserver {
         let asked = Once<@Sendable (TransferError?) -> Void>()
         private let decision: BodyDecision
+        private let released: Once<Void>?
 
-        init(_ decision: BodyDecision = .wait) { self.decision = decision }
+        init(_ decision: BodyDecision = .wait, released: Once<Void>? = nil) {
+            self.decision = decision
+            self.released = released
+        }
+
+        deinit { released?.set(()) }
 
         func transfer(
             _ task: any TransferTask, isAboutToDeliver bytes: UnsafeRawBufferPointer,
@@ -110,6 +116,27 @@ import Testing
         #expect(try await transport.get(server.baseURL).text == "x")
         let ends = probe.events.values.filter { if case .end = $0 { true } else { false } }
         #expect(ends.count == 1)
+    }
+
+    @Test(arguments: [TransferError(code: .refused, reason: "no"), nil])
+    func `a transfer that has ended retains no observer that keeps it`(
+        refusal: TransferError?
+    ) async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"))
+        let released = Once<Void>()
+        let probe = Probe()
+        let task = try await {
+            let observer = AskingObserver(released: released)
+            var job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
+            job.bodyObserver = observer
+            let task = CurlTransport.test().start(job, handler: probe)
+            // The observer keeps this closure, and with it the transfer.
+            try await observer.asked.value()(refusal)
+            return task
+        }()
+        #expect(try await probe.end.value().error?.code == refusal?.code)
+        try await released.value()
+        withExtendedLifetime(task) {}
     }
 
     @Test(arguments: [true, false])

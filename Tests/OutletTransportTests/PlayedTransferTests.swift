@@ -23,8 +23,14 @@ import Testing
     private final class Observer: BodyObserver {
         let asked = Once<@Sendable (TransferError?) -> Void>()
         private let decision: BodyDecision
+        private let released: Once<Void>?
 
-        init(_ decision: BodyDecision = .wait) { self.decision = decision }
+        init(_ decision: BodyDecision = .wait, released: Once<Void>? = nil) {
+            self.decision = decision
+            self.released = released
+        }
+
+        deinit { released?.set(()) }
 
         func transfer(
             _ task: any TransferTask, isAboutToDeliver bytes: UnsafeRawBufferPointer,
@@ -65,6 +71,23 @@ import Testing
         #expect(try await handler.results.values(1)[0].error == nil)
         queue.sync {}
         #expect(handler.results.count == 1)
+    }
+
+    @Test(arguments: [TransferError(code: .refused, reason: "no"), nil])
+    func `a transfer that has ended retains no observer that keeps it`(
+        refusal: TransferError?
+    ) async throws {
+        let released = Once<Void>()
+        let transfer = try await {
+            let observer = Observer(released: released)
+            let transfer = start(observer)
+            // The observer keeps this closure, and with it the transfer.
+            try await observer.asked.value()(refusal)
+            return transfer
+        }()
+        #expect(try await handler.results.values(1)[0].error?.code == refusal?.code)
+        try await released.value()
+        withExtendedLifetime(transfer) {}
     }
 
     @Test(arguments: [true, false])

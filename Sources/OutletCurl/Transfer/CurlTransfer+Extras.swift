@@ -35,12 +35,15 @@ final class TransferExtras {
     /// The state of a WebSocket; `nil` for other transfers.
     let link: WebSocketLink?
     /// The parts of the job that few jobs have: credentials, server trust, policies, observers.
-    let answers: TransferJob.Answers?
+    private(set) var answers: TransferJob.Answers?
 
     init(answers: TransferJob.Answers? = nil, link: WebSocketLink? = nil) {
         self.answers = answers
         self.link = link
     }
+
+    /// Releases the observer of the body, which may retain the transfer.
+    func releaseObserver() { answers?.bodyObserver = nil }
 }
 
 /// Whether libcurl's sending is paused until the stream of the request's body has more data, and what

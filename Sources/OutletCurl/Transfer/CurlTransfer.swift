@@ -155,7 +155,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
 
     func reportProgress() { loop?.post(.reportProgress(self)) }
 
-    /// Ends the transfer: calls the handler's `transferDidFinish` and releases the handler.
+    /// Ends the transfer: calls the handler's `transferDidFinish`, and releases the handler and the
+    /// observer of the body.
     func finish(_ result: TransferResult, turn: TransportTurn) {
         // The submitting thread ends a transfer that no loop has accepted.
         if phase != .posted { loop?.assertOnLoop() }
@@ -167,14 +168,16 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         // transfer must not be the last one that keeps it alive.
         address = nil
         link?.abandon(result.error)
+        extras?.releaseObserver()
         handler.transferDidFinish(self, result: result, turn: turn)
     }
 
-    /// Discards a transfer whose loop ended before it accepted the transfer; the handler is not
-    /// called.
+    /// Discards a transfer whose loop ended before it accepted the transfer: releases the handler,
+    /// which is not called, and the observer of the body.
     func withdraw() {
         phase = .finished
         handler = nil
+        extras?.releaseObserver()
         loop?.load.fall()
     }
 

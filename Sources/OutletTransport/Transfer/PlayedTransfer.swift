@@ -50,7 +50,7 @@ package class PlayedTransfer: TransferTask, @unchecked Sendable {
     package private(set) final var delivery: BodyDelivery
     private final var reportsProgress: Bool
     private final var isSuspended: Bool
-    private final let observer: (any BodyObserver)?
+    private final var observer: (any BodyObserver)?
     /// The final head, for the observer.
     private final var head: HTTPResponse?
     /// Whether the observer has returned ``BodyDecision/wait`` and has not continued yet.
@@ -314,9 +314,10 @@ package class PlayedTransfer: TransferTask, @unchecked Sendable {
         end(error)
     }
 
-    /// Reports the end to the handler.
+    /// Reports the end to the handler, and releases the observer, which may retain the transfer.
     fileprivate final func report(_ result: TransferResult) {
         visible.complete()
+        observer = nil
         guard let handler = handler.take(), let turn else { return }
         handler.transferDidFinish(self, result: result, turn: turn)
     }
