@@ -272,6 +272,33 @@ import Testing
         #expect(refused.failures.first?.description.contains("/strict") == true)
     }
 
+    @Test func `a running plugin gets other settings, which are validated as those at its start`()
+        throws
+    {
+        let host = try load(#"{"greeting": {"text": "good day"}}"#)
+        let plugin = try #require(host.plugins.first)
+        #expect(plugin.isReconfigurable)
+        try plugin.reconfigure(#"{"greeting": {"text": "welcome"}}"#)
+        #expect(try host.call("test.kit.greet", ["Ada"]) == "welcome, Ada")
+        let invalid = #expect(throws: PluginLoadError.self) {
+            try plugin.reconfigure(#"{"greeting": {"text": 7}}"#)
+        }
+        #expect(invalid?.description.contains("/greeting/text") == true)
+        let undecodable = #expect(throws: PluginError.self) {
+            try plugin.reconfigure(#"{"odd": "even"}"#)
+        }
+        #expect(undecodable?.message.hasPrefix("configuration: /odd: ") == true)
+        let refused = #expect(throws: PluginError.self) {
+            try plugin.reconfigure(#"{"greeting": {"text": ""}}"#)
+        }
+        #expect(refused?.code == "no-greeting" && refused?.message == "the greeting is empty")
+        #expect(refused?.hook == .reconfigure)
+        #expect(try host.call("test.kit.greet", ["Ada"]) == "welcome, Ada")
+        // Nothing of the former settings is kept.
+        try plugin.reconfigure("{}")
+        #expect(try host.call("test.kit.greet", ["Ada"]) == "hello, Ada")
+    }
+
     @Test func `a plugin knows the directory for its files`() throws {
         let data = try TemporaryDirectory()
         var options = PluginHost.Options()

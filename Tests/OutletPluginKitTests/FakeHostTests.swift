@@ -1,5 +1,6 @@
 import OutletPluginKit
 import OutletPluginTesting
+import Synchronization
 import Testing
 
 /// Hooks of Swift plugins, called without Outlet.
@@ -196,6 +197,21 @@ import Testing
                 == "configuration: /mode: it is none of the values that the plugin accepts")
     }
 
+    @Test func `a test gives a Reconfiguring plugin other settings`() throws {
+        let plugin = try fake.make(Typed.self, configuration: #"{"names": ["a"]}"#)
+        try fake.reconfigure(plugin, configuration: #"{"names": ["b"], "count": 2}"#)
+        #expect(plugin.settings.names == ["b"] && plugin.settings.count == 2)
+        let error = #expect(throws: PluginError.self) {
+            try fake.reconfigure(plugin, configuration: #"{"names": 1}"#)
+        }
+        #expect(error?.message == "configuration: /names: it is not an array")
+        let refused = #expect(throws: PluginError.self) {
+            try fake.reconfigure(plugin, configuration: #"{"names": []}"#)
+        }
+        #expect(refused?.message == "no names")
+        #expect(plugin.settings.names == ["b"])
+    }
+
     @Test(arguments: [
         (#"{"names": "a"}"#, "/names: it is not an array"),
         (#"{"names": [1]}"#, "/names/0: it is not a string"),
@@ -272,7 +288,7 @@ private struct Stamp: RequestPreparing, ResponseProcessing {
     }
 }
 
-private struct Typed: ConfiguredPlugin {
+private final class Typed: Reconfiguring {
     struct Settings: Decodable, Sendable {
         enum Mode: String, Decodable, Sendable { case quick }
         struct Inner: Decodable, Sendable { let name: String }
@@ -283,7 +299,14 @@ private struct Typed: ConfiguredPlugin {
         let inner: Inner?
     }
     static let info = PluginInfo(id: "test.typed", version: "1.0.0")
-    let settings: Settings
+    private let state: Mutex<Settings>
 
-    init(host: Host, settings: Settings) throws { self.settings = settings }
+    var settings: Settings { state.withLock { $0 } }
+
+    init(host: Host, settings: Settings) throws { state = Mutex(settings) }
+
+    func reconfigure(settings: Settings) throws {
+        guard !settings.names.isEmpty else { throw PluginError("no names") }
+        state.withLock { $0 = settings }
+    }
 }

@@ -57,6 +57,39 @@ extension ConfiguredPlugin {
     static var derivedSchema: String { DerivedSchema.text(of: Settings.self) }
 }
 
+/// Replaces the settings of the plugin while it runs.
+///
+/// Without it, a program must load the plugin again to give it other settings.
+///
+/// ```swift
+/// final class Stamp: Reconfiguring, RequestPreparing {
+///     ...
+///     private let settings: Mutex<Settings>
+///
+///     func reconfigure(settings: Settings) throws { self.settings.withLock { $0 = settings } }
+/// }
+/// ```
+public protocol Reconfiguring: ConfiguredPlugin {
+    /// Replaces the settings of the instance.
+    ///
+    /// Hooks may run at the same time: they see the former settings or these.
+    ///
+    /// - Parameter settings: The whole new configuration, which the host has validated by the schema
+    ///   as that for ``ConfiguredPlugin/init(host:settings:)``.
+    /// - Throws: Any error, also one of decoding; the program receives its text. The plugin must then
+    ///   go on with its former settings.
+    ///
+    /// Thread: one of the program's, which waits until this returns; calls may overlap.
+    func reconfigure(settings: Settings) throws
+}
+
+extension Reconfiguring {
+    /// Decodes the configuration and calls ``reconfigure(settings:)``.
+    package func reconfigure(_ configuration: Configuration) throws {
+        try reconfigure(settings: configuration.decoded(as: Settings.self))
+    }
+}
+
 extension Configuration {
     /// Decodes the whole object.
     ///

@@ -19,6 +19,7 @@ final class Instance: @unchecked Sendable {
     let serializing: (any ResponseSerializing)?
     let monitoring: (any EventMonitoring)?
     let judging: (any ServerTrustDeciding)?
+    let reconfiguring: (any Reconfiguring)?
 
     /// The task of a hook that has not ended.
     private struct Running {
@@ -51,6 +52,7 @@ final class Instance: @unchecked Sendable {
         serializing = plugin as? any ResponseSerializing
         monitoring = plugin as? any EventMonitoring
         judging = plugin as? any ServerTrustDeciding
+        reconfiguring = plugin as? any Reconfiguring
     }
 
     /// The instance to which the host's pointer points.

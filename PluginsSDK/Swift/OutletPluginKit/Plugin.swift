@@ -5,8 +5,8 @@
 /// Further conformances select its hooks: ``RequestAdapting``, ``RequestPreparing``,
 /// ``RequestFinalizing``, ``RequestObserving``, ``RedirectDeciding``, ``RequestRetrying``,
 /// ``ResponseProcessing``, ``ResponseSerializing``, ``CallTracking``, ``EventMonitoring``,
-/// ``ServerTrustDeciding``; ``FunctionExporting`` adds functions that are called by name. The host
-/// calls no other hooks.
+/// ``ServerTrustDeciding``; ``FunctionExporting`` adds functions that are called by name, and
+/// ``Reconfiguring`` accepts other settings while the plugin runs. The host calls no other hooks.
 ///
 /// Hooks of one instance may run at the same time, hence `Sendable`. A trap (an index out of range,
 /// a forced `nil`) ends the whole process: throw errors instead.

@@ -72,6 +72,7 @@ extension outlet_descriptor {
         hooks = { Instance.at($0)?.hooks }
         quiesce = { quiesceHook($0, $1) }
         destroy = { Instance.release($0) }
+        if type is any Reconfiguring.Type { reconfigure = { reconfigureInstance($0, $1, $2) } }
     }
 }
 
@@ -135,6 +136,22 @@ private func createInstance(
         return OUTLET_OK
     } catch {
         return host.fail(call, error)
+    }
+}
+
+private func reconfigureInstance(
+    _ instance: OpaquePointer, _ call: outlet_call, _ config: UnsafePointer<outlet_config>
+) -> outlet_status {
+    guard let instance = Instance.at(instance), let plugin = instance.reconfiguring else {
+        return OUTLET_E_UNSUPPORTED
+    }
+    let configuration = Configuration(
+        host: instance.host, call: call, json: config.pointee.json.string)
+    do {
+        try plugin.reconfigure(configuration)
+        return OUTLET_OK
+    } catch {
+        return instance.host.fail(call, error)
     }
 }
 

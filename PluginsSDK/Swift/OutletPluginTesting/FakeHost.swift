@@ -57,6 +57,18 @@ public final class FakeHost: @unchecked Sendable {
                 host: host, call: outlet_fake_call(fake), json: configuration))
     }
 
+    /// Gives an instance another configuration, without validating it by its schema.
+    ///
+    /// - Parameters:
+    ///   - plugin: An instance of ``make(_:configuration:dataDirectory:)``.
+    ///   - configuration: A JSON object, which replaces the whole configuration.
+    /// - Throws: ``PluginError`` when the configuration cannot be decoded, or the error of the
+    ///   plugin's `reconfigure`.
+    public func reconfigure<P: Reconfiguring>(_ plugin: P, configuration: String) throws {
+        try plugin.reconfigure(
+            Configuration(host: host, call: outlet_fake_call(fake), json: configuration))
+    }
+
     private func set(_ key: String, _ value: Setting) {
         outlet_fake_set(fake, key, value.text)
         guard case .object(let members) = value else { return }

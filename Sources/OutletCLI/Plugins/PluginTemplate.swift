@@ -281,7 +281,7 @@ enum PluginTemplate {
         "Substring", "Task", "UInt32", "UnsafePointer", "Void",
         "BodyPiece", "CallTracking", "Configuration", "ConfiguredPlugin", "EventMonitoring",
         "Export", "FunctionExporting", "HTTPCall", "HTTPReply", "Host", "MutableRequest",
-        "MutableResponse", "Plugin", "PluginError", "PluginInfo", "PluginModule",
+        "MutableResponse", "Plugin", "PluginError", "PluginInfo", "PluginModule", "Reconfiguring",
         "RedirectDeciding", "RedirectDecision", "Request", "RequestAdapting", "RequestEvent",
         "RequestFinalizing", "RequestObserving", "RequestPreparing", "RequestRetrying", "Response",
         "ResponseProcessing", "ResponseSerializing", "RetryDecision", "ServerIdentity",

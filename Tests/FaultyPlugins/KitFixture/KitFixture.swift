@@ -1,24 +1,32 @@
 public import OutletPluginKit
+import Synchronization
 
 /// A plugin with most hooks of the kit; the request's field `X-Mode` selects what they do.
 struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, RequestAdapting,
     RequestRetrying, RequestFinalizing, RedirectDeciding, ResponseSerializing, EventMonitoring,
-    FunctionExporting, ConfiguredPlugin
+    FunctionExporting, Reconfiguring
 {
     static let info = PluginInfo(
         id: "test.kit", version: "0.1.0", name: "Kit", summary: "All of the kit.",
         vendor: "Tests", url: "https://example.com", permissions: ["env:HOME", "net:token.example"])
 
     let host: Host
-    let greeting: String
+    private let greeting: Greeting
     /// Has an element for each response to a request with the mode "background".
     private let responses = AsyncStream<Void>.makeStream()
 
     init(host: Host, settings: KitSettings) throws {
         self.host = host
-        greeting = settings.greeting?.text ?? "hello"
+        greeting = Greeting(settings)
         let isStrict = settings.strict ?? false
         host.log(.debug, "\(host.name): limit \(settings.limit ?? 0), strict \(isStrict)")
+    }
+
+    func reconfigure(settings: KitSettings) throws {
+        guard settings.greeting?.text != "" else {
+            throw PluginError("the greeting is empty", code: "no-greeting")
+        }
+        greeting.replace(settings)
     }
 
     func adapt(_ request: MutableRequest) async throws {
@@ -101,7 +109,7 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
     }
 
     func prepare(_ request: MutableRequest) throws {
-        try request.setAttribute("kit.note", greeting)
+        try request.setAttribute("kit.note", greeting.text)
         try request.addHeader("X-Many", "1")
         try request.addHeader("X-Many", "2")
         try request.removeHeader("X-Remove")
@@ -196,7 +204,7 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
                 guard !name.isEmpty else {
                     return Export.fail(PluginError("nobody to greet"), instance, call)
                 }
-                return Export.answer("\(kit.greeting), \(name)", instance, sink)
+                return Export.answer("\(kit.greeting.text), \(name)", instance, sink)
             }),
         Export("half", number: { _, value in value / 2 }),
         Export(
@@ -229,6 +237,21 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
                 word.withCString { isLiked(outlet_text($0)) } == 0 ? count : count + 1
             }
         }
+}
+
+/// The greeting of the settings, which can be replaced.
+private final class Greeting: Sendable {
+    private let state: Mutex<String>
+
+    init(_ settings: KitSettings) { state = Mutex(Self.text(of: settings)) }
+
+    var text: String { state.withLock { $0 } }
+
+    func replace(_ settings: KitSettings) { state.withLock { $0 = Self.text(of: settings) } }
+
+    private static func text(of settings: KitSettings) -> String {
+        settings.greeting?.text ?? "hello"
+    }
 }
 
 private let module = PluginModule(KitFixture.self)
