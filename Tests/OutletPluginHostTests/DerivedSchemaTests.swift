@@ -59,7 +59,55 @@ import Testing
         let branches = properties["tree"]?["properties"]?["branches"]
         #expect(branches?["items"] == (try JSONValue(parsing: ##"{"$ref":"#/properties/tree"}"##)))
         #expect(properties["condition"] != nil)
-        #expect(properties.objectValue?.count == kinds.count + 2)
+        #expect(properties.objectValue?.count == kinds.count + 3)
+    }
+
+    @Test func `optional values that are no properties may be null`() throws {
+        let host = try load("{}")
+        let schema = try JSONValue(parsing: host.plugins.first?.configurationSchema ?? "")
+        let gaps = try #require(schema["properties"]?["gaps"]?["properties"])
+        let chain = ##"{"$ref":"#/properties/gaps/properties/chain"}"##
+        let items: [(String, String)] = [
+            ("numbers", #"{"type":["integer","null"],"minimum":0,"maximum":255}"#),
+            ("modes", #"{"enum":["quick","thorough",null]}"#),
+            ("lists", #"{"type":["array","null"],"items":{"type":["boolean","null"]}}"#),
+            ("deep", #"{"type":["boolean","null"]}"#),
+        ]
+        for (name, item) in items {
+            #expect(gaps[name]?["items"] == (try JSONValue(parsing: item)), "\(name)")
+        }
+        #expect(
+            gaps["chain"]?["properties"]?["links"]?["items"]
+                == (try JSONValue(parsing: #"{"anyOf":[\#(chain),{"type":"null"}]}"#)))
+    }
+
+    @Test(arguments: [
+        #"{"numbers":[null,1]}"#, #"{"words":{"a":null,"b":"c"}}"#,
+        #"{"modes":[null,"quick"]}"#, #"{"lists":[null,[null,true]]}"#,
+        #"{"greetings":{"a":null,"b":{"text":"hi"}}}"#, #"{"deep":[null,true]}"#,
+        #"{"chain":{"links":[null,{"links":[null,{}]}]}}"#, #"{"twice":null}"#,
+        #"{"asking":{"number":null,"word":null}}"#, #"{"asking":{"number":1,"word":"a"}}"#,
+    ])
+    func `null is accepted for an optional value that is no property`(gaps: String) throws {
+        #expect(try load(#"{"gaps":\#(gaps)}"#).plugins.count == 1)
+    }
+
+    @Test(arguments: [
+        (#"{"numbers":[null,256]}"#, "/gaps/numbers/1"),
+        (#"{"words":{"a":1}}"#, "/gaps/words/a"), (#"{"modes":["slow"]}"#, "/gaps/modes/0"),
+        (#"{"lists":[[1]]}"#, "/gaps/lists/0/0"), (#"{"greetings":{"a":{}}}"#, "/gaps/greetings/a"),
+        (#"{"chain":{"links":[1]}}"#, "/gaps/chain/links/0"),
+        (#"{"asking":{"number":"x","word":"a"}}"#, "/gaps/asking/number"),
+        (#"{"asking":{"number":1,"word":1}}"#, "/gaps/asking/word"),
+        (#"{"numbers":null}"#, "/gaps/numbers"), (#"{"asking":null}"#, "/gaps/asking"),
+    ])
+    func `other values than null are still refused with the path`(
+        gaps: String, place: String
+    ) throws {
+        let error = try #require(throws: PluginDirectoryError.self) {
+            try load(#"{"gaps":\#(gaps)}"#)
+        }
+        #expect("\(error)".contains(place), "\(error)")
     }
 
     @Test(arguments: [

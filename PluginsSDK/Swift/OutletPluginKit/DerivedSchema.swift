@@ -19,6 +19,8 @@ indirect enum DerivedSchema {
     case object([Member], mayHaveOthers: Bool)
     /// The schema of a type that contains this one, by its place in the whole schema.
     case enclosing(String)
+    /// `null`, or a value of another schema, which is not nullable itself.
+    case nullable(DerivedSchema)
 
     struct Member {
         let name: String
@@ -90,6 +92,9 @@ indirect enum DerivedSchema {
     ) -> (schema: DerivedSchema, value: Value?) {
         guard !place.isTooDeep else { return (.any, nil) }
         if let known = known(type) { return known }
+        if let optional = type as? any ProbedOptional.Type {
+            return (optional.wrapped(at: place).orNull, optional.empty as? Value)
+        }
         if let list = type as? any ProbedList.Type {
             return (.list(list.element(at: place.inside("items"))), list.empty as? Value)
         }
@@ -166,24 +171,42 @@ indirect enum DerivedSchema {
         return .object(optional, mayHaveOthers: true)
     }
 
+    /// The schema that also allows `null`.
+    fileprivate var orNull: DerivedSchema {
+        switch self {
+        case .any, .nullable: self
+        default: .nullable(self)
+        }
+    }
+
     /// The schema as JSON.
-    var json: String {
+    var json: String { json(isNullable: false) }
+
+    private func json(isNullable: Bool) -> String {
+        func type(_ kind: String) -> String {
+            isNullable ? #""type":["\#(kind)","null"]"# : #""type":"\#(kind)""#
+        }
         switch self {
         case .any: return "{}"
         case .plain(let kind, let least, let most):
             let bounds = [least.map { #","minimum":\#($0)"# }, most.map { #","maximum":\#($0)"# }]
-            return #"{"type":"\#(kind)"\#(bounds.compactMap(\.self).joined())}"#
-        case .choice(let values): return #"{"enum":[\#(values.joined(separator: ","))]}"#
-        case .list(let element): return #"{"type":"array","items":\#(element.json)}"#
+            return "{\(type(kind))\(bounds.compactMap(\.self).joined())}"
+        case .choice(let values):
+            let all = isNullable ? values + ["null"] : values
+            return #"{"enum":[\#(all.joined(separator: ","))]}"#
+        case .list(let element): return #"{\#(type("array")),"items":\#(element.json)}"#
         case .map(let element):
-            return #"{"type":"object","additionalProperties":\#(element.json)}"#
+            return #"{\#(type("object")),"additionalProperties":\#(element.json)}"#
         case .object(let members, let mayHaveOthers):
             let properties = members.map { "\(Self.quoted($0.name)):\($0.schema.json)" }
             let needed = members.filter(\.isNeeded).map { Self.quoted($0.name) }
-            return #"{"type":"object","properties":{\#(properties.joined(separator: ","))},"#
+            return #"{\#(type("object")),"properties":{\#(properties.joined(separator: ","))},"#
                 + (needed.isEmpty ? "" : #""required":[\#(needed.joined(separator: ","))],"#)
                 + #""additionalProperties":\#(mayHaveOthers)}"#
-        case .enclosing(let fragment): return #"{"$ref":\#(Self.quoted(fragment))}"#
+        case .enclosing(let fragment):
+            let reference = #"{"$ref":\#(Self.quoted(fragment))}"#
+            return isNullable ? #"{"anyOf":[\#(reference),{"type":"null"}]}"# : reference
+        case .nullable(let value): return value.json(isNullable: true)
         }
     }
 
@@ -199,6 +222,19 @@ indirect enum DerivedSchema {
             }
         }
         return quoted + "\""
+    }
+}
+
+/// A value or `null`, where it is not a property: there, a missing key is `nil`.
+private protocol ProbedOptional {
+    static var empty: Self { get }
+    static func wrapped(at place: DerivedSchema.Place) -> DerivedSchema
+}
+
+extension Optional: ProbedOptional where Wrapped: Decodable {
+    static var empty: Self { nil }
+    static func wrapped(at place: DerivedSchema.Place) -> DerivedSchema {
+        DerivedSchema.probe(Wrapped.self, at: place).schema
     }
 }
 
@@ -243,6 +279,10 @@ private final class ProbeNotes {
     private(set) var schema = DerivedSchema.any
     /// The keys that the type has looked for before it decoded them.
     private var soughtKeys: Set<String> = []
+    /// The keys of which the type has asked whether they are `null`.
+    private var nullableKeys: Set<String> = []
+    /// Whether the type has asked whether its single value is `null`.
+    private var isNullable = false
 
     init(place: DerivedSchema.Place) { self.place = place }
 
@@ -252,12 +292,19 @@ private final class ProbeNotes {
         guard !members.contains(where: { $0.name == name }) else { return }
         members.append(
             .init(
-                name: name, schema: schema, isNeeded: isNeeded && !soughtKeys.contains(name)))
+                name: name, schema: nullableKeys.contains(name) ? schema.orNull : schema,
+                isNeeded: isNeeded && !soughtKeys.contains(name)))
         self.schema = .object(members, mayHaveOthers: mayHaveOthers)
     }
 
     /// Records that the type does without a key, because it looks whether that is there.
     func noteSearch(for name: String) { soughtKeys.insert(name) }
+
+    /// Records that the type accepts `null` for a key, because it asks about that.
+    func noteNull(for name: String) { nullableKeys.insert(name) }
+
+    /// Records that the type accepts `null`, because it asks about that.
+    func noteNull() { isNullable = true }
 
     /// Records that the type is decoded with whatever keys there are.
     func noteAllKeys() { schema = .object(object.members, mayHaveOthers: true) }
@@ -273,7 +320,7 @@ private final class ProbeNotes {
     }
 
     /// Records that the type is decoded from a single value.
-    func note(_ schema: DerivedSchema) { self.schema = schema }
+    func note(_ schema: DerivedSchema) { self.schema = isNullable ? schema.orNull : schema }
 
     /// There is no placeholder.
     struct Unknown: Error {}
@@ -308,7 +355,10 @@ private struct ProbeDecoder: Decoder {
         let notes: ProbeNotes
         var codingPath: [any CodingKey] { [] }
 
-        func decodeNil() -> Bool { false }
+        func decodeNil() -> Bool {
+            notes.noteNull()
+            return false
+        }
 
         func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
             try notes.value(type, at: notes.place) { notes.note($0) }
@@ -328,7 +378,10 @@ private struct ProbeDecoder: Decoder {
             return true
         }
 
-        func decodeNil(forKey key: Key) -> Bool { false }
+        func decodeNil(forKey key: Key) -> Bool {
+            notes.noteNull(for: key.stringValue)
+            return false
+        }
 
         func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
             try notes.value(type, at: notes.place.member(key.stringValue)) {

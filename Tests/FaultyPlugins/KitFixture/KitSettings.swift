@@ -68,6 +68,47 @@ struct KitSettings: Decodable {
         }
     }
 
+    /// A type that asks about `null` itself.
+    struct Asking: Decodable {
+        private enum CodingKeys: String, CodingKey {
+            case number, word
+        }
+
+        /// A text, or `null` for none.
+        struct Word: Decodable {
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.singleValueContainer()
+                if !container.decodeNil() { _ = try container.decode(String.self) }
+            }
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            if try !container.decodeNil(forKey: .number) {
+                _ = try container.decode(Int8.self, forKey: .number)
+            }
+            _ = try container.decode(Word.self, forKey: .word)
+        }
+    }
+
+    /// Optional values that are no properties.
+    struct Gaps: Decodable {
+        /// A type that contains itself.
+        final class Chain: Decodable {
+            var links: [Chain?]?
+        }
+
+        var numbers: [UInt8?]?
+        var words: [String: String?]?
+        var modes: Set<Mode?>?
+        var lists: [[Bool?]?]?
+        var greetings: [String: Greeting?]?
+        var deep: [Bool??]?
+        var chain: Chain?
+        var twice: Bool??
+        var asking: Asking?
+    }
+
     var greeting: Greeting?
     var limit: Double?
     var strict: Bool?
@@ -86,4 +127,5 @@ struct KitSettings: Decodable {
     var pairs: [Level: String]?
     var bag: Bag?
     var sought: Sought?
+    var gaps: Gaps?
 }
