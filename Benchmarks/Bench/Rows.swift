@@ -114,7 +114,7 @@ extension PluginHost {
     ///
     /// - Throws: An error if the plugin cannot be loaded.
     static func one(_ setting: Setting) throws -> PluginHost {
-        let host = try PluginHost.load(directories: [], files: [setting.argument])
+        let host = try PluginHost.load([.file(setting.argument)])
         for failure in host.failures { throw failure }
         return host
     }

@@ -37,7 +37,7 @@ case "soak":
     exit(lost == 0 ? 0 : 1)
 case "plugins":
     let url = arguments[2]
-    let host = try PluginHost.load(directories: [], files: Array(arguments.dropFirst(4)))
+    let host = try PluginHost.load(arguments.dropFirst(4).map { .file($0) })
     for failure in host.failures { throw failure }
     let session = Session(plugins: host)
     let unit = Unit.request(of: session, Setting(url: url, argument: ""))

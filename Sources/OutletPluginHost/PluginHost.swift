@@ -111,7 +111,7 @@ public final class PluginHost: SessionPlugins {
     /// Process-wide state as it was after loading, for ``processChanges``.
     private let process = RestorableProcessState()
 
-    /// Loads the plugins of directories, then those of individual files.
+    /// Loads plugins.
     ///
     /// A directory's `plugins.json` applies to the plugins of that directory only.
     ///
@@ -122,10 +122,7 @@ public final class PluginHost: SessionPlugins {
     /// Blocks while files are read and plugins are created.
     ///
     /// - Parameters:
-    ///   - directories: Directories whose `*.so` files are loaded in the order of their names; not
-    ///     searched recursively.
-    ///   - files: Paths of further libraries, loaded after those of the directories. A path without
-    ///     a slash is relative to the current directory.
+    ///   - places: Directories and files, in the order in which their plugins are loaded.
     ///   - options: Settings, policies and limits.
     /// - Throws: ``PluginDirectoryError`` when a directory or its `plugins.json` cannot be read or
     ///   is not safe, with either policy; ``PluginDirectoryError/incomplete(_:)`` when a plugin
@@ -133,10 +130,10 @@ public final class PluginHost: SessionPlugins {
     ///   have been shut down.
     /// - Returns: The host with its running plugins.
     public static func load(
-        directories: [String], files: [String] = [], options: Options = Options()
+        _ places: [PluginPlace], options: Options = Options()
     ) throws(PluginDirectoryError) -> PluginHost {
         let places = try PluginPlaces(
-            directories: directories, files: files, checksOwnership: options.checksOwnership,
+            places, checksOwnership: options.checksOwnership,
             readsSettingsFiles: options.readsSettingsFiles)
         let loader = PluginLoader.inTurn {
             var loader = PluginLoader(
@@ -160,6 +157,19 @@ public final class PluginHost: SessionPlugins {
         return host
     }
 
+    /// Loads all plugins of directories.
+    ///
+    /// - Parameters:
+    ///   - directories: The directories, in the order in which their plugins are loaded.
+    ///   - options: Settings, policies and limits.
+    /// - Returns: The host with its running plugins.
+    /// - Throws: ``PluginDirectoryError``, as for ``load(_:options:)``.
+    public static func load(
+        directories: [String], options: Options = Options()
+    ) throws(PluginDirectoryError) -> PluginHost {
+        try load(directories.map { .directory($0) }, options: options)
+    }
+
     /// Loads all plugins of one directory.
     ///
     /// - Parameters:
@@ -167,8 +177,7 @@ public final class PluginHost: SessionPlugins {
     ///   - configuration: Configuration by plugin id, each a text of a JSON object.
     ///   - observer: Receives activity, log lines and contract violations; `nil` for none.
     /// - Returns: The host with its running plugins.
-    /// - Throws: ``PluginDirectoryError``, as for ``load(directories:files:options:)`` with the
-    ///   default options.
+    /// - Throws: ``PluginDirectoryError``, as for ``load(_:options:)`` with the default options.
     public static func load(
         directory: String, configuration: [String: String] = [:],
         observer: (any PluginObserver)? = nil

@@ -17,6 +17,21 @@ import Testing
         pacer = try directory.copy("libpacer.so")
     }
 
+    @Test func `plugins are listed in the order of --plugins, files and directories`() async throws
+    {
+        let (first, last) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let files = [
+            try first.copy("libFaultyHangs.so"), directory.path("libpacer.so"),
+            directory.path("librequest-id.so"), try last.copy("libFaultyObliging.so"),
+        ]
+        let result = try await outlet(
+            "plugins", "list", "--json", "--plugins", files[0], "--plugins", directory.path,
+            "--plugins", files[3])
+        let report = try JSONValue(parsing: result.standardOutput)
+        let paths = report["plugins"]?.arrayValue?.map { $0["file"]?.stringValue }
+        #expect(paths == files, "\(result.output)")
+    }
+
     @Test func `the plugins of a directory are listed`() async throws {
         let result = try await outlet("plugins", "list", directory.path)
         #expect(result.exitCode == 0)

@@ -145,7 +145,7 @@ import Testing
             return
         }
         #expect(refusal.hasPrefix(reason), "\(refusal)")
-        let inspection = try PluginInspection(directories: [folder.path])
+        let inspection = try PluginInspection([.directory(folder.path)])
         #expect(inspection.files.isEmpty && inspection.failures == failures)
     }
 
@@ -358,7 +358,7 @@ import Testing
     @Test func `a file given by path is loaded if its directory is safe`() throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         let file = folder.directory.path("librequest-id.so")
-        let host = try PluginHost.load(directories: [], files: [file])
+        let host = try PluginHost.load([.file(file)])
         #expect(host.plugins.map(\.path) == [file])
         chmod(folder.path, 0o777)
         let unsafe = PluginLoadError.unsafe(
@@ -366,7 +366,7 @@ import Testing
             reason: "lies in \(folder.path), which is writable by all users (mode 777); chmod go-w",
             cause: .directory)
         #expect(throws: PluginDirectoryError.incomplete([unsafe])) {
-            try PluginHost.load(directories: [], files: [file])
+            try PluginHost.load([.file(file)])
         }
         #expect(
             unsafe.description
@@ -392,14 +392,14 @@ import Testing
         try FileManager.default.copyItem(
             atPath: folder.directory.path("librequest-id.so"), toPath: file)
         chmod(file, 0o755)
-        #expect(try PluginHost.load(directories: [], files: [file]).plugins.map(\.path) == [file])
+        #expect(try PluginHost.load([.file(file)]).plugins.map(\.path) == [file])
         chmod(inner, 0o777)
         let unsafe = PluginLoadError.unsafe(
             path: file,
             reason: "lies in \(inner), which is writable by all users (mode 777); chmod go-w",
             cause: .directory)
         #expect(throws: PluginDirectoryError.incomplete([unsafe])) {
-            try PluginHost.load(directories: [], files: [file])
+            try PluginHost.load([.file(file)])
         }
     }
 }

@@ -25,6 +25,28 @@ import Testing
         #expect(host.plugins.map(\.id) == ["d.first", "b.normal", "c.normal", "a.last"])
     }
 
+    @Test func `plugins are in the order of the directories and files that they come from`()
+        async throws
+    {
+        let (one, two, three) = (try PluginFolder(), try PluginFolder(), try PluginFolder())
+        try await one.compile(code("a.file", ".flags = 0"), as: "a.so")
+        try await two.compile(code("b.listed", ".flags = 0"), as: "b.so")
+        try await two.compile(code("a.listed", ".flags = 0"), as: "c.so")
+        try await three.compile(code("c.file", ".flags = 0"), as: "d.so")
+        let places: [PluginPlace] = [
+            .file(three.directory.path("d.so")), .directory(two.path),
+            .file(one.directory.path("a.so")),
+        ]
+        let ids = ["c.file", "b.listed", "a.listed", "a.file"]
+        #expect(try PluginHost.load(places).plugins.map(\.id) == ids)
+        #expect(try PluginHost.load(places.reversed()).plugins.first?.id == "a.file")
+        let paths = [
+            three.directory.path("d.so"), two.directory.path("b.so"), two.directory.path("c.so"),
+            one.directory.path("a.so"),
+        ]
+        #expect(try PluginInspection(places).files.map(\.path) == paths)
+    }
+
     @Test func `an undefined order is refused`() async throws {
         let folder = try PluginFolder()
         try await folder.compile(code("a.odd", ".order = 2"), as: "a.so")

@@ -44,7 +44,7 @@ import Testing
         #expect(reasons.count == 2)
         #expect(reasons.first?.contains("it needs outlet.http/9, which this host") == true)
         #expect(reasons.last?.contains("it needs outlet.http/1, and asks for no server") == true)
-        let files = try PluginInspection(directories: [folder.path]).files
+        let files = try PluginInspection([.directory(folder.path)]).files
         let objections = try files.flatMap { file in
             try file.askCode().plugins.flatMap { file.objections(to: $0).map(\.description) }
         }

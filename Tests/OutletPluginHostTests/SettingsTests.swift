@@ -43,7 +43,7 @@ import Testing
 
     /// Returns what a check of the settings, which creates no plugin, says against a file's plugins.
     private func objections(to path: String) throws -> [String] {
-        let inspection = try PluginInspection(directories: [folder.path])
+        let inspection = try PluginInspection([.directory(folder.path)])
         return try inspection.files.filter { $0.path == path }.flatMap { file in
             try file.askCode().plugins.flatMap { file.objections(to: $0).map(\.description) }
         }
@@ -123,7 +123,7 @@ import Testing
 
     @Test func `an error in the settings of a missing plugin names the file once`() throws {
         try write(#"{"plugins": {"not.there": {"permissions": ["file:x"]}}}"#)
-        let inspection = try PluginInspection(directories: [folder.path])
+        let inspection = try PluginInspection([.directory(folder.path)])
         let texts = inspection.failures.map(\.description)
         #expect(
             texts.contains {
@@ -136,7 +136,7 @@ import Testing
         let known = ["\(requestID)#a", requestID]
         let missing = ["\(requestID)#b", "not.there"]
         let inspection = try PluginInspection(
-            directories: [folder.path],
+            [.directory(folder.path)],
             configuration: .init(uniqueKeysWithValues: (known + missing).map { ($0, "{}") }))
         #expect(
             inspection.failures

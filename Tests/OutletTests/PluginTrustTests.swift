@@ -10,7 +10,7 @@ import Testing
         options.configuration = ["faulty.judging": #"{"trust": "\#(name)"}"#]
         options.loadPolicy = .usable
         return try PluginHost.load(
-            directories: [], files: [Products.path("libFaultyExtras.so")], options: options)
+            [.file(Products.path("libFaultyExtras.so"))], options: options)
     }
 
     private func session(

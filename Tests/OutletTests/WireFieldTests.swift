@@ -17,7 +17,7 @@ import Testing
         options.configuration = ["faulty.wire": #"{"finalize": "look"}"#]
         options.observer = recorder
         let host = try PluginHost.load(
-            directories: [], files: [Products.path("libFaultyWire.so")], options: options)
+            [.file(Products.path("libFaultyWire.so"))], options: options)
         var configuration = SessionConfiguration.default
         configuration.proxy = .none
         let session = Session(configuration: configuration, plugins: host)

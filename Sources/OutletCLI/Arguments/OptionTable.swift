@@ -9,7 +9,8 @@ enum OptionTable {
     private static let plugins = [
         Option(
             .plugins, value: "DIR", repeats: true, .plugins, verbs: pluginVerbs,
-            "Loads the plugins (.so files) of a directory, or one file; may be given often."),
+            "Loads the plugins (.so files) of a directory, or one file; may be given often: their hooks "
+                + "run in this order."),
         Option(
             .pluginConfig, value: "ID=JSON|@FILE", repeats: true, .plugins,
             verbs: [.request, .pluginsInspect, .pluginsConfig, .pluginsCall, .pluginsCheck, .demo],

@@ -66,21 +66,20 @@ struct PluginLoading: Sendable {
     /// The configurations of `--plugin-config`: JSON objects by plugin id.
     var configurationTexts: [String: String] { configuration.texts }
 
-    /// Splits the places into directories and files; a missing one counts as a directory.
+    /// The places as directories and files; a missing one counts as a directory.
     ///
     /// - Throws: ``CommandError`` with ``ExitCode/noInput`` for a missing one that is named as a file.
-    private func sortedPlaces() throws(CommandError) -> (directories: [String], files: [String]) {
-        var directories: [String] = []
-        var files: [String] = []
+    private func pluginPlaces() throws(CommandError) -> [PluginPlace] {
+        var found: [PluginPlace] = []
         for place in places {
             var isDirectory = false
             let exists = FileManager.default.fileExists(atPath: place, isDirectory: &isDirectory)
             guard exists || !place.endsWithBytes(of: ".so") else {
                 throw CommandError(.noInput, "\(place): no such file")
             }
-            if exists, !isDirectory { files.append(place) } else { directories.append(place) }
+            found.append(exists && !isDirectory ? .file(place) : .directory(place))
         }
-        return (directories, files)
+        return found
     }
 
     /// Inspects the plugins without running their code.
@@ -88,10 +87,10 @@ struct PluginLoading: Sendable {
     /// - Throws: ``CommandError`` with ``ExitCode/noInput`` if a place cannot be read, with
     ///   ``ExitCode/plugin`` if its `plugins.json` is wrong.
     func inspect() throws(CommandError) -> PluginInspection {
-        let (directories, files) = try sortedPlaces()
+        let places = try pluginPlaces()
         do {
             return try PluginInspection(
-                directories: directories, files: files, configuration: configuration.texts,
+                places, configuration: configuration.texts,
                 configurationSources: configuration.sources)
         } catch {
             throw CommandError(unusable: error)
@@ -105,7 +104,7 @@ struct PluginLoading: Sendable {
     ///
     /// Thread: blocks while plugins are created.
     func load(observer: any PluginObserver) throws(CommandError) -> PluginHost {
-        let (directories, files) = try sortedPlaces()
+        let places = try pluginPlaces()
         var options = PluginHost.Options()
         options.configuration = configuration.texts
         options.configurationSources = configuration.sources
@@ -114,7 +113,7 @@ struct PluginLoading: Sendable {
         options.loadPolicy = .usable
         PluginOutput.begin()
         do {
-            return try PluginHost.load(directories: directories, files: files, options: options)
+            return try PluginHost.load(places, options: options)
         } catch {
             throw CommandError(unusable: error)
         }
@@ -123,8 +122,9 @@ struct PluginLoading: Sendable {
     /// Reports each `plugins.json` beside a plugin that is given by its file, because it applies only
     /// to plugins that are given by their folder.
     private func reportUnreadSettings(_ console: Console) {
-        guard let places = try? sortedPlaces() else { return }
-        let folders = places.files.map { file in
+        guard let places = try? pluginPlaces() else { return }
+        let folders = places.compactMap { place -> String? in
+            guard case .file(let file) = place else { return nil }
             let slash = file.utf8.lastIndex(of: UInt8(ascii: "/"))
             return slash.map { String(file[..<$0]) } ?? "."
         }
@@ -133,7 +133,11 @@ struct PluginLoading: Sendable {
             defer { free(real) }
             return String(cString: real)
         }
-        let read = Set(places.directories.map(realPath))
+        let read = Set(
+            places.compactMap { place -> String? in
+                guard case .directory(let path) = place else { return nil }
+                return realPath(path)
+            })
         for folder in Set(folders).sorted() where !read.contains(realPath(folder)) {
             guard FileManager.default.fileExists(atPath: "\(folder)/plugins.json") else { continue }
             console.report(

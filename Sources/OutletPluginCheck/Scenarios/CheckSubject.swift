@@ -75,7 +75,7 @@ struct CheckSubject: Sendable {
         for id in others { options.settings[id, default: PluginSettings()].isEnabled = false }
         // A plugin is not suspended after violations: the test continues with it.
         options.maximumFaults = 0
-        let host = try PluginHost.load(directories: [], files: [job.file], options: options)
+        let host = try PluginHost.load([.file(job.file)], options: options)
         if configuration == nil {
             for failure in host.failures {
                 report.find(failure.rule, failure.fact, advice: failure.advice)

@@ -41,7 +41,7 @@ extension CheckSubject {
 
     /// The plugins of the file, of which no instances are created.
     private func inspectedPlugins() throws -> [InspectedPlugin] {
-        let inspection = try PluginInspection(directories: [], files: [job.file])
+        let inspection = try PluginInspection([.file(job.file)])
         return try inspection.files.flatMap { try $0.askCode().plugins }
     }
 

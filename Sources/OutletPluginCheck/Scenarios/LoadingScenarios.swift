@@ -5,7 +5,7 @@ import OutletPluginHost
 extension CheckSubject {
     /// Inspects the file without running any of its code.
     func checkFile() throws(PluginDirectoryError) {
-        let inspection = try PluginInspection(directories: [], files: [job.file])
+        let inspection = try PluginInspection([.file(job.file)])
         for failure in inspection.failures {
             var rule = failure.rule
             if case .invalidManifest = failure { rule = .manifestValid }
@@ -19,7 +19,7 @@ extension CheckSubject {
 
     /// Loads the library and reads its plugin descriptors.
     func checkLoading() throws(PluginDirectoryError) {
-        let inspection = try PluginInspection(directories: [], files: [job.file])
+        let inspection = try PluginInspection([.file(job.file)])
         for failure in inspection.failures {
             report.find(failure.rule, failure.fact, advice: failure.advice)
         }

@@ -13,7 +13,7 @@ public struct PluginInspection: Sendable {
     /// Problems that do not prevent loading, one line each.
     public let warnings: [String]
 
-    /// Inspects the files of directories, then individual files.
+    /// Inspects the files of places.
     ///
     /// Of two plugins with the same id, the second is a failure, as when they are loaded. Settings
     /// for plugins and instances that no manifest and no settings name are failures, too, unless
@@ -22,9 +22,7 @@ public struct PluginInspection: Sendable {
     /// Blocks while files are read.
     ///
     /// - Parameters:
-    ///   - directories: Paths of plugin directories; not searched recursively.
-    ///   - files: Paths of further libraries, inspected after those of the directories. A path
-    ///     without a slash is relative to the current directory.
+    ///   - places: Directories and files, in the order in which they are inspected.
     ///   - checksOwnership: Whether to refuse files and directories that users other than root and
     ///     the current user can write to.
     ///   - readsSettingsFiles: Whether each directory's `plugins.json` is read.
@@ -35,7 +33,7 @@ public struct PluginInspection: Sendable {
     /// - Throws: ``PluginDirectoryError`` when a directory or its `plugins.json` cannot be read or
     ///   is not safe.
     public init(
-        directories: [String], files: [String] = [],
+        _ places: [PluginPlace],
         checksOwnership: Bool = true, readsSettingsFiles: Bool = true,
         settings: [String: PluginSettings] = [:], configuration: [String: String] = [:],
         configurationSources: [String: String] = [:]
@@ -43,8 +41,7 @@ public struct PluginInspection: Sendable {
         let settings = HostSettings(
             settings: settings, texts: configuration, sources: configurationSources)
         let places = try PluginPlaces(
-            directories: directories, files: files, checksOwnership: checksOwnership,
-            readsSettingsFiles: readsSettingsFiles)
+            places, checksOwnership: checksOwnership, readsSettingsFiles: readsSettingsFiles)
         var failures = places.failures
         var inspected: [InspectedFile] = []
         var firsts: [String: String] = [:]

@@ -26,9 +26,7 @@ struct SamplePlugin {
         settings.failsOpen = failsOpen
         options.settings = [id: settings]
         return try PluginHost.load(
-            directories: [],
-            files: try others.map { try Products.path($0) } + [try Products.path("lib\(name).so")],
-            options: options)
+            try (others + ["lib\(name).so"]).map { .file(try Products.path($0)) }, options: options)
     }
 
     /// A session with the plugin.
