@@ -18,7 +18,8 @@ public struct PluginCheck: Sendable {
     public var seed: UInt64
     /// The tests in the order in which their results are reported.
     public var tests = CheckTest.allCases
-    /// The time limit of each step of a test, such as a request; a test may take six times as long.
+    /// The time limit of each step of a test, such as a request; a test may take six times as long, and
+    /// so may a step in which calls of the plugin return.
     public var limit = Duration.seconds(20)
     /// The path of the program to start for each test.
     ///

@@ -47,9 +47,10 @@ public enum PluginCheckChild {
         let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
         reportHangs(to: report, before: job.limit)
         reportManyThreads(to: report, of: job)
+        let subject = CheckSubject(job: job, report: report)
+        reportProgress(of: subject.calls, to: report, within: job.limit)
         let done = DispatchSemaphore(value: 0)
         Task {
-            let subject = CheckSubject(job: job, report: report)
             do {
                 try await subject.check()
             } catch let error as PluginLoadError {
@@ -87,6 +88,24 @@ public enum PluginCheckChild {
                     call.hook == .load ? .loadQuick : .callReturns,
                     "\(call.plugin): \(hangFact) \(call.hook.rawValue) for \(seconds) s"
                 )
+            }
+        }
+    }
+
+    /// Lets a step that takes longer than its time limit go on, as long as calls of the plugin return.
+    ///
+    /// Such as those for the pieces of a body. The whole test has a time limit, too.
+    private static func reportProgress(
+        of calls: CallCounter, to report: CheckReport, within limit: Duration
+    ) {
+        let interval = UInt32(clamping: Int64(limit / .microseconds(1)) / 4)
+        DispatchQueue(label: "outlet.check.progress").async {
+            var last = 0
+            while true {
+                usleep(max(interval, 1000))
+                let count = calls.count
+                if count > last, !report.hasFailed { report.repeatStep() }
+                last = count
             }
         }
     }

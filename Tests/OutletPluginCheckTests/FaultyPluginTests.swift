@@ -217,6 +217,14 @@ import Testing
         "cancel type", "cancel state", "filter", "priority", "dumpable",
     ]
 
+    @Test func `a request that takes longer than the time limit passes while its pieces go on`()
+        async throws
+    {
+        let result = try #require(
+            await checked("libFaultySlowPieces.so", [:], [.hooks], limit: 2).first)
+        #expect(result.verdict == .passed, "\(result.findings)")
+    }
+
     @Test(arguments: files + instances + hooks + leaks + badTexts + values)
     func `a faulty plugin fails its test, and the finding names the rule`(row: Row) async throws {
         let result = try await checked(

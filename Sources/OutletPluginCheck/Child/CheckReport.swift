@@ -105,6 +105,8 @@ final class CheckReport: Sendable {
     private let mark: String
     /// The rules that were reported, and whether only as a warning.
     private let reported = Lock([PluginRule: Bool]())
+    /// The step that the test has begun last.
+    private let lastStep = Lock("")
 
     /// The length after which texts are cut off, in bytes.
     private static let longestText = 2000
@@ -115,7 +117,13 @@ final class CheckReport: Sendable {
     }
 
     /// Writes the step that the test is about to begin; a crash or hang is reported with it.
-    func step(_ text: String) { write(.step(Self.cut(text))) }
+    func step(_ text: String) {
+        lastStep.withLock { $0 = Self.cut(text) }
+        repeatStep()
+    }
+
+    /// Writes the present step again: it takes long, but goes on.
+    func repeatStep() { write(.step(lastStep.withLock { $0 })) }
 
     /// Writes a violation: the first one of each rule, and the first after a mere warning.
     ///

@@ -1,6 +1,7 @@
 import Glibc
 import OutletPluginHost
 import OutletTransport
+import Synchronization
 
 /// Calls a closure directly before or after the first call of a hook, on the thread of the call.
 final class HookTrap: PluginCallProbe {
@@ -67,6 +68,54 @@ final class CallMeter<State: Sendable>: PluginCallProbe {
     }
 }
 
+/// Passes on the first calls of each hook of a plugin, and few of the further ones.
+///
+/// For probes that take long: a plugin that passes a body on in small pieces is called very often for
+/// one request.
+final class SampledCalls: PluginCallProbe {
+    private struct Hook: Hashable {
+        let plugin: String
+        let hook: PluginHook
+    }
+
+    private struct State {
+        /// The number of calls of each hook that have begun.
+        var counts: [Hook: Int] = [:]
+        /// For each thread, whether the calls that it is in were passed on, the innermost last.
+        var isPassedOn: [pthread_t: [Bool]] = [:]
+    }
+
+    /// The first calls of a hook, which are all passed on.
+    private static let firstCalls = 200
+    /// Of the further calls, one in so many is passed on.
+    private static let interval = 64
+
+    private let probe: any PluginCallProbe
+    private let state = Lock(State())
+
+    /// Creates a probe that passes calls on to another one.
+    init(_ probe: any PluginCallProbe) { self.probe = probe }
+
+    func willCall(_ plugin: String, _ hook: PluginHook) {
+        let thread = pthread_self()
+        let isPassedOn = state.withLock { state in
+            let count = state.counts[Hook(plugin: plugin, hook: hook), default: 0]
+            let isPassedOn = count < Self.firstCalls || count % Self.interval == 0
+            state.counts[Hook(plugin: plugin, hook: hook)] = count + 1
+            state.isPassedOn[thread, default: []].append(isPassedOn)
+            return isPassedOn
+        }
+        if isPassedOn { probe.willCall(plugin, hook) }
+    }
+
+    func didCall(_ plugin: String, _ hook: PluginHook) {
+        let thread = pthread_self()
+        if state.withLock({ $0.isPassedOn[thread]?.popLast() }) == true {
+            probe.didCall(plugin, hook)
+        }
+    }
+}
+
 /// Cancels each request when a hook has returned, before its answer has been processed.
 final class HookCanceller: PluginCallProbe {
     private let state = Lock<(hook: PluginHook, cancel: @Sendable () -> Void)?>(nil)
@@ -85,6 +134,18 @@ final class HookCanceller: PluginCallProbe {
         }
         cancel?()
     }
+}
+
+/// Counts the calls that have returned, by which a step that takes long is told from one that hangs.
+final class CallCounter: PluginCallProbe {
+    private let calls = Atomic(0)
+
+    /// The number of calls that have returned.
+    var count: Int { calls.load(ordering: .relaxed) }
+
+    func willCall(_ plugin: String, _ hook: PluginHook) {}
+
+    func didCall(_ plugin: String, _ hook: PluginHook) { calls.add(1, ordering: .relaxed) }
 }
 
 /// Passes calls to several probes.

@@ -11,7 +11,7 @@ extension CheckSubject {
         try await atEachHook { place, observer in
             let cancel = Lock<(@Sendable () -> Void)?>(nil)
             let trap = HookTrap(place) { cancel.withLock { $0 }?() }
-            PluginCallProbes.current = CallProbes(trap, meter)
+            setProbe(CallProbes(trap, meter))
             let host = try load(observer)
             await call(through: host, watchedBy: observer) { end in
                 cancel.withLock { $0 = end }
@@ -38,8 +38,8 @@ extension CheckSubject {
     ) async throws {
         guard !report.hasFailed else { return }
         let canceller = HookCanceller()
-        PluginCallProbes.current = probe.map { CallProbes(canceller, $0) } ?? canceller
-        defer { PluginCallProbes.current = nil }
+        setProbe(probe.map { CallProbes(canceller, $0) as any PluginCallProbe } ?? canceller)
+        defer { removeProbe() }
         let observer = CheckObserver(report, ignoring: [.neverSettled])
         let host = try load(observer, without: others)
         let hooks = PluginHook.allCases.filter { hook in

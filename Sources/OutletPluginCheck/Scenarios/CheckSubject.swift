@@ -9,6 +9,8 @@ import OutletTesting
 struct CheckSubject: Sendable {
     let job: CheckJob
     let report: CheckReport
+    /// The calls of plugins that have returned so far.
+    let calls = CallCounter()
 
     private let start = ContinuousClock.now
 
@@ -45,7 +47,16 @@ struct CheckSubject: Sendable {
     init(job: CheckJob, report: CheckReport) {
         self.job = job
         self.report = report
+        removeProbe()
     }
+
+    /// Passes the calls of instances that are created from now on to a probe.
+    func setProbe(_ probe: any PluginCallProbe) {
+        PluginCallProbes.current = CallProbes(calls, probe)
+    }
+
+    /// Ends ``setProbe(_:)``.
+    func removeProbe() { PluginCallProbes.current = calls }
 
     /// A new generator of requests; the sequence depends on the seed and the test.
     var requests: MadeRequests {

@@ -82,7 +82,7 @@ extension CheckSubject {
         try await atEachHook { place, observer in
             let (reached, signal) = AsyncStream.makeStream(of: Void.self)
             let trap = HookTrap(place) { signal.yield() }
-            PluginCallProbes.current = trap
+            setProbe(trap)
             let host = try load(observer)
             async let shutdown: Void = {
                 for await _ in reached { break }
@@ -109,7 +109,7 @@ extension CheckSubject {
         let counted = first.plugins.filter { $0.hooks.contains(.requestDone) }.count
         await end(first)
         guard !hooks.isEmpty else { return report.skip("it has no hooks") }
-        defer { PluginCallProbes.current = nil }
+        defer { removeProbe() }
         let places = hooks.flatMap { hook in
             [false, true].map { HookTrap.Place(hook: hook, isBehind: $0) }
         }
@@ -142,13 +142,14 @@ extension CheckSubject {
     /// Measures how often hooks of plugins with `OUTLET_F_NONBLOCKING` wait.
     func checkNonblocking() async throws {
         let used = Lock([MeasuredHook: [Usage]]())
-        PluginCallProbes.current = CallMeter({ Usage() }) { plugin, hook, before, after in
+        let meter = CallMeter({ Usage() }) { plugin, hook, before, after in
             let usage = after.since(before)
             used.withLock {
                 $0[MeasuredHook(plugin: plugin, hook: hook), default: []].append(usage)
             }
         }
-        defer { PluginCallProbes.current = nil }
+        setProbe(meter)
+        defer { removeProbe() }
         let observer = CheckObserver(report)
         let host = try load(observer)
         let quick = Set(host.plugins.filter(\.isNonblocking).map(\.id))
@@ -230,7 +231,7 @@ extension CheckSubject {
             let kernel = KernelState()
         }
         let report = report
-        PluginCallProbes.current = CallMeter({ State() }) { plugin, hook, before, after in
+        let meter = CallMeter({ State() }) { plugin, hook, before, after in
             let place = "\(plugin): \(hook.rawValue) changes"
             let changes = after.process.changes(since: before.process)
             if !changes.isEmpty {
@@ -244,7 +245,8 @@ extension CheckSubject {
             }
             cplugincheck_restore_thread(before.thread)
         }
-        defer { PluginCallProbes.current = nil }
+        setProbe(SampledCalls(meter))
+        defer { removeProbe() }
         let before = ProcessSnapshot()
         let observer = CheckObserver(report)
         let host = try load(observer)
