@@ -110,6 +110,9 @@ public struct CheckResult: Sendable, Equatable {
     public var duration: Duration
     /// The violations found, warnings last; one about the end of the process comes first.
     public var findings: [CheckFinding]
+    /// In what way the test was less exact than it should be, such as on a slow machine; one
+    /// sentence each.
+    public var notes: [String] = []
     /// Why the test was skipped; `nil` when it was not.
     public var skipReason: String?
     /// Why the test could not be run, which is no fault of the plugin; `nil` when it was.
@@ -147,6 +150,7 @@ extension CheckResult {
             return
         }
         var findings: [CheckFinding] = []
+        var notes: [String] = []
         var skipReason: String?
         var startFault: String?
         var step = ""
@@ -156,6 +160,7 @@ extension CheckResult {
             case .step(let text): step = text
             case .finding(let finding): findings.append(finding)
             case .skipped(let reason): skipReason = reason
+            case .note(let text): notes.append(text)
             case .notRun(let reason): startFault = reason
             case .ended: hasEnded = true
             }
@@ -191,7 +196,7 @@ extension CheckResult {
         self.init(
             test: test, seed: seed, duration: duration,
             findings: findings.filter { !$0.isWarning } + findings.filter(\.isWarning),
-            skipReason: skipReason, startFault: startFault)
+            notes: notes, skipReason: skipReason, startFault: startFault)
     }
 
     /// The violation shown by how the process ended; `nil` when it ended normally.

@@ -58,6 +58,20 @@ import Testing
         #expect(message?.hasSuffix("none.so: no such file, or not readable") == true)
     }
 
+    @Test func `text and JSON say where leaks were compared with a coarser limit`() async throws {
+        let plugin = try directory.copy("libFaultySlowHooks.so")
+        let command = ["plugins", "check", plugin, "--only", "call-again", "--timeout", "3"]
+        let fact =
+            #/there was time for \d+ requests only, not for 250: .* with 32768 bytes, not with 1024/#
+        let text = try await Program.run(Products.path("outlet"), command)
+        #expect(text.exitCode == 0 && text.output.contains(fact), "\(text.output)")
+        let result = try await Program.run(Products.path("outlet"), command + ["--json"])
+        let report = try JSONValue(parsing: result.standardOutput)
+        let note = report["tests"]?[0]?["notes"]?[0]?.stringValue ?? ""
+        #expect(note.contains(fact), "\(result.output)")
+        #expect(report["passed"] == true)
+    }
+
     @Test func `output of a plugin is reported without control characters`() async throws {
         let plugin = try directory.copy("libFaultyPrints.so")
         let result = try await outlet("plugins", "check", plugin, "--only", "no-output")

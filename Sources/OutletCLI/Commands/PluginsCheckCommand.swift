@@ -114,7 +114,7 @@ struct PluginCheckText {
     /// The options that repeat a test, beside seed and test, each with a space before it.
     let repeated: String
 
-    /// Returns a line for a test, and two for each broken rule that it has found.
+    /// Returns a line for a test, two for each broken rule that it has found, and one for each note.
     func result(_ result: CheckResult) -> String {
         let word =
             switch result.verdict {
@@ -132,6 +132,9 @@ struct PluginCheckText {
             text += finding.isWarning ? style.yellow("warning, \(rule)") : style.red(rule)
             text += ": \(TerminalText.visibleLine(finding.message))\n"
             text += "         \(style.dim("to do: \(finding.advice)"))\n"
+        }
+        for note in result.notes {
+            text += "         \(style.yellow("note")): \(TerminalText.visibleLine(note))\n"
         }
         return text
     }
@@ -184,6 +187,7 @@ struct PluginCheckText {
                         "warning": .bool(finding.isWarning),
                     ]
                 }),
+            "notes": .array(result.notes.map { .string(TerminalText.visibleLine($0)) }),
         ]
     }
 

@@ -11,6 +11,8 @@ enum CheckLine: Sendable, Equatable {
     case finding(CheckFinding)
     /// The test does not apply, for this reason.
     case skipped(String)
+    /// The test was made, but less exactly than it should be.
+    case note(String)
     /// The test cannot be run, for this reason, which is no fault of the plugin.
     case notRun(String)
     /// The test ran to its end.
@@ -27,6 +29,7 @@ enum CheckLine: Sendable, Equatable {
                     "advice": .string(finding.advice), "warning": .bool(finding.isWarning),
                 ]
             case .skipped(let reason): ["skipped": .string(reason)]
+            case .note(let text): ["note": .string(text)]
             case .notRun(let reason): ["not-run": .string(reason)]
             case .ended: ["ended": true]
             }
@@ -60,6 +63,8 @@ enum CheckLine: Sendable, Equatable {
             self = .step(text)
         } else if let reason = value["skipped"]?.stringValue {
             self = .skipped(reason)
+        } else if let text = value["note"]?.stringValue {
+            self = .note(text)
         } else if let reason = value["not-run"]?.stringValue {
             self = .notRun(reason)
         } else if let rule = value["rule"]?.stringValue.flatMap(PluginRule.init),
@@ -148,6 +153,9 @@ final class CheckReport: Sendable {
     }
 
     func skip(_ reason: String) { write(.skipped(Self.cut(reason))) }
+
+    /// Writes in what way the test is less exact than it should be.
+    func note(_ text: String) { write(.note(Self.cut(text))) }
 
     /// Reports that the test cannot be run, which is no fault of the plugin.
     func cannotRun(_ reason: String) { write(.notRun(Self.cut(reason))) }

@@ -60,7 +60,8 @@ struct LeakCheck {
     ///
     /// - Parameters:
     ///   - what: A plural noun for the repetitions.
-    ///   - bound: The bound for memory.
+    ///   - bound: The bound for memory; ``MemoryBound/coarse`` in its place, with a note in the
+    ///     report, if there is no time for enough repetitions.
     ///   - time: The time for a quick operation; a slow one may take half of the test's time limit.
     ///   - operation: Repeats the operation as often as its argument says. Returns the number of
     ///     attempts of requests, or of other calls, to which the bound applies.
@@ -75,7 +76,14 @@ struct LeakCheck {
             each: each, within: time, enough: Self.enoughCount(bound),
             orAtMost: subject.job.limit / 2)
         let total = count * Self.rounds
-        let bound = warmUp + total < Self.fullCaches ? .coarse : bound
+        let isCoarser = bound != .coarse && warmUp + total < Self.fullCaches
+        if isCoarser {
+            subject.report.note(
+                "there was time for \(warmUp + total) \(what) only, not for \(Self.fullCaches): "
+                    + "memory that each leaves was compared with \(MemoryBound.coarse.rawValue) "
+                    + "bytes, not with \(bound.rawValue)")
+        }
+        let bound = isCoarser ? .coarse : bound
         for _ in 0..<Self.mostComparisons {
             switch try await compare(what, count, bound, operation) {
             case .nothing: return nil
