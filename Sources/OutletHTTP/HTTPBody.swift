@@ -63,7 +63,7 @@ extension HTTPBody: Equatable, Hashable {
 /// ``rewind()`` before. Calls never overlap, but successive calls may come from different threads.
 public protocol BodyStream: AnyObject, Sendable {
     /// A description of what makes the bytes, for the error of a timeout while the transfer waits
-    /// for them; by default "the stream of the request's body".
+    /// for them or they do not end; by default "the stream of the request's body".
     var name: String { get }
 
     /// The total length in bytes; `nil` if it is not known, which HTTP/1.1 sends in chunks.

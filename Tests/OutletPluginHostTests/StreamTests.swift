@@ -338,6 +338,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `the time limit of a body that a plugin does not end names the plugin and the hook`(
+        quick: Bool
+    ) async throws {
+        let streams = try Streams(["send": "2000000000"], quick: quick)
+        let server = try ScriptedServer.start(.requestHead, .stall)
+        var configuration = TransportConfiguration()
+        configuration.timeoutIntervalForResource = 1
+        let session = streams.session(configuration)
+        let response = await session.request(server.baseURL, method: .post)
+            .serializingData().response
+        let error = try #require(response.error?.underlyingError as? TransferError)
+        #expect(error.code == .timedOut && error.stage == .sending)
+        #expect(
+            error.reason.contains("plugin \(streams.id), which makes the body (stream_make)"),
+            "\(error.reason)")
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a body of no bytes is sent without a piece, and its stream is complete`()
         async throws
     {

@@ -315,6 +315,14 @@ private struct Meaning {
                 .timedOut, "timed out while \(stage.activity): it waited for \(waited)",
                 "raise timeoutIntervalForResource")
         }
+        if stage == .sending, case .stream(let stream) = transfer.request.body,
+            let count = transfer.easy?.source.givenWithoutEnd
+        {
+            return Meaning(
+                .timedOut,
+                "timed out while \(stage.activity): no end after \(count) bytes from \(stream.name)",
+                "raise timeoutIntervalForResource")
+        }
         let elapsed = transfer.loop.map { $0.now - transfer.admitted } ?? 0
         let limit = transfer.loop?.settings.configuration.connectTimeout ?? 0
         let isConnecting = transfer.sends == 0 && limit > 0 && Double(elapsed) >= limit * 1_000_000

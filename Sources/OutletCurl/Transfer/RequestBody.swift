@@ -33,6 +33,12 @@ enum RequestBody {
         }
     }
 
+    /// The number of bytes that a stream has given, which has not ended yet; `nil` for other bodies.
+    var givenWithoutEnd: Int64? {
+        guard case .reader(let reader) = self else { return nil }
+        return reader.givenWithoutEnd
+    }
+
     /// Returns the body limited to the request's own `Content-Length`.
     func declared(_ length: Int64) -> RequestBody {
         guard case .reader(let reader) = self, reader.length != length else { return self }
@@ -59,10 +65,13 @@ protocol RequestBodyReader: AnyObject {
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int
     /// Continues reading at the first byte.
     func rewind() throws(TransferError)
+    /// The number of bytes read, if more of them may follow from a stream; `nil` otherwise.
+    var givenWithoutEnd: Int64? { get }
 }
 
 extension RequestBodyReader {
     func mustWait(ready: @escaping @Sendable () -> Void) -> Bool { false }
+    var givenWithoutEnd: Int64? { nil }
 }
 
 /// The content of a file.
@@ -200,6 +209,7 @@ private final class FileReader: RequestBodyReader {
 private final class StreamReader: RequestBodyReader {
     private let stream: any BodyStream
     private var given: Int64 = 0
+    private var hasEnded = false
     let length: Int64?
 
     init(_ stream: any BodyStream) throws(TransferError) {
@@ -214,6 +224,8 @@ private final class StreamReader: RequestBodyReader {
                 advice: "a length that is not known is nil")
         }
     }
+
+    var givenWithoutEnd: Int64? { hasEnded ? nil : given }
 
     func mustWait(ready: @escaping @Sendable () -> Void) -> Bool {
         stream.mustWait(ready: ready)
@@ -269,6 +281,7 @@ private final class StreamReader: RequestBodyReader {
                 reason:
                     "the request's body stream: gave \(count) bytes for a buffer of \(room.count)")
         }
+        hasEnded = count == 0
         return count
     }
 
@@ -283,6 +296,7 @@ private final class StreamReader: RequestBodyReader {
             )
         }
         given = 0
+        hasEnded = false
     }
 }
 
@@ -312,6 +326,8 @@ private final class DeclaredReader: RequestBodyReader {
             }
         }
     }
+
+    var givenWithoutEnd: Int64? { given < declared ? reader.givenWithoutEnd : nil }
 
     func mustWait(ready: @escaping @Sendable () -> Void) -> Bool { reader.mustWait(ready: ready) }
 

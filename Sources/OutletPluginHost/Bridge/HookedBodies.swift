@@ -18,7 +18,9 @@ final class HookedBodies: BodyObserver {
         for body in bodies { body.begin() }
     }
 
-    var name: String { "plugin \(current.withLock { $0 }), which has not accepted a piece of it" }
+    var name: String {
+        "plugin \(current.withLock { $0 }), which has not accepted a piece of it (stream_piece)"
+    }
 
     func transfer(
         _ task: any TransferTask, isAboutToDeliver bytes: UnsafeRawBufferPointer,

@@ -59,7 +59,7 @@ final class PluginBody: BodyStream {
 
     let length: Int64?
     /// The plugin, for errors.
-    var name: String { "plugin \(stream.instance.id), which makes the body" }
+    var name: String { "plugin \(stream.instance.id), which makes the body (stream_make)" }
     private let stream: PluginStream
     private let make: Maker
     /// The time limit for a piece, in nanoseconds.
