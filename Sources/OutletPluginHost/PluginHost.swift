@@ -37,7 +37,8 @@ public final class PluginHost: SessionPlugins {
         /// `OUTLET_PENDING`.
         ///
         /// `trust` has no deadline: the host waits until it returns. Calls that must not overlap
-        /// with others wait for those as long at most, also `trust` and exported functions.
+        /// with others wait for those as long at most, also exported functions; `trust` waits for a
+        /// second at most, and then fails.
         public var answerDeadline: Duration = .seconds(30)
         /// The number of contract violations within 60 seconds, such as missed deadlines, after
         /// which the host stops calling the plugin's request hooks for ``restDuration``; 0 disables

@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import Outlet
 import OutletTestSupport
@@ -59,6 +60,43 @@ import Testing
             #expect(response.response == nil)
         }
         #expect(try host.call("faulty.judging.asked") == 0)
+    }
+
+    @Test func `a function that takes long makes trust fail, and does not stop other requests`()
+        async throws
+    {
+        let nginx = try await Nginx.shared()
+        var configuration = SessionConfiguration()
+        configuration.certificateAuthorities = .file(
+            path: try await TestCA.shared().certificatePath)
+        let host = try PluginHost.load([.file(Products.path("libFaultyJudgesInTurn.so"))])
+        let session = Session(configuration: configuration, plugins: host)
+        let (isHeld, isOver) = (Once<Void>(), DispatchSemaphore(value: 0))
+        let wait = PluginCallback { _ in
+            isHeld.set(())
+            isOver.wait()
+            return .bool(true)
+        }
+        async let held = offPool {
+            try host.call("faulty.judges-in-turn.hold", [.function(wait)])
+        }
+        try await isHeld.value()
+        for _ in 0..<3 {
+            let refused = await session.request("\(nginx.baseURL(.tls))/small.txt")
+                .serializingString().response
+            let text =
+                "trust did not answer in time: it could not begin within 1.0 s, because it waits for other "
+                + "calls of the plugin, now in call"
+            #expect(refused.error?.description.contains(text) == true, "\(refused)")
+            let plain = await session.request("\(nginx.baseURL(.plain))/small.txt")
+                .serializingString().response
+            #expect(plain.value == "small\n")
+        }
+        isOver.signal()
+        #expect(try await held == true)
+        let response = await session.request("\(nginx.baseURL(.tls))/small.txt")
+            .serializingString().response
+        #expect(response.value == "small\n", "\(String(describing: response.error))")
     }
 
     @Test func `a plugin is called even if certificates are not verified`() async throws {

@@ -141,9 +141,11 @@ final class PluginInstance: @unchecked Sendable {
     private func beginTurn(_ hook: PluginHook, mayWait: Bool) throws(PluginError) {
         // Counts as begun before it waits, so that a shutdown waits for it.
         guard enter(hook) else { throw closed(hook) }
+        let isTrust = hook == .trust
+        let longestWait = isTrust ? min(longestWait, Self.longestWaitOfTrust) : longestWait
         let limit = mayWait ? limit(of: hook, atMost: longestWait) : 0
         let error: PluginError
-        switch turns.enter(within: limit) {
+        switch turns.enter(within: limit, isBrief: isTrust) {
         case .begun: return
         case .nested:
             error = PluginError(
@@ -156,6 +158,12 @@ final class PluginInstance: @unchecked Sendable {
         act(owner.withLifecycle { $0.leave() })
         throw error
     }
+
+    /// The longest wait of `trust` for other calls, in nanoseconds.
+    ///
+    /// All transfers wait for it. The hooks among these calls return within microseconds, by
+    /// `OUTLET_F_NONBLOCKING`.
+    private static let longestWaitOfTrust: UInt64 = 1_000_000_000
 
     /// Logs that `did_receive`, whose failure no request reports, was not called; nothing for other
     /// hooks.

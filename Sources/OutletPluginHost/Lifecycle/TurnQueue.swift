@@ -24,6 +24,8 @@ final class TurnQueue: Sendable {
         var isTaken = false
         /// Whether the turn has taken too long: nothing waits for its end any more.
         var isOverdue = false
+        /// Whether a brief wait for the end of the turn was in vain: other brief ones do not begin.
+        var isOutlasting = false
         /// The thread that has the turn (`pthread_self`); 0 for none.
         var thread: UInt = 0
         var waiting = Fifo<Waiting>()
@@ -71,8 +73,11 @@ final class TurnQueue: Sendable {
 
     /// Waits for a turn on the calling thread.
     ///
-    /// - Parameter limit: The longest wait, in nanoseconds.
-    func enter(within limit: UInt64) -> Entry {
+    /// - Parameters:
+    ///   - limit: The longest wait, in nanoseconds.
+    ///   - isBrief: Whether not to wait for a turn that has taken longer than such a wait before:
+    ///     others must not add their waits up.
+    func enter(within limit: UInt64, isBrief: Bool = false) -> Entry {
         let thread = UInt(pthread_self())
         let attempt = state.withLock { state -> Attempt in
             if state.thread == thread { return .over(.nested) }
@@ -81,7 +86,9 @@ final class TurnQueue: Sendable {
                 state.thread = thread
                 return .over(.begun)
             }
-            guard limit > 0, !state.isOverdue else { return .over(.tooLate) }
+            guard limit > 0, !state.isOverdue, !(isBrief && state.isOutlasting) else {
+                return .over(.tooLate)
+            }
             let waiting = WaitingThread(thread)
             state.waiting.append(.thread(waiting))
             return .waits(waiting)
@@ -96,6 +103,7 @@ final class TurnQueue: Sendable {
             // The turn may have begun after the limit, too.
             if waiting.hasTurn { return .begun }
             state.waiting.removeAll { $0.isThread(waiting) }
+            if isBrief { state.isOutlasting = true }
             return .tooLate
         }
     }
@@ -167,6 +175,7 @@ final class TurnQueue: Sendable {
             let next = state.waiting.popFirst()
             state.thread = 0
             state.isOverdue = false
+            state.isOutlasting = false
             switch next {
             case .thread(let waiting):
                 waiting.hasTurn = true

@@ -145,7 +145,8 @@ typedef struct outlet_hooks {
      *
      * Called once for each new connection, before any byte of a request is sent. Not called again
      * for further requests on the connection. The descriptor must have OUTLET_F_NONBLOCKING;
-     * otherwise the plugin is refused. Thread: always the transport's, as all transfers wait. */
+     * otherwise the plugin is refused. The handshake fails if other calls that it must not overlap
+     * with take a second. Thread: always the transport's, as all transfers wait. */
     outlet_status (*OUTLET_OPTIONAL trust)(outlet_instance *instance, outlet_call call,
                                            const outlet_trust *server);
 } outlet_hooks;
