@@ -88,7 +88,8 @@ static bool call_handler(size_t index, siginfo_t *info, void *context) {
     atomic_store(&reading_thread, raw_thread());
     bool is_whole = watch_storage_is_whole();
     atomic_store(&reading_thread, 0);
-    if (!is_whole) return false;
+    // What a thread that has called no plugin does cannot be a plugin's crash, and its storage is not marked.
+    if (!is_whole && (index < crash_count || watch_has_marked_storage())) return false;
     // A fault ends the process even if it is ignored, and so does abort().
     bool ends = number == SIGABRT || (index < crash_count && info->si_code > 0);
     if ((uintptr_t)handler == (uintptr_t)SIG_IGN) return !ends;

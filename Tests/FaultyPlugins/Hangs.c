@@ -370,6 +370,11 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(how, "thread_value") == 0) return run(fault_at_end);
     if (strcmp(how, "catch") == 0) return catch_faults();
     if (strcmp(how, "catch_signal") == 0) return catch_signal();
+    if (strcmp(how, "catch_alarms") == 0) {
+        static const struct itimerval often = {{.tv_usec = 1000}, {.tv_usec = 1000}};
+        signal(SIGALRM, note);
+        return setitimer(ITIMER_REAL, &often, NULL);
+    }
     if (strcmp(how, "SIGALRM") == 0) {
         struct itimerval timer = {.it_value = {.tv_usec = 1}};
         setitimer(ITIMER_REAL, &timer, NULL);

@@ -309,6 +309,15 @@ import Testing
         }
     }
 
+    @Test func `a signal that a plugin handles may reach a thread that has called no plugin`()
+        async throws
+    {
+        let plain = try await page("none", "")
+        let result = try await page("prepare", "catch_alarms")
+        #expect(result.exitCode == 0 && result.output == plain.output)
+        #expect(result.errorOutput.contains("handler of SIGALRM"), "\(result.errorOutput)")
+    }
+
     @Test(arguments: [
         ("SIGKILL", "SIGKILL"), ("SIGTERM", "SIGTERM"), ("SIGHUP", "SIGHUP"),
         ("SIGUSR2", "SIGUSR2"), ("SIGRTMIN", "a real-time signal"), ("pidfd", "SIGKILL"),

@@ -13,6 +13,9 @@
  *             the completion.
  *  [any]      The plugin calls the host from any thread, its own threads included.
  *
+ *  No function of the host may be called in a signal handler: the thread may hold a lock of the
+ *  host.
+ *
  *  Required   Must not be null; the host refuses a plugin in which it is.
  *  Optional   May be null; the host then makes no call.
  *
