@@ -6,6 +6,7 @@
 /* Files are closed with functions for others. */
 #pragma GCC diagnostic ignored "-Wmismatched-dealloc"
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
@@ -267,6 +268,22 @@ static outlet_status let_cancel(int is_first) {
     for (;;) pause();
 }
 
+/* Ends the thread with functions of the C library that it looks up behind the program's. */
+static void end_thread_unseen(const char *how) {
+    void *library = dlopen("libc.so.6", RTLD_NOW);
+    if (strcmp(how, "unseen_exit") == 0) {
+        void (*end)(void *);
+        *(void **)&end = dlsym(library, "pthread_exit");
+        end(NULL);
+    }
+    int (*enable)(int, int *), (*cancel)(pthread_t), state;
+    *(void **)&enable = dlsym(library, "pthread_setcancelstate");
+    *(void **)&cancel = dlsym(library, "pthread_cancel");
+    enable(PTHREAD_CANCEL_ENABLE, &state);
+    cancel(pthread_self());
+    for (;;) pause();
+}
+
 /* Cancels the thread of the hook from another one, which has no effect while that cannot be cancelled. */
 static outlet_status cancel_in_vain(void) {
     cancelled = pthread_self();
@@ -332,6 +349,7 @@ static outlet_status hang_in(outlet_instance *self, const char *hook) {
         fault(NULL);
     }
     if (strcmp(how, "fault_together") == 0) return fault_together();
+    if (strncmp(how, "unseen_", 7) == 0) end_thread_unseen(how);
     if (strcmp(how, "cancel_waiting") == 0) return let_cancel(1);
     if (strcmp(how, "cancel_before") == 0) return let_cancel(0);
     if (strcmp(how, "cancel_in_vain") == 0) return cancel_in_vain();

@@ -142,6 +142,20 @@ import Testing
         }
     }
 
+    @Test(arguments: ["unseen_exit", "unseen_cancel"])
+    func `a plugin that ends a thread by functions that it looks up is reported as a crash`(
+        how: String
+    ) async throws {
+        for (hook, signal) in [("create", "SIGILL"), ("prepare", "SIGABRT")] {
+            let result = try await run(hook, how)
+            #expect(result.signal != nil)
+            #expect(
+                result.errorOutput.contains(
+                    "outlet: plugin faulty.hangs: has crashed with \(signal) in \(place(hook))"),
+                "\(result.errorOutput)")
+        }
+    }
+
     @Test func `a cancellation that has no effect is not reported`() async throws {
         let plain = try await page("none", "")
         for hook in ["create", "prepare", "did_receive"] {
