@@ -67,7 +67,8 @@ typedef struct outlet_hooks {
     outlet_status (*OUTLET_OPTIONAL adapt)(outlet_instance *instance, outlet_call call,
                                            outlet_request request, outlet_completion completion);
 
-    /* Decides whether to make another attempt after a failure.
+    /* Decides whether to make another attempt after one without a response, or with a response that
+     * the program does not accept.
      *
      * attempt: the number of attempts made, at least 1.
      * OUTLET_OK: the verdict passed to outlet_host.retry_done, or OUTLET_RETRY_NO without one.
