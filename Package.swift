@@ -374,7 +374,10 @@ let package = Package(
         // Links full Foundation, as some users' programs do.
         .testTarget(
             name: "OutletFoundationTests",
-            dependencies: ["OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP"],
+            dependencies: [
+                "OutletPluginHost", "OutletObservation", "OutletSession", "OutletLayers",
+                "OutletTransport", "OutletHTTP",
+            ],
             swiftSettings: swift),
         .testTarget(
             name: "OutletTLSTests", dependencies: ["OutletTLS", "OutletTestSupport"],

@@ -1,10 +1,13 @@
+public import FoundationEssentials
 import Glibc
 import OutletFiles
 
 /// The error when responses, cookies or HSTS hosts cannot be written to disk.
 ///
 /// It does not affect requests.
-public struct CacheStorageError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct CacheStorageError: Error, Sendable, Equatable, CustomStringConvertible,
+    LocalizedError
+{
     /// The file or the directory.
     public let path: String
     /// The failed operation and the system's error message.
@@ -17,4 +20,7 @@ public struct CacheStorageError: Error, Sendable, Equatable, CustomStringConvert
 
     /// The path and the reason.
     public var description: String { "\(path): \(reason)" }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }

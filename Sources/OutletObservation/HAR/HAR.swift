@@ -109,7 +109,7 @@ extension HARError {
     }
 }
 
-extension HARError: CustomStringConvertible {
+extension HARError: CustomStringConvertible, LocalizedError {
     /// The path of the file, and what is wrong with it.
     public var description: String {
         switch self {
@@ -118,6 +118,9 @@ extension HARError: CustomStringConvertible {
         case .unwritable(let path, let reason): "\(path): cannot be written: \(reason)"
         }
     }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }
 
 extension HAR {

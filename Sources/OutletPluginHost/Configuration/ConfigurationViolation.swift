@@ -1,3 +1,4 @@
+public import FoundationEssentials
 import OutletHTTP
 
 /// An error in a plugin's configuration and its position.
@@ -25,11 +26,14 @@ public struct ConfigurationViolation: Error, Sendable, Equatable {
     }
 }
 
-extension ConfigurationViolation: CustomStringConvertible {
+extension ConfigurationViolation: CustomStringConvertible, LocalizedError {
     /// One line: the path, what is wrong, and the origin.
     public var description: String {
         (path.isEmpty ? fact : "\(path): \(fact)") + (source.isEmpty ? "" : " (\(source))")
     }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }
 
 extension ConfigurationViolation {

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 import Glibc
 import OutletFiles
 import OutletHTTP
@@ -96,7 +97,7 @@ public enum PluginDirectoryError: Error, Equatable, Sendable {
     }
 }
 
-extension PluginDirectoryError: CustomStringConvertible {
+extension PluginDirectoryError: CustomStringConvertible, LocalizedError {
     /// One line: the path, what is wrong, and the evidence.
     public var description: String {
         switch self {
@@ -113,4 +114,7 @@ extension PluginDirectoryError: CustomStringConvertible {
                 + (failures.count > 1 ? "; and \(failures.count - 1) more" : "")
         }
     }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }

@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// Why an exported function could not be called.
 public enum PluginCallError: Error, Sendable, Equatable {
     /// The name is not of the form `plugin-id.function`.
@@ -19,7 +21,7 @@ public enum PluginCallError: Error, Sendable, Equatable {
     case failed(PluginError)
 }
 
-extension PluginCallError: CustomStringConvertible {
+extension PluginCallError: CustomStringConvertible, LocalizedError {
     /// One line: the name, the fault and, where possible, the valid choices.
     public var description: String {
         switch self {
@@ -46,4 +48,7 @@ extension PluginCallError: CustomStringConvertible {
         case .failed(let error): error.description
         }
     }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 import OutletHTTP
 
 /// A failure that a plugin caused in a request or in a call of an exported function.
@@ -57,7 +58,7 @@ public struct PluginError: Error, Sendable, Equatable {
     }
 }
 
-extension PluginError: CustomStringConvertible {
+extension PluginError: CustomStringConvertible, LocalizedError {
     /// One line: the plugin, the hook or function, the code and the message, with secrets redacted.
     public var description: String {
         let what =
@@ -74,4 +75,7 @@ extension PluginError: CustomStringConvertible {
         return "plugin \(plugin): \(place) \(what)\(code): "
             + Redaction.standard.text(message)
     }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }

@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// Why a plugin could not be loaded.
 public enum PluginLoadError: Error, Equatable, Sendable {
     /// The file cannot be opened or read; `reason` is the system's error text.
@@ -77,9 +79,12 @@ public enum UnsafeCause: Sendable, Equatable {
     case other
 }
 
-extension PluginLoadError: CustomStringConvertible {
+extension PluginLoadError: CustomStringConvertible, LocalizedError {
     /// One line: the file, what is wrong, and the evidence.
     public var description: String { "\(path): \(what)" }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 
     private var what: String {
         switch self {

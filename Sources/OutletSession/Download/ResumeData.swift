@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
@@ -93,11 +93,16 @@ struct ResumeData: Sendable, Codable, Equatable {
 
 /// The error of a download with resume data that cannot be read; the request fails with it inside
 /// ``SessionError/createURLRequestFailed(error:)``.
-public struct ResumeDataError: Error, CustomStringConvertible {
+public struct ResumeDataError: Error, CustomStringConvertible,
+    LocalizedError
+{
     let reason: String
 
     /// What is wrong with the data.
     public var description: String { "resume data: not usable: \(reason)" }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }
 
 /// A request made from resume data.

@@ -1,7 +1,10 @@
+public import FoundationEssentials
 import OutletHTTP
 
 /// Why reading an event stream failed.
-public enum ServerSentEventError: Error, Sendable, Equatable, CustomStringConvertible {
+public enum ServerSentEventError: Error, Sendable, Equatable, CustomStringConvertible,
+    LocalizedError
+{
     /// An event is longer than `limit` bytes.
     case tooLarge(limit: Int)
     /// The response is not an event stream: its status is not 200, or its `Content-Type` is not
@@ -19,4 +22,7 @@ public enum ServerSentEventError: Error, Sendable, Equatable, CustomStringConver
                 + ", not 200 with text/event-stream"
         }
     }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }

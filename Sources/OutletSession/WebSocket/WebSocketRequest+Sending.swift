@@ -151,7 +151,8 @@ extension WebSocketRequest {
     /// Closes the connection with a close frame, after the messages sent before (RFC 6455 §7.1.2).
     ///
     /// The request's state becomes `cancelled`, but it completes without an error. If the
-    /// connection is open, handlers get a `disconnected` event. Waits only a few seconds for the
+    /// connection is open, handlers get a `disconnected` event; messages that arrive from now on are
+    /// dropped, also answers to messages sent before. Waits only a few seconds for the
     /// server to close the connection too, and not longer than `timeoutIntervalForRequest` for it to
     /// read what was sent before. ``cancel()`` ends the wait. Has no effect on a request that has
     /// ended.

@@ -64,7 +64,7 @@ public enum StubError: Error, Equatable, Sendable {
     case unused(stubs: [String])
 }
 
-extension StubError: CustomStringConvertible {
+extension StubError: CustomStringConvertible, LocalizedError {
     /// What is wrong, and the facts.
     public var description: String {
         switch self {
@@ -74,6 +74,9 @@ extension StubError: CustomStringConvertible {
         case .unused(let stubs): "stubs: not used: \(stubs.joined(separator: "; "))"
         }
     }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }
 
 /// The stubs of a transport, and how many answers each has given.

@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// The IP addresses that a session may connect to; prevents requests to internal networks (SSRF).
 ///
 /// The policy is applied to the address of each connection, after the host name was resolved, so a
@@ -123,7 +125,9 @@ extension AddressPolicy: CustomStringConvertible {
 }
 
 /// The error of a text in an ``AddressPolicy`` that is neither an address nor a network.
-public struct AddressPolicyError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct AddressPolicyError: Error, Sendable, Equatable, CustomStringConvertible,
+    LocalizedError
+{
     /// The invalid text.
     public let network: String
 
@@ -131,6 +135,9 @@ public struct AddressPolicyError: Error, Sendable, Equatable, CustomStringConver
     public var description: String {
         "address policy: \(network): neither an address nor a network such as 10.0.0.0/8 or fd00::/8"
     }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }
 
 /// A network: the addresses that start with the same bits.

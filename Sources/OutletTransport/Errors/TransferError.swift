@@ -193,7 +193,7 @@ extension TransferError {
     package var finding: String { advice.isEmpty ? reason : "\(reason) (\(advice))" }
 }
 
-extension TransferError: CustomStringConvertible {
+extension TransferError: CustomStringConvertible, LocalizedError {
     /// One line: method and URL without secrets, or the host if they are not known, then reason and
     /// advice.
     public var description: String {
@@ -201,4 +201,7 @@ extension TransferError: CustomStringConvertible {
         let name = method.map { "\($0) " } ?? ""
         return "\(name)\(Redaction.standard.shortAddress(url.absoluteString)): \(finding)"
     }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? { description }
 }
