@@ -108,6 +108,25 @@ import Testing
         }
     }
 
+    @Test func `a server without HTTP/2 is reported with an advice`() async throws {
+        let server = try ScriptedServer.start(.request)
+        let result = try await outlet("--http-version=2", server.baseURL)
+        #expect(result.exitCode == 1)
+        #expect(
+            result.errorOutput.contains(
+                "(check that the server speaks HTTP/2 without negotiation, or change "
+                    + "--http-version)"), "\(result.errorOutput)")
+    }
+
+    @Test(arguments: ["--proxy=http://127.0.0.1:1", "--interface=lo", "--resolve=a:80:127.0.0.1"])
+    func `options that a Unix socket leaves without effect are refused`(option: String) async throws
+    {
+        let result = try await outlet("--unix-socket", "/dev/null", option, "http://a/")
+        #expect(result.exitCode == 64)
+        let name = option.prefix { $0 != "=" }
+        #expect(result.errorOutput.contains("\(name): of no use with --unix-socket"))
+    }
+
     @Test(arguments: ["no", "/dev/null"])
     func `--cacert and another choice of --verify contradict each other`(choice: String)
         async throws

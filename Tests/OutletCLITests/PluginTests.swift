@@ -496,7 +496,8 @@ import Testing
             "--plugins", directory.path, "--plugin-config", "dev.outlet.signer={}", ":1/")
         #expect(result.exitCode == 7)
         #expect(
-            result.errorOutput.contains("configuration for 'dev.outlet.signer': no such plugin"))
+            result.errorOutput.hasPrefix(
+                "outlet: --plugin-config: configuration for 'dev.outlet.signer': no such plugin"))
     }
 
     @Test func `keys of --plugin-config override those of the settings file`() async throws {

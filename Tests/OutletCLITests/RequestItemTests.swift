@@ -189,6 +189,7 @@ private func item(_ text: String) throws -> RequestItem {
         ("ws://h/", "ws://h/: only http and https are spoken, not ws"),
         ("WSS://h/", "WSS://h/: only http and https are spoken, not wss"),
         ("http://", "http://: it has no host"),
+        ("::1/x", "::1/x: an IPv6 address without brackets"),
         (":abc", "http://:abc: it has no host"),
         (
             ":99999/",

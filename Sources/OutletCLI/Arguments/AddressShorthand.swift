@@ -24,6 +24,11 @@ struct AddressShorthand: Sendable, Equatable {
             throw .usage(
                 "\(Redaction.standard.address(text)): two slashes belong behind '\(scheme):'")
         }
+        guard !text.startsWithBytes(of: "::") else {
+            throw .usage(
+                "\(Redaction.standard.address(text)): an IPv6 address without brackets",
+                advice: "such as [::1]:8080/get")
+        }
         var address = AddressShorthand.withScheme(text)
         credential = try AddressShorthand.takeCredential(from: &address)
         if let (head, _) = address.cut(at: "#") { address = String(head) }
@@ -61,8 +66,8 @@ struct AddressShorthand: Sendable, Equatable {
         if text.startsWithBytes(of: "://") { return "http" + text }
         if text.startsWithBytes(of: "//") { return "http:" + text }
         if hasScheme(text) { return text }
-        // ':3000/x' and ':/x' mean localhost; '::1' is an IPv6 address that lacks its brackets.
-        if text.startsWithBytes(of: ":"), !text.startsWithBytes(of: "::") {
+        // ':3000/x' and ':/x' mean localhost.
+        if text.startsWithBytes(of: ":") {
             let port = text.droppingBytes(1).prefix(whileByte: \.isDigit)
             let rest = text.droppingBytes(port.utf8.count + 1)
             if let first = rest.utf8.first, isAuthorityByte(first) { return "http://" + text }

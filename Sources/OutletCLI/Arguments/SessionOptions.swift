@@ -29,12 +29,7 @@ enum SessionOptions {
         default: configuration.httpVersion = .automatic
         }
         try setProxy(arguments.value(.proxy), in: &configuration)
-        configuration.unixSocketPath = try existing(.unixSocket, arguments)
-        if configuration.unixSocketPath != nil, case .url = configuration.proxy {
-            throw .usage(
-                "--proxy: a Unix socket is connected to without a proxy",
-                advice: "leave out --proxy or --unix-socket")
-        }
+        configuration.unixSocketPath = try unixSocket(arguments)
         try setAddresses(arguments, in: &configuration)
         try setVerification(arguments, in: &configuration)
         configuration.minimumTLSVersion = arguments.value(.tlsMin).flatMap {
@@ -159,6 +154,17 @@ enum SessionOptions {
         // libcurl would guess the scheme from the name, such as ftp for ftp.example.org.
         let address = text.containsBytes(of: "://") ? text : "http://\(text)"
         configuration.proxy = .url(address, except: [])
+    }
+
+    private static func unixSocket(
+        _ arguments: ParsedArguments
+    ) throws(CommandError) -> String? {
+        guard let path = try existing(.unixSocket, arguments) else { return nil }
+        let useless = [Option.ID.proxy, .interface, .resolve].first { id in
+            arguments.value(id).map { !["", "none"].contains($0) } ?? false
+        }
+        if let useless { throw .usage("--\(useless.rawValue): of no use with --unix-socket") }
+        return path
     }
 
     private static func setAddresses(

@@ -17,7 +17,14 @@ extension TransferError {
         let stage = Stage(transfer)
         // libcurl's messages may contain the proxy's URL with its password.
         let text = Redaction.standard.text(String(cString: easy.errorText))
-        let meaning = Meaning(code, stage, transfer, easy, text)
+        var meaning = Meaning(code, stage, transfer, easy, text)
+        let isLost = [.networkConnectionLost, .badServerResponse].contains(meaning.code)
+        if isLost, meaning.advice.isEmpty, !transfer.hasResponse,
+            transfer.loop?.settings.configuration.httpVersion == .http2PriorKnowledge
+        {
+            meaning.advice =
+                "check that the server speaks HTTP/2 without negotiation, or change httpVersion"
+        }
         self.init(
             code: meaning.code, stage: stage, host: host, reason: meaning.reason,
             advice: meaning.advice, underlyingCode: Int32(bitPattern: code.rawValue))
@@ -163,10 +170,7 @@ private struct Meaning {
         case CURLE_GOT_NOTHING where transfer.speaksHTTP2:
             self = Meaning(
                 .networkConnectionLost,
-                "the HTTP/2 connection or the request's stream ended without a response",
-                transfer.loop?.settings.configuration.httpVersion == .http2PriorKnowledge
-                    ? "check that the server speaks HTTP/2 without negotiation, or change httpVersion"
-                    : "")
+                "the HTTP/2 connection or the request's stream ended without a response")
         case CURLE_GOT_NOTHING:
             self = Meaning(
                 .networkConnectionLost, "the server closed the connection without a response")

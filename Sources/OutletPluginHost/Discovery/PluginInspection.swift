@@ -95,7 +95,10 @@ public struct PluginInspection: Sendable {
             let labels = inspected.flatMap { $0.manifests.map(\.id) } + instances
             failures += settings.labels
                 .filter { label in !labels.contains { $0.hasSameBytes(as: label) } }
-                .map { .unknownPlugin(path: places.name, id: $0, known: instances) }
+                .map {
+                    .unknownPlugin(
+                        path: settings.sources[$0] ?? places.name, id: $0, known: instances)
+                }
         }
         self.files = inspected
         self.failures = failures

@@ -48,8 +48,8 @@ public enum PluginLoadError: Error, Equatable, Sendable {
         reasonFault: ReasonFault? = nil)
     /// The plugin's `create` returned `OUTLET_OK` without an instance.
     case noInstance(path: String, id: String)
-    /// Settings name a plugin that was not found; `path` is the settings file, or the directories
-    /// and files that were loaded.
+    /// Settings name a plugin that was not found; `path` is the settings file, the origin of the
+    /// program's settings, or without one the directories and files that were loaded.
     case unknownPlugin(path: String, id: String, known: [String])
 
     /// The path of the file; for ``unknownPlugin(path:id:known:)`` see there.

@@ -254,7 +254,7 @@ struct PluginLoader {
         }
         for label in settings.labels where !found.contains(Subject(label: label, file: nil)) {
             fail(
-                .unknownPlugin(path: place, id: label, known: known),
+                .unknownPlugin(path: settings.sources[label] ?? place, id: label, known: known),
                 isOptional: settings.settings[label]?.isOptional == true)
         }
     }
