@@ -184,7 +184,7 @@ import Testing
                 [.head(200, length: 5), .data("early", ends: true)], [.reset(Reset.none)]))
         let transport = CurlTransport.test {
             $0.certificateAuthorities = .file(path: server.authority)
-            $0.timeoutIntervalForRequest = 1
+            $0.timeoutIntervalForRequest = 3
         }
         let result = try await transport.perform(request(server, .post, Self.large))
         #expect(result.error == nil, "\(result.error?.reason ?? "")")

@@ -141,6 +141,8 @@ extension CurlTransfer {
         loop.assertOnLoop()
         // Otherwise it stops because receiving is paused, too.
         guard bodyWait != .none, !isPaused else { return false }
+        // libcurl has begun the request again, and now uses another connection.
+        if let former = extras?.stoppedSocket, former.descriptor != socket { return false }
         extras?.stoppedSocket = (socket, easy.client)
         guard hasEnded || bodyWait == .begun else { return true }
         bodyWait = hasEnded ? .ended : .stopped
