@@ -51,8 +51,13 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     (void)descriptor;
     if (self == NULL) return OUTLET_E_FAILED;
     self->base.host = host;
-    *out = &self->base;
-    return configure(self, call, config);
+    outlet_status status = configure(self, call, config);
+    if (status == OUTLET_OK) {
+        *out = &self->base;
+    } else {
+        free(self);
+    }
+    return status;
 }
 
 static outlet_status reconfigure(outlet_instance *instance, outlet_call call,
