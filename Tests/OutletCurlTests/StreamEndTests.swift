@@ -181,7 +181,7 @@ import Testing
         let server = try await FramePeer.start(
             .init(
                 request: 0, isEarly: true,
-                [.head(200, length: 5), .data("early", ends: true)], [.reset(Reset.none)]))
+                [.head(200, length: 5), .data("early", ends: true)]))
         let transport = CurlTransport.test {
             $0.certificateAuthorities = .file(path: server.authority)
             $0.timeoutIntervalForRequest = 3
