@@ -57,26 +57,46 @@ static uint64_t count_entries(void *directory) {
 /* The alignment of the heaps of malloc() other than the first: HEAP_MAX_SIZE in glibc. */
 #define HEAP_ALIGNMENT (UINT64_C(64) << 20)
 
-/* The size of a mapping from its line, such as "7f0000-7f1000 r--p ..."; 0 if it has no permission, and
- * for heaps of malloc(), which keep freed memory mapped. */
-static uint64_t mapping_size(const char *line) {
+/* The mappings of the process. */
+struct mappings {
+    /* The size of those with a permission, without heaps of malloc(), which keep freed memory mapped. */
+    uint64_t size;
+    /* The stacks among them: what can be written behind a page that cannot be accessed, and at most as much as is
+     * usual, because the kernel joins mappings. */
+    uint64_t stack_size, stack_count, usual_stack_size;
+    /* Where such a page ends. */
+    uint64_t guard_end;
+};
+
+/* Adds the mapping of a line, such as "7f0000-7f1000 r--p ...". */
+static void add_mapping(const char *line, void *data) {
+    struct mappings *mappings = data;
     uint64_t start = 0, end = 0;
     char permissions[5] = "---";
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, permissions) != 3) return 0;
-    if (strncmp(permissions, "---", 3) == 0 || end < start) return 0;
-    return start % HEAP_ALIGNMENT == 0 || strstr(line, "[heap]") != NULL ? 0 : end - start;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, permissions) != 3 || end < start) return;
+    uint64_t guard_end = mappings->guard_end;
+    mappings->guard_end = 0;
+    if (strncmp(permissions, "---", 3) == 0) {
+        if (end - start <= 65536) mappings->guard_end = end;
+        return;
+    }
+    if (start % HEAP_ALIGNMENT == 0 || strstr(line, "[heap]") != NULL) return;
+    mappings->size += end - start;
+    if (start != guard_end || strncmp(permissions, "rw-p", 4) != 0) return;
+    uint64_t size = end - start, usual = mappings->usual_stack_size;
+    mappings->stack_size += size < usual ? size : usual;
+    mappings->stack_count++;
 }
 
-/* 1 for the first line of a timer, such as "ID: 0"; 0 for other lines. */
-static uint64_t timer_count(const char *line) { return strncmp(line, "ID:", 3) == 0; }
+/* Counts the first line of a timer, such as "ID: 0". */
+static void count_timer(const char *line, void *data) { *(uint64_t *)data += strncmp(line, "ID:", 3) == 0; }
 
-/* Adds up what a function returns for the lines of a file, which are cut to 127 bytes; 0 if it cannot be read. */
-static uint64_t sum_lines(int file, uint64_t (*value)(const char *line)) {
-    uint64_t sum = 0;
+/* Calls a function for each line of a file, which is cut to 127 bytes. */
+static void read_lines(int file, void (*take)(const char *line, void *data), void *data) {
     char piece[8192], line[128];
     size_t length = 0;
     ssize_t count;
-    if (lseek(file, 0, SEEK_SET) != 0) return 0;
+    if (lseek(file, 0, SEEK_SET) != 0) return;
     while ((count = read(file, piece, sizeof piece)) > 0) {
         for (ssize_t i = 0; i < count; i++) {
             if (piece[i] != '\n') {
@@ -84,22 +104,38 @@ static uint64_t sum_lines(int file, uint64_t (*value)(const char *line)) {
                 continue;
             }
             line[length] = 0;
-            sum += value(line);
+            take(line, data);
             length = 0;
         }
     }
-    return sum;
+}
+
+/* The size of the stacks of threads that do not ask for another one. */
+static uint64_t usual_stack_size(void) {
+    pthread_attr_t attributes;
+    size_t size = 0;
+    if (pthread_getattr_default_np(&attributes) != 0) return 0;
+    pthread_attr_getstacksize(&attributes, &size);
+    pthread_attr_destroy(&attributes);
+    return size;
 }
 
 cplugincheck_holdings cplugincheck_measure(const cplugincheck_meter *meter) {
     struct mallinfo2 info = mallinfo2();
     uint64_t large = (uint64_t)info.hblkhd; /* of chunks with a mapping of their own */
-    uint64_t mapped = sum_lines(meter->mappings, mapping_size);
+    uint64_t threads = count_entries(meter->threads), timers = 0;
+    struct mappings mappings = {.usual_stack_size = usual_stack_size()};
+    read_lines(meter->mappings, add_mapping, &mappings);
+    read_lines(meter->timers, count_timer, &timers);
+    // Without the stacks of threads that run, which are counted as threads. The main thread's is another one.
+    uint64_t used = threads > 0 ? threads - 1 : 0, stacks = mappings.stack_size;
+    if (mappings.stack_count > used) stacks = stacks / mappings.stack_count * used;
+    uint64_t rest = large + stacks;
     return (cplugincheck_holdings){.descriptors = count_entries(meter->descriptors),
-                                   .threads = count_entries(meter->threads),
+                                   .threads = threads,
                                    .allocated = (uint64_t)info.uordblks + large,
-                                   .mapped = mapped > large ? mapped - large : 0,
-                                   .timers = sum_lines(meter->timers, timer_count)};
+                                   .mapped = mappings.size > rest ? mappings.size - rest : 0,
+                                   .timers = timers};
 }
 
 cplugincheck_usage cplugincheck_thread_usage(void) {

@@ -25,7 +25,8 @@ typedef struct cplugincheck_holdings {
     uint64_t descriptors; /* open file descriptors, those of the meter included */
     uint64_t threads;
     uint64_t allocated; /* bytes allocated with malloc() and not freed */
-    uint64_t mapped;    /* bytes of mappings that can be accessed, without those of malloc() */
+    uint64_t mapped;    /* bytes of mappings that can be accessed, without those of malloc() and
+                            stacks of threads that run */
     uint64_t timers;    /* those of timer_create(); 0 if the kernel does not list them */
 } cplugincheck_holdings;
 

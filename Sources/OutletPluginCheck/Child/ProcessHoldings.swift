@@ -9,7 +9,7 @@ struct ProcessHoldings: Equatable {
         case threads
         /// Memory of `malloc`.
         case memory
-        /// Memory of `mmap`, stacks included, without that of `malloc`.
+        /// Memory of `mmap`, without that of `malloc` and the stacks of threads that run.
         case mappings
         /// Timers of `timer_create()`.
         case timers
