@@ -62,8 +62,8 @@ public final class FakeHost: @unchecked Sendable {
     /// - Parameters:
     ///   - plugin: An instance of ``make(_:configuration:dataDirectory:)``.
     ///   - configuration: A JSON object, which replaces the whole configuration.
-    /// - Throws: ``PluginError`` when the configuration cannot be decoded, or the error of the
-    ///   plugin's `reconfigure`.
+    /// - Throws: `PluginError` when the configuration cannot be decoded, or the error of the plugin's
+    ///   `reconfigure`.
     public func reconfigure<P: Reconfiguring>(_ plugin: P, configuration: String) throws {
         try plugin.reconfigure(
             Configuration(host: host, call: outlet_fake_call(fake), json: configuration))
