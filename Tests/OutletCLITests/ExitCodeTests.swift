@@ -11,15 +11,31 @@ import Testing
 
     @Test(
         arguments: [
-            ("/get", 0), ("/status/204", 0), ("/status/302", 3), ("/status/404", 4),
-            ("/status/503", 5),
-        ] as [(String, Int32)])
-    func `a status has its exit code and no message on stderr`(path: String, code: Int32)
-        async throws
-    {
-        let result = try await outlet(server.baseURL + path)
+            ("/get", 0, nil), ("/status/204", 0, nil),
+            ("/status/302", 3, "302 Found (-F follows redirects)"),
+            ("/status/404", 4, "404 Not Found"), ("/status/503", 5, "503 Service Unavailable"),
+        ] as [(String, Int32, String?)])
+    func `a status has its exit code, and a line on stderr where no head is printed`(
+        path: String, code: Int32, status: String?
+    ) async throws {
+        let url = server.baseURL + path
+        let result = try await outlet(url)
         #expect(result.exitCode == code)
-        #expect(result.errorOutput == "")
+        #expect(result.errorOutput == status.map { "outlet: \(url): \($0)\n" } ?? "")
+        for option in ["-h", "--print=hb", "--json", "-q", "--no-check-status"] {
+            #expect(try await outlet(url, option).errorOutput == "")
+        }
+    }
+
+    @Test func `the line on stderr names the address that redirects led to`() async throws {
+        let missing = try ScriptedServer.start(
+            .request, .respond("302 Found", headers: ["Location: /new"]),
+            .request, .respond("404 \u{1B}[2JGone"))
+        let result = try await outlet("\(missing.baseURL)/old", "--follow")
+        #expect(result.exitCode == 4)
+        #expect(result.errorOutput.hasPrefix("outlet: \(missing.baseURL)/new: 404 "))
+        #expect(isOneLine(result.errorOutput))
+        #expect(!result.errorOutput.contains("\u{1B}"))
     }
 
     @Test(arguments: [600, 999])

@@ -85,10 +85,6 @@ import Testing
         #expect(refused.exitCode == 64)
         let fault = "--unix-socket: a path of \(unheard.utf8.count) bytes"
         #expect(refused.errorOutput.contains(fault), "\(refused.errorOutput)")
-
-        let both = try await outlet("--unix-socket", path, "--proxy=p:1", "http://docker/version")
-        #expect(both.exitCode == 64)
-        #expect(both.errorOutput.contains("--proxy: a Unix socket"), "\(both.errorOutput)")
     }
 
     @Test func `a certificate is verified, by default or with a given CA bundle`() async throws {

@@ -403,7 +403,8 @@ import Testing
         let result = try await outlet("--plugins", directory.path, "\(server.baseURL)/nothing")
         #expect(result.exitCode == 4)
         #expect(result.output.hasPrefix(#"{"error":"#))
-        #expect(result.errorOutput == "")
+        #expect(
+            result.errorOutput == "outlet: \(server.baseURL)/nothing: 404 Not Found\n")
     }
 
     @Test func `a plugin directory that cannot be read exits with 66`() async throws {

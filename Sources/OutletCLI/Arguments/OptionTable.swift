@@ -102,7 +102,8 @@ enum OptionTable {
             "How many redirects to follow; 10 by default."),
         Option(
             .checkStatus, isOnByDefault: true, .response,
-            "Lets the exit code tell the status (3, 4, 5); --no-check-status turns it off."),
+            "Lets the exit code tell the status (3, 4, 5), and a line on stderr if only the body is "
+                + "printed; --no-check-status turns it off."),
     ]
 
     private static let limits = [

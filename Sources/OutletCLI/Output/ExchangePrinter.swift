@@ -135,8 +135,24 @@ final class ExchangePrinter: ResponseReceiver {
             try printMetadata(exchange, hasBody: hasBody || !exchange.trailers.isEmpty)
         }
         if let warning { console.report(warning) }
-        if let failure = exchange.failure { console.report(failure.error) }
+        if let failure = exchange.failure {
+            console.report(failure.error)
+        } else if let line = statusLine(of: exchange) {
+            console.report(line)
+        }
         return exitCode
+    }
+
+    /// The line about a status that sets the exit code, if only the body is printed; `nil` otherwise.
+    private func statusLine(of exchange: Exchange) -> String? {
+        guard options.checksStatus, !options.isReport, options.parts.contains(.responseBody),
+            !options.parts.contains(.responseHead), let response = exchange.response,
+            ExitCode(status: response.statusCode) != .ok
+        else { return nil }
+        let url = response.url ?? exchange.request.url
+        let place = Redaction.standard.address(url?.absoluteString ?? "")
+        let advice = response.isRedirect ? " (-F follows redirects)" : ""
+        return "outlet: \(place): \(heads.status(of: response))\(advice)"
     }
 
     /// Closes the file of the body, and records its path in the exchange.

@@ -27,14 +27,17 @@ struct HeadText {
         return "\(style.bold(method)) \(style.cyan(shown)) \(version)\n"
     }
 
-    /// Returns the head of a response, with an empty line at its end.
-    ///
-    /// Its reason phrase is the server's own if there is one, else the standard one.
-    func response(_ response: HTTPResponse) -> String {
+    /// Returns the status of a response: its code and its reason phrase, the server's own if there is
+    /// one, else the standard one.
+    func status(of response: HTTPResponse) -> String {
         let own = response.reasonPhrase.map { showsSecrets ? $0 : Redaction.standard.text($0) }
         let phrase = own.map(singleLine) ?? StatusPhrase.phrase(for: response.statusCode) ?? ""
-        let status = style.status(
-            response.statusCode, "\(response.statusCode)\(phrase.isEmpty ? "" : " \(phrase)")")
+        return "\(response.statusCode)\(phrase.isEmpty ? "" : " \(phrase)")"
+    }
+
+    /// Returns the head of a response, with an empty line at its end.
+    func response(_ response: HTTPResponse) -> String {
+        let status = style.status(response.statusCode, status(of: response))
         return "\(response.httpVersion) \(style.bold(status))\n" + fields(response.headers)
     }
 
