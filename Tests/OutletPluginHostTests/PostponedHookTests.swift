@@ -244,12 +244,12 @@ import Testing
             try await begun.values(1)
         }
 
-        /// Calls a hook with a time limit of 10 ms.
+        /// Calls a hook with a time limit of 1 s, which counts from its begin, or for most hooks from now.
         func ask(
             _ hook: PluginHook, called: Recorder<PluginHook>, answered: Recorder<String>
         ) {
             let token = ServiceHook(
-                hook, of: instance, about: Subject(), passing: .init(), limit: 10_000_000)
+                hook, of: instance, about: Subject(), passing: .init(), limit: 1_000_000_000)
             let answer = instance.ask(
                 token, settled: .done,
                 .other { _, _, _ in
