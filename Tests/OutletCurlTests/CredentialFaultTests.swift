@@ -38,11 +38,11 @@ import Testing
         }.get("http://h.test/").error
         #expect(ofProxy?.code == .badConfiguration)
         #expect(ofProxy?.reason.hasPrefix("proxyCredential: ") == true)
-        let probe = Probe()
+        let end = Once<TransferResult>()
         var socket = WebSocketJob(request: HTTPRequest(url: url))
         socket.credential = credential
-        _ = CurlTransport.test().connect(socket, handler: Silent(probe))
-        let ofSocket = try await probe.end.value().error
+        _ = CurlTransport.test().connect(socket, handler: SocketEnd(end))
+        let ofSocket = try await end.value().error
         #expect(ofSocket?.code == .badRequest)
         for error in [ofRequest, ofProxy, ofSocket] {
             let text = "\(try #require(error))"
@@ -64,11 +64,11 @@ import Testing
         let address = "\(parts.text)@127.0.0.1:\(server.port)"
         let ofServer = try await CurlTransport.test().get("http://\(address)/").error
         #expect(ofServer?.code == .badURL)
-        let probe = Probe()
+        let end = Once<TransferResult>()
         _ = CurlTransport.test().connect(
             WebSocketJob(request: HTTPRequest(url: URL(string: "http://\(address)/"))),
-            handler: Silent(probe))
-        let ofSocket = try await probe.end.value().error
+            handler: SocketEnd(end))
+        let ofSocket = try await end.value().error
         #expect(ofSocket?.code == .badURL)
         let ofProxy = try await CurlTransport.test {
             $0.proxy = .url("http://\(address)", except: [])
@@ -97,26 +97,5 @@ import Testing
             #expect(credential("us:er", "secret", scheme).fault == nil)
         }
         #expect(credential("user@host", "pass:word é").fault == nil)
-    }
-
-    /// Passes the end of a WebSocket to a probe.
-    private final class Silent: WebSocketHandler {
-        private let probe: Probe
-
-        init(_ probe: Probe) { self.probe = probe }
-
-        func webSocket(
-            _ connection: any WebSocketConnection, didReceive message: WebSocketMessage,
-            turn: TransportTurn
-        ) -> TransferDecision { .proceed }
-
-        func webSocket(
-            _ connection: any WebSocketConnection, didCloseWith code: WebSocketCloseCode,
-            reason: Data?, turn: TransportTurn
-        ) {}
-
-        func transferDidFinish(
-            _ task: any TransferTask, result: TransferResult, turn: TransportTurn
-        ) { probe.transferDidFinish(task, result: result, turn: turn) }
     }
 }
