@@ -244,7 +244,8 @@ import Testing
             try await begun.values(1)
         }
 
-        /// Calls a hook with a time limit of 1 s, which counts from its begin, or for most hooks from now.
+        /// Calls a hook with a time limit of 1 s, which starts when the hook begins, or for most hooks
+        /// now.
         func ask(
             _ hook: PluginHook, called: Recorder<PluginHook>, answered: Recorder<String>
         ) {

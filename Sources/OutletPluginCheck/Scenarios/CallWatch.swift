@@ -136,7 +136,7 @@ final class HookCanceller: PluginCallProbe {
     }
 }
 
-/// Counts the calls that have returned, by which a step that takes long is told from one that hangs.
+/// Counts the calls that have returned: in a step that hangs, the count does not change.
 final class CallCounter: PluginCallProbe {
     private let calls = Atomic(0)
 

@@ -166,7 +166,8 @@ public struct WebSocketTask: Sendable {
 
     /// Closes the connection with a close frame, after the messages sent before.
     ///
-    /// Messages that arrive from now on are dropped: wait for answers before. See ``WebSocketRequest/close(sending:reason:)``.
+    /// Messages that arrive from now on are dropped: wait for answers before. See
+    /// ``WebSocketRequest/close(sending:reason:)``.
     ///
     /// - Parameters:
     ///   - closeCode: The reason as a number.
