@@ -38,6 +38,14 @@ import Testing
         #expect(!result.errorOutput.contains("\u{1B}"))
     }
 
+    @Test func `the line on stderr is short, though a reason phrase is long`() async throws {
+        let phrase = String(repeating: "x", count: 50_000)
+        let long = try ScriptedServer.start(.request, .respond("404 \(phrase)"))
+        let result = try await outlet(long.baseURL)
+        #expect(result.exitCode == 4)
+        #expect(result.errorOutput.utf8.count < 5000 && isOneLine(result.errorOutput))
+    }
+
     @Test(arguments: [600, 999])
     func `a status above 599 has the exit code of 5xx`(status: Int) async throws {
         let odd = try ScriptedServer.start(.request, .respond("\(status) Odd", body: "x"), .again)

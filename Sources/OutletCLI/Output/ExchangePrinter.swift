@@ -146,13 +146,16 @@ final class ExchangePrinter: ResponseReceiver {
     /// The line about a status that sets the exit code, if only the body is printed; `nil` otherwise.
     private func statusLine(of exchange: Exchange) -> String? {
         guard options.checksStatus, !options.isReport, options.parts.contains(.responseBody),
-            !options.parts.contains(.responseHead), let response = exchange.response,
-            ExitCode(status: response.statusCode) != .ok
+            !options.parts.contains(.responseHead), let response = exchange.response
         else { return nil }
+        let code = ExitCode(status: response.statusCode)
+        guard code != .ok else { return nil }
         let url = response.url ?? exchange.request.url
         let place = Redaction.standard.address(url?.absoluteString ?? "")
-        let advice = response.isRedirect ? " (-F follows redirects)" : ""
-        return "outlet: \(place): \(heads.status(of: response))\(advice)"
+        return CommandError(
+            code, "\(place): \(heads.status(of: response))",
+            advice: response.isRedirect ? "-F follows redirects" : ""
+        ).description
     }
 
     /// Closes the file of the body, and records its path in the exchange.
