@@ -571,8 +571,18 @@ void ccurl_poller_wake(ccurl_poller *poller) {
     if (!is_first) close(new);
 }
 
-void ccurl_poller_park(ccurl_poller *poller) {
-    while (sem_wait(&poller->unpark) < 0 && errno == EINTR) continue;
+bool ccurl_poller_park(ccurl_poller *poller, int64_t us) {
+    struct timespec end = {0};
+    if (us >= 0) {
+        int64_t end_us = ccurl_now_us() + us;
+        end = (struct timespec){.tv_sec = end_us / 1000000, .tv_nsec = end_us % 1000000 * 1000};
+    }
+    for (;;) {
+        int result = us < 0 ? sem_wait(&poller->unpark)
+                            : sem_clockwait(&poller->unpark, CLOCK_MONOTONIC, &end);
+        if (result == 0) return true;
+        if (errno != EINTR) return false;
+    }
 }
 
 void ccurl_poller_unpark(ccurl_poller *poller) { sem_post(&poller->unpark); }

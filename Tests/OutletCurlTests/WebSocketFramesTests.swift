@@ -9,7 +9,9 @@ import OutletTransport
 
 @Suite struct `A WebSocket's frames` {
     private func frames(_ maximumMessageSize: Int = 1 << 20) throws -> WebSocketFrames {
-        try #require(WebSocketFrames(maximumMessageSize: maximumMessageSize))
+        try #require(
+            WebSocketFrames(
+                maximumMessageSize: maximumMessageSize, blocks: BlockPool()))
     }
 
     /// Returns all bytes that are ready to be sent.

@@ -12,7 +12,9 @@ import OutletTransport
 
     private func link() throws -> WebSocketLink {
         let link = WebSocketLink(WebSocketJob(request: HTTPRequest(url: nil)))
-        let frames: WebSocketFrames = try #require(WebSocketFrames(maximumMessageSize: 1 << 20))
+        let frames: WebSocketFrames = try #require(
+            WebSocketFrames(
+                maximumMessageSize: 1 << 20, blocks: BlockPool()))
         link.frames = frames
         return link
     }

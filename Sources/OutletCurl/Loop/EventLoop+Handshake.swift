@@ -83,8 +83,9 @@ extension EventLoop {
         }
         do throws(TransferError) {
             try link.handshake?.check(head)
-            guard let frames = WebSocketFrames(maximumMessageSize: link.job.maximumMessageSize)
-            else {
+            let frames = WebSocketFrames(
+                maximumMessageSize: link.job.maximumMessageSize, blocks: blocks)
+            guard let frames else {
                 throw TransferError(
                     code: .unknown, host: transfer.address?.host, reason: "no memory left")
             }

@@ -59,6 +59,8 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var pool: HandlePool
+    /// The memory of large bodies.
+    let blocks = BlockPool()
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
@@ -155,7 +157,8 @@ final class EventLoop: @unchecked Sendable {
         presentEpoch = .allocate(capacity: 1)
         presentEpoch.initialize(to: 0)
         now = ccurl_now_us()
-        pool = HandlePool(HandleSetUp(poller: poller, share: shared.share, settings: settings))
+        pool = HandlePool(
+            HandleSetUp(poller: poller, share: shared.share, settings: settings, blocks: blocks))
         addresses = AddressCache(OriginTable(settings, amongLoops: share, origins))
         admission = AdmissionQueue(limit: settings.configuration.maximumConnections / share)
         executor.belongs(to: self)
@@ -169,6 +172,7 @@ final class EventLoop: @unchecked Sendable {
     deinit {
         if !isCleanedUp {
             pool.drain()
+            blocks.rest()
             curl_multi_cleanup(multi)
         }
         // A sender may still be waking the loop until now, so the poller is freed last.
@@ -222,6 +226,7 @@ final class EventLoop: @unchecked Sendable {
         yielded = []
         // First the easy handles: the multi handle closes the connections that they used.
         pool.drain()
+        blocks.rest()
         addresses.removeAll()
         curl_multi_cleanup(multi)
         isCleanedUp = true
@@ -296,7 +301,7 @@ final class EventLoop: @unchecked Sendable {
         if maySleep, ready == 0 {
             if hasNothingToDo {
                 if mailbox.park() {
-                    ccurl_poller_park(poller)
+                    awaitMessage()
                     ready = ccurl_poller_wait(poller, 0)
                 }
             } else {
@@ -310,6 +315,17 @@ final class EventLoop: @unchecked Sendable {
         now = ccurl_now_us()
         if ready > 0 { ccurl_poller_dispatch(poller) } else if ready < 0 { loseSockets(reason) }
     }
+
+    /// Waits for a message of another thread, and frees idle blocks if none comes soon.
+    private func awaitMessage() {
+        let time = blocks.isResting ? -1 : Self.timeUntilRest
+        guard !ccurl_poller_park(poller, time) else { return }
+        blocks.rest()
+        ccurl_poller_park(poller, -1)
+    }
+
+    /// How long the loop has nothing to do until it frees idle blocks, in µs.
+    private static let timeUntilRest: Int64 = 5_000_000
 
     /// Ends the transfers that have begun, because the loop cannot wait for their sockets.
     private func loseSockets(_ reason: Int32) {

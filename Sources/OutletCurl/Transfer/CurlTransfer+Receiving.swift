@@ -318,9 +318,7 @@ extension CurlTransfer {
             guard received <= loop.settings.configuration.maximumResponseSize else {
                 return fail(tooLarge(loop.settings.configuration.maximumResponseSize))
             }
-            if easy.body.count == 0, expected > 0 {
-                easy.body.reserve(Int(min(expected, Self.largestReservation)))
-            }
+            if !easy.body.hasRoom(for: bytes.count) { easy.body.reserve(likelySize(easy)) }
             guard easy.body.append(bytes) else {
                 return fail(
                     TransferError(
@@ -381,8 +379,19 @@ extension CurlTransfer {
             || !pauses.contains(.observer)
     }
 
-    /// The largest announced length that memory is reserved for at once; beyond it the buffer grows
-    /// as bytes arrive.
+    /// The likely size of the whole body in bytes, up to ``largestReservation``; 0 if nothing is
+    /// known.
+    private func likelySize(_ easy: EasyHandle) -> Int {
+        guard let decoder else { return Int(min(max(0, expected), Self.largestReservation)) }
+        let length = ccurl_get_offset(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        guard length > 0, decoder.decoded > 0 else { return 0 }
+        // The rest rarely expands exactly as what was decoded so far.
+        let size = Double(received) / Double(decoder.decoded) * Double(length) * 1.05
+        return Int(min(size, Double(Self.largestReservation)))
+    }
+
+    /// The largest size that memory is reserved for at once; beyond it the buffer grows as bytes
+    /// arrive.
     private static var largestReservation: Int64 { 64 << 20 }
 
     private func tooLarge(_ limit: Int64) -> TransferError {

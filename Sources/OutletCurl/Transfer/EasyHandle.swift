@@ -35,11 +35,11 @@ final class EasyHandle {
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
-    var body = ByteBuffer()
+    var body: ByteBuffer
     /// The request's body; other than `.none` only if `isMarked`.
     var source = RequestBody.none
     /// A copy of a small request body, at a fixed address while libcurl sends it.
-    var requestBody = ByteBuffer()
+    var requestBody: ByteBuffer
 
     /// The first option that libcurl refused, and why.
     private(set) var refusal: (option: CURLoption, code: CURLcode)?
@@ -79,6 +79,8 @@ final class EasyHandle {
         guard let raw = curl_easy_init() else { return nil }
         self.raw = raw
         self.setUp = setUp
+        body = ByteBuffer(from: setUp.blocks)
+        requestBody = ByteBuffer(from: setUp.blocks)
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         opener = .allocate(capacity: 1)
         opener.initialize(
@@ -179,6 +181,7 @@ struct HandleSetUp {
     let poller: OpaquePointer
     let share: OpaquePointer
     let settings: TransportSettings
+    let blocks: BlockPool
 }
 
 /// The handles of a loop, in use and idle; making a handle costs more than resetting one.

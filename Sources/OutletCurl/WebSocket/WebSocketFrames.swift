@@ -46,7 +46,7 @@ final class WebSocketFrames {
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
-    private var message = ByteBuffer()
+    private var message: ByteBuffer
     /// Whether the frame that is being received is a control frame.
     private var isControlFrame = false
     /// The received close frame, if wslay 1.1.1 does not know its code, and gets 1000 in its place.
@@ -58,9 +58,12 @@ final class WebSocketFrames {
 
     /// Makes the state for a new connection; `nil` if memory cannot be allocated.
     ///
-    /// - Parameter maximumMessageSize: The maximum size of a received message, in bytes.
-    init?(maximumMessageSize: Int) {
+    /// - Parameters:
+    ///   - maximumMessageSize: The maximum size of a received message, in bytes.
+    ///   - blocks: The memory of large messages.
+    init?(maximumMessageSize: Int, blocks: BlockPool) {
         self.maximumMessageSize = maximumMessageSize
+        message = ByteBuffer(from: blocks)
         context = makeContext()
         if context == nil { return nil }
     }

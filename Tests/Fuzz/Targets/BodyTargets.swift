@@ -51,7 +51,10 @@ let bodyTargets: [FuzzTarget] =
         },
         FuzzTarget("websocket-frames") { data in
             func events(_ size: Int) -> (events: [WebSocketFrames.Event], fault: Bool) {
-                guard let frames = WebSocketFrames(maximumMessageSize: 1 << 16) else {
+                guard
+                    let frames = WebSocketFrames(
+                        maximumMessageSize: 1 << 16, blocks: BlockPool())
+                else {
                     return ([], false)
                 }
                 var received = Fifo<WebSocketFrames.Event>()
