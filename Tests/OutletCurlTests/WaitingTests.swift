@@ -71,17 +71,17 @@ import Testing
     @Test func `the time in the queue and the time to connect share one timeout`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n"),
-            .trickle(Array(repeating: 120, count: 7), size: 1, interval: .milliseconds(100)))
+            .trickle(Array(repeating: 120, count: 7), size: 1, interval: .milliseconds(300)))
         let transport = CurlTransport.test { $0.maximumConnections = 1 }
         _ = transport.start(job(server.baseURL), handler: Probe())
         let fullPort = try FullPort()
         let order = Recorder<String>()
-        let first = Ending { _ in order.record("0.9 s") }
-        _ = transport.start(job("http://127.0.0.1:\(fullPort.port)/", timeout: 0.9), handler: first)
+        let first = Ending { _ in order.record("2.5 s") }
+        _ = transport.start(job("http://127.0.0.1:\(fullPort.port)/", timeout: 2.5), handler: first)
         let silent = try ScriptedServer.start(.request, .stall)
-        let second = Ending { _ in order.record("1.2 s") }
-        _ = CurlTransport.test().start(job(silent.baseURL, timeout: 1.2), handler: second)
-        #expect(try await order.values(2) == ["0.9 s", "1.2 s"])
+        let second = Ending { _ in order.record("3.5 s") }
+        _ = CurlTransport.test().start(job(silent.baseURL, timeout: 3.5), handler: second)
+        #expect(try await order.values(2) == ["2.5 s", "3.5 s"])
     }
 
     @Test func `the timeout in the queue does not run while the request is suspended`()

@@ -53,7 +53,7 @@ import Testing
     ) throws -> PluginHost {
         let folder = try PluginFolder(faulty: "NeverSettles")
         var options = PluginHost.Options()
-        options.answerDeadline = .milliseconds(20)
+        options.answerDeadline = .milliseconds(200)
         options.maximumFaults = maximumFaults
         options.restDuration = .seconds(3600)
         options.observer = observer
@@ -103,19 +103,19 @@ import Testing
 
     @Test func `a deadline in the settings replaces the default deadline of its hook`() async throws
     {
-        for (deadlines, hook) in [("{}", nil), (#"{"finalize": 0.02}"#, PluginHook.finalize)] {
+        for (deadlines, hook) in [("{}", nil), (#"{"finalize": 0.2}"#, PluginHook.finalize)] {
             let folder = try PluginFolder(faulty: "Wire")
             try folder.directory.write(
                 #"{"plugins": {"faulty.wire": {"config": {"finalize": "pend"}, "deadlines": "#
                     + "\(deadlines)}}}", to: "plugins.json")
             var options = PluginHost.Options()
-            options.answerDeadline = .milliseconds(200)
+            options.answerDeadline = .milliseconds(400)
             let host = try PluginHost.load(directories: [folder.path], options: options)
             let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
             let response = await session.request("http://a.example/").serializingString().response
             let error = try #require(response.error?.underlyingError as? PluginError)
             #expect(error.hook == .finalize && error.kind == .timedOut)
-            #expect(error.message.contains(hook == nil ? "within 0.2 s" : "within 0.02 s"))
+            #expect(error.message.contains(hook == nil ? "within 0.4 s" : "within 0.2 s"))
             withExtendedLifetime(session) {}
         }
     }
@@ -179,9 +179,9 @@ import Testing
         #expect(
             lines.map(\.message) == [
                 "adapt failed, and the request continues without it: its completion was not "
-                    + "settled within 0.02 s",
+                    + "settled within 0.2 s",
                 "retry failed, and the request continues without it: its completion was not "
-                    + "settled within 0.02 s",
+                    + "settled within 0.2 s",
             ])
         #expect(lines.allSatisfy { $0.facts.map(\.value) == ["GET http://a.example/"] })
         withExtendedLifetime(session) {}
