@@ -116,9 +116,9 @@ bool ccurl_poller_await_relief(ccurl_poller *_Nonnull poller);
 /// Makes 8 MiB of free memory in the calling thread's arena that the allocator keeps; of that, only
 /// what was used, and 344 KiB for the allocator's headers, occupy physical memory.
 ///
-/// libcurl allocates a buffer of 16 KiB for each transfer. Without the reserve, glibc gives the
-/// memory of buffers and bodies at the arena's top back to the system as soon as 128 KiB are free,
-/// which takes page faults: 8 % of the CPU time of a gzip body of 1 MiB (`Benchmarks/tricks
+/// libcurl allocates a buffer of 16 KiB for each transfer, and one of 64 KiB for each upload. Without
+/// the reserve, glibc gives the memory at the arena's top back to the system as soon as 128 KiB are
+/// free, which takes page faults: a third of the CPU time of an upload of 64 KiB (`Benchmarks/tricks
 /// reserve-memory`).
 ///
 /// Returns memory to free when the thread needs the reserve no more; NULL if there is none.
