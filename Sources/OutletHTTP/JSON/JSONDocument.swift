@@ -11,6 +11,8 @@ final class JSONDocument {
     /// The object whose member was read last, and the name that follows.
     private var lastObject = -1
     private var nextName = 0
+    /// The values of members by name, for the objects whose names cannot be compared as bytes.
+    private var indexes: [Int: [String: Int]] = [:]
 
     /// Reads a text.
     ///
@@ -40,8 +42,8 @@ final class JSONDocument {
     /// The position of a member's value; `nil` if the object has no such member.
     ///
     /// Most types read members in the order of the text: begins with the next one.
-    func member(_ name: consuming String, of object: Int, _ names: [String: Int]?) -> Int? {
-        if let names { return names[name] }
+    func member(_ name: consuming String, of object: Int) -> Int? {
+        if tokens[object].needsIndex { return indexes[object]?[name] }
         let first = object + 1
         let end = tokens.next(after: object)
         guard first < end else { return nil }
@@ -62,14 +64,21 @@ final class JSONDocument {
         nextName = tokens.next(after: value)
     }
 
-    /// The values of an object's members by name, the first of equal names.
-    func index(of object: Int) throws -> [String: Int] {
+    /// Prepares an object for ``member(_:of:)``.
+    ///
+    /// - Throws: `DecodingError` if the value is no object, or a name cannot be read.
+    func open(_ object: Int) throws {
+        guard kind(at: object) == .object else {
+            throw mismatch([String: Any].self, at: object)
+        }
+        guard tokens[object].needsIndex, indexes[object] == nil else { return }
+        // The first of equal names counts.
         var names = [String: Int](minimumCapacity: Int(tokens[object].count))
         for position in tokens.names(of: object) {
             let name = try string(at: position, in: object)
             if names[name] == nil { names[name] = position + 1 }
         }
-        return names
+        indexes[object] = names
     }
 
     // MARK: Values

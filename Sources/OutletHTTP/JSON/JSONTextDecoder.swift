@@ -114,16 +114,11 @@ struct JSONValueDecoder: Decoder, SingleValueDecodingContainer {
 private struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private let document: JSONDocument
     private let object: Int
-    /// The values by name, for objects whose names cannot be compared as bytes.
-    private let names: [String: Int]?
 
     init(_ document: JSONDocument, _ object: Int) throws {
-        guard document.kind(at: object) == .object else {
-            throw document.mismatch([String: Any].self, at: object)
-        }
+        try document.open(object)
         self.document = document
         self.object = object
-        names = document.tokens[object].needsIndex ? try document.index(of: object) : nil
     }
 
     var codingPath: [any CodingKey] { document.path(to: object) }
@@ -131,15 +126,15 @@ private struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoco
     var allKeys: [Key] {
         document.tokens.names(of: object).compactMap { position in
             guard let name = try? document.tokens.string(at: position) else { return nil }
-            if let names, names[name] != position + 1 { return nil }
-            return Key(stringValue: name)
+            // Of equal names the first one counts.
+            return document.member(name, of: object) == position + 1 ? Key(stringValue: name) : nil
         }
     }
 
     func contains(_ key: Key) -> Bool { find(key) != nil }
 
     private func find(_ key: some CodingKey) -> Int? {
-        document.member(key.stringValue, of: object, names)
+        document.member(key.stringValue, of: object)
     }
 
     private func required(_ key: some CodingKey) throws -> Int {
