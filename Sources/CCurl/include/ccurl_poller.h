@@ -118,8 +118,8 @@ bool ccurl_poller_await_relief(ccurl_poller *_Nonnull poller);
 ///
 /// libcurl allocates a buffer of 16 KiB for each transfer, and one of 64 KiB for each upload. Without
 /// the reserve, glibc gives the memory at the arena's top back to the system as soon as 128 KiB are
-/// free, which takes page faults: a third of the CPU time of an upload of 64 KiB (`Benchmarks/tricks
-/// reserve-memory`).
+/// free, which takes page faults: nearly half of the CPU time of an upload of 64 KiB
+/// (`Benchmarks/tricks reserve-memory`).
 ///
 /// Returns memory to free when the thread needs the reserve no more; NULL if there is none.
 void *_Nullable ccurl_reserve_memory(void);
