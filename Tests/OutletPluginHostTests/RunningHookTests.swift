@@ -28,7 +28,10 @@ import Testing
     private func call(
         _ hook: PluginHook, of instance: PluginInstance, _ body: @escaping Body
     ) -> PluginInstance.Asked {
-        instance.ask(subject(hook), settled: .done, .other { _, _, completion in body(completion) })
+        var calls = CallSequence()
+        return instance.ask(
+            subject(hook), settled: .done, .other { _, _, completion in body(completion) },
+            in: &calls)
     }
 
     /// Calls `body` on another thread and waits for it.

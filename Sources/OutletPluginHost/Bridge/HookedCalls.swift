@@ -204,11 +204,13 @@ private struct OutcomeHooks: Sendable {
         let subject = RequestHook.Subject(
             hook: .didReceive, request: request, scope: scope,
             outcome: .call(result, isMutable: false), limit: limit)
+        var calls = CallSequence()
         while notices < plugins.watchers.count {
             let plugin = plugins.watchers[notices]
             notices += 1
             guard let hook = plugin.hooks.did_receive,
-                case .follows(let token, let meaning) = plugin.notify(subject, .seeResponse(hook))
+                case .follows(let token, let meaning) = plugin.notify(
+                    subject, .seeResponse(hook), in: &calls)
             else { continue }
             return .follows(token) {
                 meaning($0)
@@ -237,16 +239,18 @@ private struct OutcomeHooks: Sendable {
     private mutating func process(isCancelled: () -> Bool) -> HookAnswer<Change>? {
         guard processes < plugins.processors.count else { return nil }
         var subject = subjectOfProcess
+        var calls = CallSequence()
         while processes < plugins.processors.count {
             let plugin = plugins.processors[processes]
             processes += 1
             guard let hook = plugin.hooks.process, !isCancelled() else { continue }
             let stopwatch = Stopwatch(plugin.owner.observer)
-            let asked = plugin.ask(subject, settled: .done, .process(hook))
+            let asked = plugin.ask(subject, settled: .done, .process(hook), in: &calls)
             if asked.isWithoutEffect, !stopwatch.isRunning { continue }
             switch asked {
             case .given(let answer, let token):
                 let change = Self.change(answer, token, by: plugin, of: request, stopwatch)
+                calls.interrupt()
                 if case .nothing = change { continue }
                 apply(change)
                 subject = subjectOfProcess

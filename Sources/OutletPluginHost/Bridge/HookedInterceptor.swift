@@ -86,9 +86,10 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 refusals: token?.refusals ?? [])
             return verdict.result
         }
-        return HookAnswer(
-            instance.ask(subject, settled: .verdict(.doNotRetry), function), meaning: finish
-        ).deliver(to: completion)
+        var calls = CallSequence()
+        let asked = instance.ask(
+            subject, settled: .verdict(.doNotRetry), function, in: &calls)
+        return HookAnswer(asked, meaning: finish).deliver(to: completion)
     }
 
     /// The result for the session, with the effects and the failure for the observer.

@@ -123,11 +123,12 @@ final class HookedWire: TransportLayer {
         let scope = request.scope
         if scope == nil, areQuick {
             let subject = subject(in: nil)
+            var calls = CallSequence()
             for plugin in watchers where !request.excludes(plugin) {
                 guard let hook = plugin.hooks.will_send else { continue }
                 // It has returned before the next one is called, or follows a call of its plugin that
                 // it must not overlap with; so do the later hooks of that plugin.
-                plugin.notify(subject, .seeRequest(hook)).deliver {}
+                plugin.notify(subject, .seeRequest(hook), in: &calls).deliver {}
             }
             return
         }
@@ -135,7 +136,8 @@ final class HookedWire: TransportLayer {
         for plugin in watchers where !request.excludes(plugin) {
             guard let hook = plugin.hooks.will_send else { continue }
             order.run { done in
-                plugin.notify(subject(in: scope), .seeRequest(hook)).deliver(to: done)
+                var calls = CallSequence()
+                plugin.notify(subject(in: scope), .seeRequest(hook), in: &calls).deliver(to: done)
             }
         }
     }

@@ -23,7 +23,8 @@ extension PluginInstance {
         let stopwatch = Stopwatch(owner.observer)
         let subject = RequestHook.Subject(
             hook: hook, request: request, access: access, wire: wire, limit: limit)
-        let asked = ask(subject, settled: .done, .change(function))
+        var calls = CallSequence()
+        let asked = ask(subject, settled: .done, .change(function), in: &calls)
         if asked.isWithoutEffect, !stopwatch.isRunning { return .given(.success(nil)) }
         switch asked {
         case .given(let answer, let token):

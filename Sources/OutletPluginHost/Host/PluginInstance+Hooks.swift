@@ -26,9 +26,10 @@ extension PluginInstance {
     ///   - subject: What the hook is called for.
     ///   - settled: The answer if the hook returns `OUTLET_OK`.
     ///   - function: The plugin's hook function.
+    ///   - calls: The calls that this one follows directly.
     func ask(
         _ subject: borrowing RequestHook.Subject, settled: Completion.Answer,
-        _ function: HookFunction
+        _ function: HookFunction, in calls: inout CallSequence
     ) -> Asked {
         guard isNonblocking else { return askLater(subject, settled: settled, function) }
         let isHeld = holdsInTurn(subject.hook)
@@ -36,7 +37,7 @@ extension PluginInstance {
         let (hook, limit) = (subject.hook, limit(of: subject.hook, atMost: subject.limit))
         return withUnsafePointer(to: subject) { subject in
             var call = ActiveCall(
-                hook, limit: limit,
+                hook, at: calls.begin(), limit: limit,
                 from: .init(
                     type: RequestHook.self, subject: subject, instance: .passUnretained(self)))
             let returned: Returned
@@ -52,6 +53,7 @@ extension PluginInstance {
             }
             noteBlocking(call, of: subject.pointee.name)
             guard let token = call.completion as? RequestHook else {
+                calls.didEnd(at: call.end)
                 return .given(settled, token: nil)
             }
             let answer = token.hookReturned(answer(returned, token, settled: settled))
@@ -207,14 +209,17 @@ extension PluginInstance {
     /// - Parameters:
     ///   - subject: What the hook is called for; the observer receives the request's id.
     ///   - function: The plugin's hook function.
+    ///   - calls: The calls that this one follows directly.
     /// - Returns: An answer that is given when the hook has returned or was abandoned.
     func notify(
-        _ subject: borrowing RequestHook.Subject, _ function: HookFunction
+        _ subject: borrowing RequestHook.Subject, _ function: HookFunction,
+        in calls: inout CallSequence
     ) -> HookAnswer<Void> {
         let stopwatch = Stopwatch(owner.observer)
-        switch ask(subject, settled: .done, function) {
+        switch ask(subject, settled: .done, function, in: &calls) {
         case .given(let answer, let token):
             report(answer, to: subject.hook, of: subject.request, token, stopwatch)
+            if stopwatch.isRunning { calls.interrupt() }
             return .given(())
         case .follows(let token):
             let request = subject.request
@@ -270,8 +275,9 @@ extension PluginInstance {
         guard let hook = hooks.request_done else { return }
         let subject = RequestHook.Subject(
             hook: .requestDone, request: request, scope: scope, limit: Self.limitOfDone)
+        var calls = CallSequence()
         // Nothing follows `request_done`.
-        notify(subject, .seeRequest(hook)).deliver {}
+        notify(subject, .seeRequest(hook), in: &calls).deliver {}
     }
 
     /// The time limit of hooks that no request waits for, in nanoseconds.

@@ -60,22 +60,26 @@ struct ActiveCall: ~Copyable, @unchecked Sendable {
         start = Stopwatch.now
     }
 
-    /// Makes a call that begins now, of a hook whose completion is made when it is first used.
+    /// Makes a call of a hook whose completion is made when it is first used.
     ///
     /// - Parameters:
     ///   - hook: The hook.
+    ///   - start: When the call begins, in nanoseconds of the monotonic clock.
     ///   - limit: The time limit for the answer, in nanoseconds.
     ///   - source: Makes the completion.
     // Inlined, as `begin` and `end`: otherwise each hook copies the call twice more.
     @inline(__always)
-    init(_ hook: PluginHook, limit: UInt64, from source: Source) {
+    init(_ hook: PluginHook, at start: UInt64, limit: UInt64, from source: Source) {
         self.hook = hook
         id = 0
         self.source = source
         self.limit = limit
-        start = Stopwatch.now
+        self.start = start
         deadline = start.adding(limit)
     }
+
+    /// When the call ended, in nanoseconds of the monotonic clock, when it has returned.
+    var end: UInt64 { start &+ duration }
 
     /// Whether the completion is made when it is first used.
     var makesCompletion: Bool { source != nil }
