@@ -2,13 +2,16 @@
  * log it, and the checker must report it.
  *
  * "call" says which: "url", "method" (null with a length), "attribute" (too long), "watch" (without a
- * function), "body" (longer than possible), "level", "facts" (too many), "error" (a code of other
- * characters). These break no rule: "answer" and "replace", with a Content-Length other than the
- * body's, "replace-te", with Transfer-Encoding, and "whole", which asks for a service in a hook and
- * logs how the watched body has ended. */
+ * function), "streams" (too many), "body" (longer than possible), "late body" (in will_send), "level",
+ * "facts" (too many), "error" (a code of other characters), "denied" (a replacement of what prepare has
+ * refused). "settled watch", "settled body", "settled replace" and
+ * "settled error" make their change once the completion of the hook is settled. These break no rule:
+ * "answer" and "replace", with a Content-Length other than the body's, "replace-te", with
+ * Transfer-Encoding, and "whole", which asks for a service in a hook and logs how the watched body has
+ * ended. */
 #include "faulty.h"
 
-static char chosen[16];
+static char chosen[20];
 
 static int is(const char *call) { return strcmp(chosen, call) == 0; }
 
@@ -41,9 +44,16 @@ static void stream(const outlet_host *host, outlet_request request) {
     const void *table;
     if (host->extension(host, outlet_text(OUTLET_STREAM_1), &table) != OUTLET_OK) return;
     const outlet_streams *streams = table;
-    if (is("whole")) streams->watch_response(host, request, see, end, NULL);
+    if (is("whole") || is("settled watch")) streams->watch_response(host, request, see, end, NULL);
+    for (int i = 0; is("streams") && i <= OUTLET_MAX_STREAMS; i++)
+        streams->watch_response(host, request, see, NULL, NULL);
     if (is("watch")) streams->watch_response(host, request, NULL, end, NULL);
     if (is("body")) streams->send_body(host, request, UINT64_MAX - 1, produce, end, NULL);
+    if (is("late body") || is("settled body")) streams->send_body(host, request, 5, produce, NULL, NULL);
+}
+
+static void settle(const outlet_host *host, outlet_completion completion) {
+    host->done(host, completion, OUTLET_OK, outlet_text(""), outlet_text(""));
 }
 
 PREPARE {
@@ -53,7 +63,11 @@ PREPARE {
     const outlet_host *host = self->host;
     const outlet_view null = {NULL, 5}, large = {(const uint8_t *)long_text, 70000};
     outlet_field facts[OUTLET_MAX_LOG_FIELDS + 1];
-    (void)completion;
+    if (is("settled watch") || is("settled body")) settle(host, completion);
+    if (is("denied")) {
+        host->fail(host, call, outlet_text("no"), outlet_text("not this one"));
+        return OUTLET_E_DENIED;
+    }
     for (int i = 0; i <= OUTLET_MAX_LOG_FIELDS; i++) facts[i] = fact;
     if (is("url")) host->request_set_url(host, request, null);
     if (is("method")) host->request_set_method(host, request, null);
@@ -62,8 +76,14 @@ PREPARE {
     if (is("facts"))
         host->log(host, call, OUTLET_LOG_INFO, outlet_text("x"), facts, OUTLET_MAX_LOG_FIELDS + 1);
     if (is("answer")) host->request_answer(host, request, 200, &length, 1, outlet_text("abc"));
-    if (is("whole") || is("watch") || is("body")) stream(host, request);
+    if (is("whole") || is("watch") || is("streams") || is("body") || is("settled watch") || is("settled body"))
+        stream(host, request);
     return OUTLET_OK;
+}
+
+static void will_send(outlet_instance *self, outlet_call call, outlet_request request) {
+    (void)call;
+    if (is("late body")) stream(self->host, request);
 }
 
 static outlet_status process(outlet_instance *self, outlet_call call, outlet_request request,
@@ -71,16 +91,22 @@ static outlet_status process(outlet_instance *self, outlet_call call, outlet_req
     static const outlet_field length = {OUTLET_TEXT("Content-Length"), OUTLET_TEXT("999")};
     static const outlet_field coding = {OUTLET_TEXT("Transfer-Encoding"), OUTLET_TEXT("chunked")};
     const outlet_host *host = self->host;
-    (void)call, (void)request, (void)completion;
+    (void)call, (void)request;
+    if (is("settled replace") || is("settled error")) settle(host, completion);
     if (is("error"))
         host->response_replace_error(host, response, outlet_text("Not A Code"), outlet_text("why"));
-    if (is("replace")) host->response_replace(host, response, 200, &length, 1, outlet_text("abc"));
+    if (is("settled error"))
+        host->response_replace_error(host, response, outlet_text("code"), outlet_text("why"));
+    if (is("replace") || is("denied") || is("settled replace"))
+        host->response_replace(host, response, 200, &length, 1, outlet_text("abc"));
     if (is("replace-te")) host->response_replace(host, response, 200, &coding, 1, outlet_text("abc"));
     return OUTLET_OK;
 }
 
-static const outlet_hooks table = {
-    .struct_size = sizeof(outlet_hooks), .prepare = prepare, .process = process};
+static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
+                                   .prepare = prepare,
+                                   .will_send = will_send,
+                                   .process = process};
 
 static const outlet_hooks *hooks(outlet_instance *self) {
     (void)self;

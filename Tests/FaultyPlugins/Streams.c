@@ -10,6 +10,7 @@
  *   length   the declared length of this body in bytes; unknown if not set
  *   how      how this body is made: "later" settles each piece with a timer, "fail" fails after the
  *            first, "more" continues after the last, "hold" never settles
+ *   ask      with any value, will_send tries to open a stream, which the host must refuse: this breaks a rule
  *
  * Two plugins: "faulty.streams" may block, "faulty.streams-quick" has OUTLET_F_NONBLOCKING. */
 #include "faulty.h"
@@ -20,7 +21,7 @@ struct streams {
     outlet_instance base;
     const outlet_streams *streams;
     const outlet_timers *timers;
-    char watch[32], how[32], send[32], length[32];
+    char watch[32], how[32], send[32], length[32], ask[32];
     pthread_mutex_t mutex;
     int64_t seen, bodies, whole, broken, pending, cancelled, rounds, status, late, overlaps;
     outlet_completion held;
@@ -45,6 +46,7 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     setting(host, call, "how", self->how, sizeof self->how);
     setting(host, call, "send", self->send, sizeof self->send);
     setting(host, call, "length", self->length, sizeof self->length);
+    setting(host, call, "ask", self->ask, sizeof self->ask);
     *out = &self->base;
     return OUTLET_OK;
 }
@@ -208,6 +210,7 @@ static outlet_status prepare(outlet_instance *instance, outlet_call call, outlet
 static void will_send(outlet_instance *instance, outlet_call call, outlet_request request) {
     struct streams *self = (struct streams *)instance;
     (void)call;
+    if (self->ask[0] == 0) return;
     add(self, &self->late,
         self->streams->watch_response(instance->host, request, piece, ended, self) == OUTLET_OK);
 }

@@ -26,6 +26,11 @@ import Testing
             (
                 "body", "send_body",
                 "its length is 18446744073709551614, which is none that it may be", "prepare"
+            ), ("late body", "send_body", "not in this hook", "will_send"),
+            (
+                "streams", "watch_response",
+                "it has 1024 open streams, the most that are allowed, or is being shut down",
+                "prepare"
             ), ("level", "log", "its level is 77, which is none that it may be", "prepare"),
             (
                 "facts", "log", "its list of facts has 33 elements, at most 32 are allowed",
@@ -47,6 +52,29 @@ import Testing
         #expect(
             lines.first?.message.hasPrefix("\(function) was refused: \(reason), in \(hook) of GET ")
                 == true, "\(lines)")
+    }
+
+    @Test(arguments: ["settled watch", "settled body", "settled replace", "settled error"])
+    func `a change once the completion is settled has no effect, and is a violation`(
+        call: String
+    ) async throws {
+        let host = try Self.host(call, ActivityRecorder())
+        let provider = host.provider(over: StubTransport(answers: [.status(201)]))
+        let response = try await provider.request(.page)
+        #expect(response.statusCode == 201)
+        #expect(host.plugins.first?.misbehaviour == [.staleHandle: 1])
+    }
+
+    @Test func `a replacement of a refused request is logged with that reason`() async throws {
+        let recorder = ActivityRecorder()
+        let provider = try Self.host("denied", recorder).provider(over: StubTransport(answers: []))
+        let error = await pluginError { try await provider.request(.page) }
+        #expect(error?.message == "not this one")
+        let reason = "a plugin has refused the request"
+        #expect(
+            recorder.lines.values.first?.message.hasPrefix(
+                "response_replace was refused: \(reason), in process of GET ") == true,
+            "\(recorder.lines.values)")
     }
 
     @Test(arguments: ["answer", "replace", "replace-te"])

@@ -95,7 +95,7 @@ import Testing
     func `a plugin sees whole bodies of data requests, downloads and streams`(
         watch: String, quick: Bool
     ) async throws {
-        let streams = try Streams(["watch": watch], quick: quick)
+        let streams = try Streams(["watch": watch, "ask": "late"], quick: quick)
         let server = try LoopbackServer.start()
         let session = streams.session()
         let (address, bytes) = ("\(server.baseURL)/bytes/100000", LoopbackServer.bytes(100_000))
@@ -121,6 +121,8 @@ import Testing
         #expect(bodies == 3)
         #expect(try streams.count("broken") == 0)
         #expect(try streams.count("late") == 0)
+        let refusals = streams.recorder.lines.values.map(\.message)
+        #expect(refusals.count == 3 && refusals.allSatisfy { $0.contains(", in will_send of ") })
         #expect(try streams.count("overlaps") == 0)
         #expect(streams.recorder.misbehaviours.values.isEmpty)
         withExtendedLifetime(session) {}

@@ -45,10 +45,11 @@ extension HostTable {
     ///   - change: What the plugin called.
     ///   - name: The name of the header field; `nil` for other parts.
     ///   - fault: What is wrong with the arguments; called if `body` returns `OUTLET_E_ARGUMENT`.
-    private static func apply(
+    ///   - obstacle: What prevents the change; called if `body` returns `OUTLET_E_STATE`.
+    static func apply(
         _ host: Table, _ request: outlet_request, _ change: RequestChange,
         _ name: UnsafeBufferPointer<UInt8>? = nil, fault: () -> String? = { nil },
-        _ body: (RequestHandle) -> outlet_status
+        obstacle: () -> String? = { nil }, _ body: (RequestHandle) -> outlet_status
     ) -> outlet_status {
         with(host, request) { handle in
             let status = body(handle)
@@ -56,7 +57,29 @@ extension HostTable {
             case OUTLET_OK: break
             case OUTLET_E_STALE: return refuse(request.id, of: HostTables.number(of: host))
             default:
-                owner(host)?.reportRefusal(status, of: change, request.id, name, fault: fault)
+                owner(host)?.reportRefusal(
+                    status, of: change, request.id, name, fault: fault, obstacle: obstacle)
+            }
+            return status
+        }
+    }
+
+    /// Replaces the outcome of a handle; a replacement that is refused is logged or recorded, as by
+    /// ``apply(_:_:_:_:fault:obstacle:_:)``.
+    private static func replace(
+        _ host: Table, _ response: outlet_response, _ change: RequestChange,
+        by replacement: ResponseHandle.Replacement
+    ) -> outlet_status {
+        with(host, response.id, ResponseHandle.self) { handle in
+            let status = handle.replace(replacement)
+            if status == OUTLET_E_STALE {
+                return refuse(response.id, of: HostTables.number(of: host))
+            }
+            if status == OUTLET_E_STATE {
+                let hook = HandleTable.shared.completion(of: response.id)?.hook
+                owner(host)?.reportRefusal(
+                    status, of: change, response.id,
+                    obstacle: { hook == .process ? "a plugin has refused the request" : nil })
             }
             return status
         }
@@ -370,18 +393,12 @@ extension HostTable {
             let answer = RequestHandle.Answer(
                 status: status, fields: fields, count: count, body: body)
         else {
-            owner(host)?.reportRefusal(OUTLET_E_ARGUMENT, of: .replace, response.id) {
-                RequestChange.fault(inAnswer: status, fields, count, body)
-            }
+            owner(host)?.reportRefusal(
+                OUTLET_E_ARGUMENT, of: .replace, response.id,
+                fault: { RequestChange.fault(inAnswer: status, fields, count, body) })
             return OUTLET_E_ARGUMENT
         }
-        return with(host, response.id, ResponseHandle.self) { handle in
-            let status = handle.replace(.response(answer))
-            if status == OUTLET_E_STATE {
-                owner(host)?.reportRefusal(status, of: .replace, response.id)
-            }
-            return status
-        }
+        return replace(host, response, .replace, by: .response(answer))
     }
 
     static func responseReplaceError(
@@ -400,12 +417,7 @@ extension HostTable {
                 fault: .unreadable)
             owner(host)?.reportRefusal(error, of: RequestChange.replaceError.rawValue, response.id)
         }
-        return with(host, response.id, ResponseHandle.self) { handle in
-            let status = handle.replace(.failure(reason))
-            if status == OUTLET_E_STATE {
-                owner(host)?.reportRefusal(status, of: .replaceError, response.id)
-            }
-            return status == OUTLET_OK && refused != nil ? OUTLET_E_ARGUMENT : status
-        }
+        let status = replace(host, response, .replaceError, by: .failure(reason))
+        return status == OUTLET_OK && refused != nil ? OUTLET_E_ARGUMENT : status
     }
 }

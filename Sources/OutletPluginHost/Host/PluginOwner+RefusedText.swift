@@ -25,16 +25,18 @@ extension PluginOwner {
     ///   - name: The name of the header field; `nil` for other parts. Of a long name, the first 64
     ///     bytes are logged.
     ///   - fault: What is wrong with the arguments (`OUTLET_E_ARGUMENT`).
+    ///   - obstacle: What prevents the change (`OUTLET_E_STATE`); `nil` for the hook.
     func reportRefusal(
         _ status: outlet_status, of change: RequestChange, _ handle: UInt64,
-        _ name: UnsafeBufferPointer<UInt8>? = nil, fault: () -> String? = { nil }
+        _ name: UnsafeBufferPointer<UInt8>? = nil, fault: () -> String? = { nil },
+        obstacle: () -> String? = { nil }
     ) {
         let subject = name.map { " of '\(String(decoding: $0.prefix(64), as: UTF8.self))'" } ?? ""
         let reason: String? =
             switch status {
             case OUTLET_E_ARGUMENT: fault()
             case OUTLET_E_DENIED: "the host sets that itself"
-            case OUTLET_E_STATE: "not in this hook"
+            case OUTLET_E_STATE: obstacle() ?? "not in this hook"
             default: nil
             }
         report(change.rawValue + subject, reason ?? "it failed with \(status)", handle)

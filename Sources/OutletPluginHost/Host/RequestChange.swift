@@ -13,6 +13,8 @@ enum RequestChange: String {
     case attribute = "request_set_attr"
     case body = "request_set_body"
     case answer = "request_answer"
+    case watch = "watch_response"
+    case sendBody = "send_body"
     case replace = "response_replace"
     case replaceError = "response_replace_error"
 }

@@ -18,7 +18,7 @@ enum StreamService {
         _ end: outlet_stream_end?, _ data: UnsafeMutableRawPointer?
     ) -> outlet_status {
         guard !isNull(piece) else {
-            return refuse(.noFunction(name: "piece"), of: "watch_response", host, request)
+            return refuse(.noFunction(name: "piece"), of: .watch, host, request)
         }
         let data = UInt(bitPattern: data)
         return open(host, request, replacesBody: false, end, data) { request, stream, limit in
@@ -35,11 +35,11 @@ enum StreamService {
         _ make: outlet_stream_make, _ end: outlet_stream_end?, _ data: UnsafeMutableRawPointer?
     ) -> outlet_status {
         guard !isNull(make) else {
-            return refuse(.noFunction(name: "make"), of: "send_body", host, request)
+            return refuse(.noFunction(name: "make"), of: .sendBody, host, request)
         }
         guard length == .max || length <= UInt64(Int64.max) else {
             return refuse(
-                .unknown(name: "length", value: length), of: "send_body", host, request)
+                .unknown(name: "length", value: length), of: .sendBody, host, request)
         }
         let data = UInt(bitPattern: data)
         return open(host, request, replacesBody: true, end, data) { request, stream, limit in
@@ -53,10 +53,10 @@ enum StreamService {
 
     /// Logs that an argument was refused, and returns the status.
     private static func refuse(
-        _ refused: RefusedText, of function: String, _ host: HostTable.Table,
+        _ refused: RefusedText, of change: RequestChange, _ host: HostTable.Table,
         _ request: outlet_request
     ) -> outlet_status {
-        HostTable.owner(host)?.reportRefusal(refused, of: function, request.id)
+        HostTable.owner(host)?.reportRefusal(refused, of: change.rawValue, request.id)
         return OUTLET_E_ARGUMENT
     }
 
@@ -66,16 +66,26 @@ enum StreamService {
         _ end: outlet_stream_end?, _ data: UInt,
         _ attach: (inout HTTPRequest, PluginStream, _ limit: UInt64) -> Void
     ) -> outlet_status {
-        HostTable.with(host, request) { handle in
+        var isRefusedByInstance = false
+        let obstacle = {
+            isRefusedByInstance
+                ? "it has \(OUTLET_MAX_STREAMS) open streams, the most that are allowed, or is "
+                    + "being shut down" : nil
+        }
+        return HostTable.apply(
+            host, request, replacesBody ? .sendBody : .watch, obstacle: obstacle
+        ) { handle in
             guard let instance = HostTable.instance(host),
                 let hook = HandleTable.shared.completion(of: request.id)
             else { return OUTLET_E_STATE }
             return handle.attach(
                 replacesBody: replacesBody,
                 open: { name in
-                    PluginStream.open(for: instance, name: name) { pointer, call, status in
-                        end?(pointer, call, status, UnsafeMutableRawPointer(bitPattern: data))
+                    let stream = PluginStream.open(for: instance, name: name) {
+                        end?($0, $1, $2, UnsafeMutableRawPointer(bitPattern: data))
                     }
+                    isRefusedByInstance = stream == nil
+                    return stream
                 },
                 to: { attach(&$0, $1, hook.limit) })
         }
