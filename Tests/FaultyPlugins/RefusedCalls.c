@@ -3,8 +3,8 @@
  *
  * "call" says which: "url", "method" (null with a length), "attribute" (too long), "watch" (without a
  * function), "streams" (too many), "body" (longer than possible), "late body" (in will_send), "level",
- * "facts" (too many), "error" (a code of other characters), "denied" (a replacement of what prepare has
- * refused). "settled watch", "settled body", "settled replace" and
+ * "event level" (in on_events), "facts" (too many), "error" (a code of other characters), "denied" (a
+ * replacement of what prepare has refused). "settled watch", "settled body", "settled replace" and
  * "settled error" make their change once the completion of the hook is settled. These break no rule:
  * "answer" and "replace", with a Content-Length other than the body's, "replace-te", with
  * Transfer-Encoding, and "whole", which asks for a service in a hook and logs how the watched body has
@@ -103,10 +103,17 @@ static outlet_status process(outlet_instance *self, outlet_call call, outlet_req
     return OUTLET_OK;
 }
 
+static void on_events(outlet_instance *self, outlet_call call, const outlet_events *events) {
+    (void)events;
+    if (is("event level")) self->host->log(self->host, call, 77, outlet_text("x"), NULL, 0);
+}
+
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
                                    .prepare = prepare,
                                    .will_send = will_send,
-                                   .process = process};
+                                   .process = process,
+                                   .event_mask = OUTLET_EVENT_BIT(OUTLET_EVENT_FINISHED),
+                                   .on_events = on_events};
 
 static const outlet_hooks *hooks(outlet_instance *self) {
     (void)self;

@@ -65,6 +65,20 @@ import Testing
         #expect(host.plugins.first?.misbehaviour == [.staleHandle: 1])
     }
 
+    @Test func `a line about a call in on_events has the number of events`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try Self.host("event level", recorder)
+        let provider = host.provider(over: StubTransport(answers: [.status(201)]))
+        _ = try await provider.request(.page)
+        // Events are reported before the plugin ends.
+        _ = await host.shutDown()
+        let reason = "its level is 77, which is none that it may be"
+        #expect(
+            recorder.lines.values.map(\.message) == [
+                "log was refused: \(reason), in on_events of 1 event"
+            ])
+    }
+
     @Test func `a replacement of a refused request is logged with that reason`() async throws {
         let recorder = ActivityRecorder()
         let provider = try Self.host("denied", recorder).provider(over: StubTransport(answers: []))

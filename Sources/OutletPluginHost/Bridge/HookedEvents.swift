@@ -157,7 +157,7 @@ private final class EventBatch: ServiceSubject, @unchecked Sendable {
     private let list: [outlet_event]
     private let dropped: UInt64
 
-    var name: String { "\(list.count) events" }
+    var name: String { list.count == 1 ? "1 event" : "\(list.count) events" }
 
     init(_ events: [PluginEvent], dropped: UInt64) {
         self.dropped = dropped
