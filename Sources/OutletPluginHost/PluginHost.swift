@@ -62,6 +62,9 @@ public final class PluginHost: SessionPlugins {
         public var shutDownDeadline: Duration = .seconds(5)
         /// An existing directory in which the host creates one data directory for each instance,
         /// named by its id; `nil` for none.
+        ///
+        /// A data directory that is open to other users, or that they can replace, is refused, unless
+        /// ownership is not checked.
         public var dataDirectory: String?
         /// Receives activity, log lines and contract violations; `nil` turns measuring off.
         public var observer: (any PluginObserver)?

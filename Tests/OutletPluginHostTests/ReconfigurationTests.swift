@@ -90,7 +90,7 @@ import Testing
                 "its data directory \(place.path)/gone/faulty.reconfigured cannot be made: "))
     }
 
-    @Test(arguments: ["file", "link", "open"])
+    @Test(arguments: ["file", "link", "open", "entered", "parent"])
     func `what exists in place of a data directory is refused unless it is safe`(
         kind: String
     ) throws {
@@ -101,14 +101,21 @@ import Testing
         case "link":
             try FileManager.default.createSymbolicLink(
                 atPath: path, withDestinationPath: place.path)
-        default: #expect(mkdir(path, 0o700) == 0 && chmod(path, 0o777) == 0)
+        case "open": #expect(mkdir(path, 0o700) == 0 && chmod(path, 0o777) == 0)
+        case "entered": #expect(mkdir(path, 0o700) == 0 && chmod(path, 0o750) == 0)
+        default: #expect(mkdir(path, 0o700) == 0 && chmod(place.path, 0o777) == 0)
         }
         let error = try #require(throws: PluginDirectoryError.self) {
             try load { $0.dataDirectory = place.path }
         }
+        let writable = "is writable by all users (mode 777); chmod go-w"
         let fact =
-            kind == "open"
-            ? "is writable by all users (mode 777); chmod go-w" : "exists, and is no directory"
+            switch kind {
+            case "open": writable
+            case "entered": "is open to other users (mode 750); chmod go-rwx"
+            case "parent": "lies in \(place.path), which \(writable)"
+            default: "exists, and is no directory"
+            }
         #expect("\(error)".contains("its data directory \(path) \(fact)"))
     }
 

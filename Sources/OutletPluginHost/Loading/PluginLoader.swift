@@ -411,18 +411,35 @@ struct PluginLoader {
     ) throws(CreationFault) -> String? {
         guard let dataDirectory else { return nil }
         let path = "\(dataDirectory)/\(id)"
-        if mkdir(path, 0o700) == 0 { return path }
         var status = stat()
         var fault: String?
-        if errno != EEXIST || lstat(path, &status) != 0 {
+        if mkdir(path, 0o700) != 0, errno != EEXIST || lstat(path, &status) != 0 {
             fault = "cannot be made: \(systemText(errno))"
-        } else if status.st_mode & S_IFMT != S_IFDIR {
+        } else if lstat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFDIR {
             fault = "exists, and is no directory"
         } else if checksOwnership {
-            fault = FileTrust.objection(to: status)?.description
+            fault = objection(toDataDirectory: path, status)
         }
         guard let fault else { return path }
         throw .failed("its data directory \(path) \(fault)")
+    }
+
+    /// Checks that only the user can enter a data directory, and that nobody else can put another one
+    /// in its place.
+    private func objection(toDataDirectory path: String, _ status: stat) -> String? {
+        if let objection = FileTrust.objection(to: status) { return "\(objection)" }
+        guard status.st_mode & 0o077 == 0 else {
+            let mode = String(status.st_mode & 0o7777, radix: 8)
+            return "is open to other users (mode \(mode)); chmod go-rwx"
+        }
+        do {
+            let parent = try PluginFile.directory(of: path)
+            return FileTrust.fault(of: parent, isAncestor: true).map {
+                "lies in \($0.directory), which \($0.reason)"
+            }
+        } catch {
+            return "cannot be checked: \(error)"
+        }
     }
 
     private static func create(
