@@ -46,6 +46,24 @@ import Testing
         #expect(!lines.isEmpty, "\(result.errorOutput)")
     }
 
+    @Test(arguments: ["wire", "wire-quick"])
+    func `the time limit names a stdin that is silent while a plugin reads it`(
+        plugin: String
+    ) async throws {
+        let wire = try directory.copy("libFaultyWire.so")
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                "--chunked", "--timeout=1", server.baseURL + "/post", "--plugins", wire,
+                "--plugin-config", #"faulty.\#(plugin)={"finalize": "read"}"#,
+            ], standardInput: .open)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        #expect(
+            result.errorOutput.contains("within 1.0 s, stdin is not at its end (--timeout"),
+            "\(result.errorOutput)")
+    }
+
     @Test func `a hook that must not block and does not return ends the program with its name`()
         async throws
     {

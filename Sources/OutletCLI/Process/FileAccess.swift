@@ -3,7 +3,8 @@ import Outlet
 import OutletFiles
 import OutletTransport
 
-/// The input that the program reads before there is a request: stdin, or a file that may be a pipe.
+/// The input that the program waits for: stdin, or before there is a request a file that may be a
+/// pipe.
 ///
 /// If a signal or the time limit ends the program meanwhile, the error names this input.
 enum AwaitedInput {

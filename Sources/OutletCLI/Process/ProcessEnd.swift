@@ -184,7 +184,7 @@ enum ProcessEnd {
 
     /// A description of the plugin call that the program waits for; `nil` if there is none.
     static var pluginBlocker: String? {
-        let calls = PluginHost.activeCalls
+        let calls = PluginHost.activeCalls.filter { !$0.waitsForProgram }
         guard let call = calls.first(where: { !$0.isPending }) ?? calls.first else { return nil }
         let time = Quantity.duration(Int64(clamping: call.duration / 1000))
         let what = call.isPending ? "has not settled" : "has not returned from"

@@ -232,8 +232,9 @@ final class StandardInputBody: BodyStream {
                     StandardInput.descriptor, buffer.baseAddress, buffer.count,
                     Int(start + position))
             } else {
-                // Usually there are bytes, because the transport has asked `mustWait` before.
-                let wanted = poll(within: -1)
+                // Usually there are bytes, because the transport has asked `mustWait` before. A
+                // plugin that reads the body has not.
+                let wanted = AwaitedInput.reading("stdin") { poll(within: -1) }
                 guard !wanted.isCancelled else {
                     throw CommandError(.interrupted, "stdin: no longer wanted")
                 }

@@ -223,10 +223,12 @@ struct ActiveCalls: @unchecked Sendable {
         var calls: [PluginCall] = []
         var next = first
         while let call = next {
-            let end = call.pointee.pause > 0 ? call.pointee.pause : now
+            let isPaused = call.pointee.pause > 0
+            let end = isPaused ? call.pointee.pause : now
             calls.append(
                 PluginCall(
-                    plugin: plugin, hook: call.pointee.hook, duration: end &- call.pointee.start))
+                    plugin: plugin, hook: call.pointee.hook, duration: end &- call.pointee.start,
+                    waitsForProgram: isPaused))
             next = call.pointee.next
         }
         return calls
@@ -250,6 +252,8 @@ public struct PluginCall: Sendable, Equatable {
     /// Whether the host waits until the hook returns, whatever the time limit: it runs on a
     /// transport's thread, or loads or creates the plugin.
     public var mustReturn = false
+    /// Whether the call waits for a stream of the program.
+    package var waitsForProgram = false
 }
 
 extension PluginHook {

@@ -223,7 +223,7 @@ class Completion: CallContext, @unchecked Sendable {
         let start = deadline &- limit
         return PluginCall(
             plugin: instance.id, hook: hook, duration: (pause ?? Stopwatch.now) &- start,
-            isPending: true)
+            isPending: true, waitsForProgram: pause != nil)
     }
 
     /// Stops the time limit while the plugin runs code of the program; ``resumeTime(at:)`` follows.
