@@ -241,6 +241,16 @@ import Testing
         }
     }
 
+    @Test func `the finding for a function that fails without a reason names the function`()
+        async throws
+    {
+        let result = try await checked("libFaultyOddValues.so", [:], [.functions])[0]
+        #expect(
+            result.findings.map(\.message) == [
+                "faulty.odd-values: call of 'odd' failed: status 77, without a reason"
+            ])
+    }
+
     @Test(arguments: changes)
     func `the finding for changed process or thread state names the hook`(
         change: String

@@ -44,9 +44,12 @@ final class CheckObserver: PluginObserver {
                 isWarning: !effects.isEmpty)
         }
         if let failure = activity.failure, let fault = activity.reasonFault {
+            var hook = activity.hook.rawValue
+            // The effect of a call is the function.
+            if activity.hook == .call, let name = activity.effects.first { hook += " of '\(name)'" }
             report.find(
                 fault == .missing ? .callReason : .valueKnown,
-                "\(activity.plugin): \(activity.hook.rawValue) failed: \(failure)")
+                "\(activity.plugin): \(hook) failed: \(failure)")
         }
         guard activity.hook == .retry, let id = activity.requestID,
             let seconds = activity.retryDelay, seconds > Self.longestDelay
