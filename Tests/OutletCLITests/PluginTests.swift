@@ -288,6 +288,17 @@ import Testing
         #expect(!request.head.contains("Content-Length"))
     }
 
+    @Test func `a thread with a small stack can call the host`() async throws {
+        let plugin = try directory.copy("libFaultySmallStack.so")
+        let server = try ScriptedServer.start(.request, .respond())
+        let result = try await Program.run(
+            Products.path("outlet"), [server.baseURL, "--plugins", plugin])
+        #expect(result.exitCode == 0, "\(result.errorOutput)")
+        #expect(
+            result.errorOutput == "outlet: plugin faulty.small-stack: warning: on a small stack\n")
+        #expect(try await server.requests.values(1)[0].head.contains("X-Stack: small"))
+    }
+
     @Test func `plugins have data directories in that of --plugin-data`() async throws {
         let plugin = try directory.copy("libFaultyReconfigured.so")
         func call(_ options: String...) async throws -> Program.Result {

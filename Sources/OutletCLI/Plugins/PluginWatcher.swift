@@ -67,7 +67,7 @@ final class PluginWatcher: PluginObserver {
     func pluginDidLog(_ line: PluginLogLine) {
         guard line.level >= lowestLevel else { return }
         let facts = line.facts.map { " \($0.name)=\($0.value)" }.joined()
-        console.report("outlet: plugin \(line.plugin): \(line.level): \(line.message)\(facts)")
+        console.report("outlet: plugin \(line.plugin): \(line.level.name): \(line.message)\(facts)")
     }
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {

@@ -77,6 +77,18 @@ public struct PluginLogLine: Sendable, Equatable {
 
         /// Orders levels from `debug` to `error`.
         public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
+
+        /// The name, such as `warning`.
+        ///
+        /// Interpolating the level itself would take 40 KiB of the stack of a plugin's thread.
+        package var name: String {
+            switch self {
+            case .debug: "debug"
+            case .info: "info"
+            case .warning: "warning"
+            case .error: "error"
+            }
+        }
     }
 
     /// The plugin's id, with `#` and the instance's name if it has one.

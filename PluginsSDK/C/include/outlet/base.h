@@ -14,7 +14,7 @@
  *  [any]      The plugin calls the host from any thread, its own threads included.
  *
  *  No function of the host may be called in a signal handler: the thread may hold a lock of the
- *  host.
+ *  host. The functions of the host use up to 64 KiB of the stack of their caller.
  *
  *  Required   Must not be null; the host refuses a plugin in which it is.
  *  Optional   May be null; the host then makes no call.
