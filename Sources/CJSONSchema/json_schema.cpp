@@ -81,9 +81,13 @@ struct Check {
             schema_json = parsed(schema);
         } catch (const Unreadable &fault) {
             throw BadSchema(fault.what());
+        } catch (const json::out_of_range &) {
+            throw BadSchema("a number in it is larger than any that is read");
         } catch (const json::exception &) {
             throw BadSchema("it is not JSON");
         }
+        if (!schema_json.is_object() && !schema_json.is_boolean())
+            throw BadSchema("it is neither an object nor a boolean");
         convert_large_numbers(schema_json);
         const auto draft = version(schema_json);
         const Survey survey(schema_json);

@@ -88,6 +88,8 @@ import Testing
 
     @Test(arguments: [
         ("{", "it is not JSON"),
+        (#"{"minimum": 1e999}"#, "a number in it is larger than any that is read"),
+        ("[]", "it is neither an object nor a boolean"),
         (#"{"type": "strin"}"#, "Unrecognised JSON type name 'strin'"),
         (#"{"type": "any"}"#, "Unrecognised JSON type name 'any'"),
         (#"{"items": {"type": ["null", "any"]}}"#, "Unrecognised JSON type name 'any'"),
