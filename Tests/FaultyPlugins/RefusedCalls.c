@@ -1,14 +1,14 @@
 /* Makes one call of the host that is refused, and goes on as if nothing were wrong. The host must
  * log it, and the checker must report it.
  *
- * "call" says which: "url", "method" (null with a length), "attribute" (too long), "watch" (without a
- * function), "streams" (too many), "body" (longer than possible), "late body" (in will_send), "level",
- * "event level" (in on_events), "facts" (too many), "error" (a code of other characters), "denied" (a
- * replacement of what prepare has refused). "settled watch", "settled body", "settled replace" and
- * "settled error" make their change once the completion of the hook is settled. These break no rule:
- * "answer" and "replace", with a Content-Length other than the body's, "replace-te", with
- * Transfer-Encoding, and "whole", which asks for a service in a hook and logs how the watched body has
- * ended. */
+ * "call" says which: "url" and "method" (null with a length), "port" (too large), "attribute" (too
+ * long), "watch" (without a function), "streams" (too many), "body" (longer than possible), "late body"
+ * (in will_send), "level", "event level" (in on_events), "facts" (too many), "error" (a code of other
+ * characters), "denied" (a replacement of what prepare has refused). "settled watch", "settled body",
+ * "settled replace" and "settled error" make their change once the completion of the hook is settled.
+ * These break no rule: "answer" and "replace", with a Content-Length other than the body's,
+ * "replace-te", with Transfer-Encoding, and "whole", which asks for a service in a hook and logs how the
+ * watched body has ended. */
 #include "faulty.h"
 
 static char chosen[20];
@@ -70,6 +70,7 @@ PREPARE {
     }
     for (int i = 0; i <= OUTLET_MAX_LOG_FIELDS; i++) facts[i] = fact;
     if (is("url")) host->request_set_url(host, request, null);
+    if (is("port")) host->request_set_url(host, request, outlet_text("http://a.example:65536/"));
     if (is("method")) host->request_set_method(host, request, null);
     if (is("attribute")) host->request_set_attr(host, request, outlet_text("key"), large);
     if (is("level")) host->log(host, call, 77, outlet_text("x"), NULL, 0);

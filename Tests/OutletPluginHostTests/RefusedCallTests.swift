@@ -18,6 +18,7 @@ import Testing
     @Test(
         arguments: [
             ("url", "request_set_url", "its url is null, but has a length", "prepare"),
+            ("port", "request_set_url", "the URL has no valid host or port", "prepare"),
             ("method", "request_set_method", "its method is null, but has a length", "prepare"),
             (
                 "attribute", "request_set_attr",

@@ -34,7 +34,7 @@ extension RequestChange {
             return "the URL is not absolute, or not valid"
         }
         return ["http", "https"].contains(scheme)
-            ? "the URL has no valid host" : "the URL is neither http nor https"
+            ? "the URL has no valid host or port" : "the URL is neither http nor https"
     }
 
     static func fault(
