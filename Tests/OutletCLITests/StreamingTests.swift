@@ -266,6 +266,15 @@ import Testing
         #expect(result.errorOutput == "outlet: stdin: cannot be read: Is a directory\n")
     }
 
+    @Test func `the error for a stdin that fails while it is sent has one prefix`() async throws {
+        let server = try LoopbackServer.start()
+        let url = server.baseURL + "/post"
+        let result = try await shell(#""$0" --chunked "$1" </"#, url)
+        #expect(result.exitCode == 1)
+        #expect(
+            result.errorOutput == "outlet: POST \(url): stdin: cannot be read: Is a directory\n")
+    }
+
     @Test func `a body from stdin cannot be sent again after a redirect`() async throws {
         let server = try ScriptedServer.start { connection in
             connection == 0
@@ -281,7 +290,8 @@ import Testing
         #expect(result.exitCode == 1)
         #expect(
             result.errorOutput.contains(
-                "cannot be read again (a file, with @FILE, can be sent again)"))
+                "its stream cannot go back: stdin: 2000000 bytes of it are sent and cannot be read "
+                    + "again (a file, with @FILE, can be sent again)\n"), "\(result.errorOutput)")
     }
 
     private func report(of body: [UInt8], type: String) async throws -> JSONValue {

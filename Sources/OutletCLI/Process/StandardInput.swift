@@ -208,8 +208,9 @@ final class StandardInputBody: BodyStream {
     func rewind() throws {
         try position.withLock { position in
             guard start != nil || position <= held.count else {
-                throw CommandError(
-                    .failure, "stdin: \(position) bytes of it are sent and cannot be read again",
+                throw TransferError(
+                    code: .requestBodyStreamExhausted, stage: .sending,
+                    reason: "stdin: \(position) bytes of it are sent and cannot be read again",
                     advice: "a file, with @FILE, can be sent again")
             }
             position = 0
@@ -224,7 +225,7 @@ final class StandardInputBody: BodyStream {
 
     private func next(
         into buffer: UnsafeMutableRawBufferPointer, at position: Int64
-    ) throws(CommandError) -> Int {
+    ) throws(TransferError) -> Int {
         while true {
             let count: Int
             if let start {
@@ -236,7 +237,8 @@ final class StandardInputBody: BodyStream {
                 // plugin that reads the body has not.
                 let wanted = AwaitedInput.reading("stdin") { poll(within: -1) }
                 guard !wanted.isCancelled else {
-                    throw CommandError(.interrupted, "stdin: no longer wanted")
+                    throw TransferError(
+                        code: .cancelled, stage: .sending, reason: "stdin: no longer wanted")
                 }
                 guard wanted.isReadable else { continue }
                 count = Glibc.read(StandardInput.descriptor, buffer.baseAddress, buffer.count)
@@ -269,7 +271,9 @@ final class StandardInputBody: BodyStream {
         return (wanted[0].revents != 0, wanted[1].revents != 0)
     }
 
-    private static func error(_ number: Int32) -> CommandError {
-        CommandError(.failure, "stdin: cannot be read: \(systemText(number))")
+    private static func error(_ number: Int32) -> TransferError {
+        TransferError(
+            code: .cannotOpenFile, stage: .sending,
+            reason: "stdin: cannot be read: \(systemText(number))")
     }
 }
