@@ -50,11 +50,11 @@ static int spawn_with(
 int spawn_program(
     pid_t *pid, const char *path, char *const *arguments, char *const *environment,
     const char *directory, const int *descriptors, int count) {
-    // Copies with high numbers, so that no descriptor is overwritten before it was used.
+    // Copies with numbers above those of the program, so that none is overwritten before it was used.
     int copies[16];
     if (count > 16) return EMFILE;
     for (int i = 0; i < count; i++) {
-        copies[i] = fcntl(descriptors[i], F_DUPFD_CLOEXEC, 64);
+        copies[i] = fcntl(descriptors[i], F_DUPFD_CLOEXEC, count);
         if (copies[i] < 0) {
             int error = errno;
             while (i-- > 0) close(copies[i]);

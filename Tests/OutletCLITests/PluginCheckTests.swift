@@ -22,6 +22,17 @@ import Testing
         #expect(lines[2] == "2 passed, 0 failed, 0 skipped; seed 5")
     }
 
+    @Test func `a plugin is checked where only 64 files may be open`() async throws {
+        let plugin = try directory.copy("librequest-id.so")
+        let result = try await Program.run(
+            "/bin/sh",
+            [
+                "-c", #"ulimit -n 64; exec "$0" plugins check "$1" --only file"#,
+                Products.path("outlet"), plugin,
+            ])
+        #expect(result.exitCode == 0, "\(result.output)")
+    }
+
     @Test func `a broken rule is reported with its name and advice, and exits with 7`()
         async throws
     {
