@@ -285,17 +285,19 @@ import Testing
             ])
     }
 
-    @Test func `directories, FIFOs and links named like plugins are errors`() throws {
+    @Test func `directories, FIFOs, links and sockets named like plugins are errors`() throws {
         let folder = try PluginFolder()
         mkdir(folder.directory.path("a.so"), 0o755)
         mkfifo(folder.directory.path("b.so"), 0o600)
         symlink("nowhere", folder.directory.path("c.so"))
         symlink(try Products.path("librequest-id.so"), folder.directory.path("d.so"))
+        mknod(folder.directory.path("e.so"), S_IFSOCK | 0o600, 0)
         #expect(
             try failures(in: folder) == [
                 "not a regular file: it is a directory", "not a regular file: it is a FIFO",
                 "not a regular file: it is a symbolic link; copy the file instead",
                 "not a regular file: it is a symbolic link; copy the file instead",
+                "not a regular file: it is a socket",
             ])
     }
 

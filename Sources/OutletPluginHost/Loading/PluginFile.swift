@@ -24,7 +24,10 @@ struct PluginFile {
             if errno == ELOOP {
                 throw .notAFile(path: path, kind: "a symbolic link; copy the file instead")
             }
-            throw .unreadable(path: path, reason: systemText(errno))
+            let reason = systemText(errno)
+            // A socket cannot be opened.
+            throw PluginFile.kind(at: path).map { .notAFile(path: path, kind: $0) }
+                ?? .unreadable(path: path, reason: reason)
         }
         defer { close(descriptor) }
         var status = stat()
