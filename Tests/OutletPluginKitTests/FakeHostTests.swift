@@ -58,6 +58,28 @@ import Testing
         }
     }
 
+    @Test func `the error of a refused header or attribute names the cause`() {
+        let request = fake.request("https://test.example/")
+        func message(_ change: () throws -> Void) -> String {
+            do {
+                try change()
+                return ""
+            } catch {
+                return "\(error)"
+            }
+        }
+        let invalid =
+            "it is not valid in HTTP, only the transport sets it, or there are 2000 already"
+        #expect(message { try request.setHeader("X Y", "1") } == "header X Y: \(invalid)")
+        #expect(message { try request.addHeader("TE", "1") } == "header TE: \(invalid)")
+        let length = "header Content-Length: only the host sets it"
+        #expect(message { try request.setHeader("Content-Length", "1") } == length)
+        #expect(message { try request.removeHeader("Content-Length") } == length)
+        #expect(
+            message { try request.setAttribute("outlet.x", "1") }
+                == "attribute outlet.x: only the host sets those with its prefix")
+    }
+
     @Test func `methods and headers that HTTP cannot represent are refused as by Outlet`() throws {
         let request = fake.request("https://test.example/")
         for method in ["", "GE T", "GET\r\nX: 1", "G\0", "GÉT", "CONNECT"] {

@@ -95,6 +95,14 @@ public struct Request: Sendable {
     }
 }
 
+/// Why the host does not change a header.
+private let headerRefusals: KeyValuePairs = [
+    OUTLET_E_ARGUMENT:
+        "it is not valid in HTTP, only the transport sets it, or there are \(OUTLET_MAX_FIELDS) "
+        + "already",
+    OUTLET_E_DENIED: "only the host sets it",
+]
+
 /// A request that a hook may change.
 ///
 /// Valid until the hook returns. Every change throws ``PluginError`` with the status
@@ -149,7 +157,7 @@ public struct MutableRequest: Sendable {
         let status = withView(name) { name in
             withView(bytes) { table.pointee.request_set_header(table, handle, name, $0) }
         }
-        try PluginError.check(status, "header \(name)")
+        try PluginError.check(status, "header \(name)", because: headerRefusals)
     }
 
     /// Adds a header after the existing ones.
@@ -162,7 +170,7 @@ public struct MutableRequest: Sendable {
         let status = withView(name) { name in
             withView(value) { table.pointee.request_add_header(table, handle, name, $0) }
         }
-        try PluginError.check(status, "header \(name)")
+        try PluginError.check(status, "header \(name)", because: headerRefusals)
     }
 
     /// Removes all headers of a name.
@@ -172,7 +180,7 @@ public struct MutableRequest: Sendable {
     public func removeHeader(_ name: String) throws(PluginError) {
         try PluginError.check(
             withView(name) { table.pointee.request_remove_header(table, handle, $0) },
-            "header \(name)")
+            "header \(name)", because: headerRefusals)
     }
 
     /// Sets the body, and removes `Content-Length`, which the host sets.
@@ -196,7 +204,9 @@ public struct MutableRequest: Sendable {
         let status = withView(key) { key in
             withView(value) { table.pointee.request_set_attr(table, handle, key, $0) }
         }
-        try PluginError.check(status, "attribute \(key)")
+        try PluginError.check(
+            status, "attribute \(key)",
+            because: [OUTLET_E_DENIED: "only the host sets those with its prefix"])
     }
 
     /// Answers the request instead of the network; later hooks run as for any response.
