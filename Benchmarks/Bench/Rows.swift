@@ -78,9 +78,8 @@ let rows: [String: Row] = [
     "socket-echo": Row { .socketEcho(of: .bare(delivery: .inline), $0) },
     // Many concurrent requests, and large downloads.
     "inflight": Row(warmsUp: false) { .transport($0) },
-    "download-file": Row(warmsUp: false) { setting in
-        unlink(setting.argument)
-        return .transport(setting, delivery: .file(path: setting.argument, offset: 0))
+    "download-file": Row(warmsUp: false) {
+        .transport($0, delivery: .file(path: $0.argument, offset: 0))
     },
     "download-memory": Row(warmsUp: false) { setting in
         var configuration = SessionConfiguration.bare

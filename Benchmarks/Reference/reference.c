@@ -79,9 +79,6 @@ static void large_buffer(struct transfer *transfer, const char *argument) {
 }
 
 static void open_file(struct transfer *transfer, const char *path) {
-    // Deletes the old file first: some file systems flush a truncated file when it is closed, which
-    // is not to be measured here.
-    unlink(path);
     transfer->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }
 
