@@ -90,10 +90,11 @@ extension Request {
 
     /// Calls the retriers about a serialization failure.
     ///
-    /// - Returns: `false` if there are none.
+    /// - Returns: `false` if there are none, or the request must not run again.
     private func consult(about failure: SessionError, instead delivery: Delivery) -> Bool {
         guard !isCancelled, let session = core.session,
-            case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
+            case let retriers = core.retriers(for: interceptor), !retriers.isEmpty,
+            core.refusal(of: self) == nil
         else { return false }
         let attempt = mutable.withLock { mutable in
             mutable.handlers.keep(delivery)

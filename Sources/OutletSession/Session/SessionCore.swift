@@ -180,6 +180,11 @@ final class SessionCore: Sendable {
         return request
     }
 
+    /// Returns why a request must not run; `nil` if it may.
+    func refusal(of request: Request) -> SessionError? {
+        registry.withLock { $0.refusal(of: request) }
+    }
+
     /// Registers a request that starts; returns why it must not run, or `nil`.
     func register(_ request: Request) -> SessionError? {
         registry.withLock { registry in

@@ -137,6 +137,24 @@ import Testing
         }
     }
 
+    @Test func `requests of a session that has ended call no retrier`() async throws {
+        let calls = Recorder<Int>()
+        let session = Session(
+            transport: StubTransport { _ in .status(503) },
+            interceptor: Retrier { request, session, _, completion in
+                calls.record(request.retryCount)
+                session.invalidate()
+                completion(request.retryCount < 3 ? .retry : .doNotRetry)
+            })
+        let failed = await session.request(address).validate().serializingString().response
+        #expect(failed.error?.responseCode == 503)
+        let data = await session.request(address).serializingString().response
+        #expect(data.error?.isSessionInvalidatedError == true)
+        let download = await session.download(address).serializingString().response
+        #expect(download.error?.isSessionInvalidatedError == true)
+        #expect(calls.values == [0])
+    }
+
     @Test func `a response without a serializer does not call a retrier`() async {
         let interceptor = Counting()
         let session = session(.text("no JSON"))
