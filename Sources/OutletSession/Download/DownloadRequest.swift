@@ -301,12 +301,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             if aside != nil { keepForLater() }
         case .failure(let failure):
             // A cancel during the move is the error, which does not name the file.
-            if error == nil {
+            let isMisplaced = error == nil
+            if isMisplaced {
                 mutable.withLock { $0.attempt.fail(failure) }
                 download.withLock { $0.isMisplaced = true }
-            } else {
-                keepForLater()
             }
+            if !isMisplaced || aside != nil { keepForLater() }
         }
         monitors?.observe(.didFinishDownloading(task, result), of: self)
     }

@@ -296,6 +296,25 @@ import Testing
         #expect(directory.text("a") == text)
     }
 
+    @Test func `an error response that cannot be moved keeps the resume data`() async throws {
+        let failed = await broken(Content(text, breaks: [8]))
+        try Data("taken".utf8).write(to: directory.url.appending(path: "a"))
+        let session = Session(
+            transport: StubTransport(answers: [.text("busy", statusCode: 503)]))
+        let response = await session.download(
+            resumingWith: try #require(failed.resumeData),
+            to: { [url = directory.url] _, _ in (url.appending(path: "a"), []) }
+        ).serializingDownloadedFileURL().response
+        guard case .downloadedFileMoveFailed(_, let source, _)? = response.error else {
+            Issue.record("\(String(describing: response.error))")
+            return
+        }
+        try FileManager.default.removeItem(at: source)
+        #expect(directory.text("a") == "taken")
+        #expect(response.resumeData == failed.resumeData)
+        DownloadRequest.discard(resumeData: try #require(response.resumeData))
+    }
+
     @Test func `a connection error keeps the resume data`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)
