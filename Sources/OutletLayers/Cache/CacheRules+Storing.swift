@@ -98,9 +98,10 @@ extension CacheRules {
             }
             fresh.response.headers.append(field)
         }
-        // The stored age is no longer valid.
-        if response.headers.values(for: "Age").isEmpty {
-            fresh.response.headers.remove(name: "Age")
+        // The stored age and date are not those of this response. Without a date it counts as
+        // generated when it was received (RFC 9110 §6.6.1).
+        for name in ["Age", "Date"] where response.headers.values(for: name).isEmpty {
+            fresh.response.headers.remove(name: name)
         }
         return fresh
     }

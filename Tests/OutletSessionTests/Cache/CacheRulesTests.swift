@@ -318,6 +318,16 @@ import Testing
         #expect(rules.freshened(old, by: other, requestTime: now, responseTime: now) == nil)
     }
 
+    @Test func `a 304 without a date counts as generated when it was received`() throws {
+        let old = try entry(
+            ["Cache-Control": "max-age=60", "Date": "Tue, 14 Nov 2023 20:00:00 GMT"], ago: 99)
+        #expect(!rules.isFresh(old, now: now))
+        let answer = response(["ETag": "\"1\""], status: 304)
+        let fresh = try #require(
+            rules.freshened(old, by: answer, requestTime: now, responseTime: now))
+        #expect(rules.isFresh(fresh, now: now + 59) && !rules.isFresh(fresh, now: now + 60))
+    }
+
     @Test(arguments: ["\"a\rb\"", "\"\u{FFFD}\""])
     func `an entity tag that cannot be sent back unchanged is not a validator`(tag: String) throws {
         let old = try entry(["ETag": tag, "Last-Modified": tag])
