@@ -97,7 +97,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     // MARK: Steps
 
     override var ownFinishingQueue: DispatchQueue? { DiskQueue.shared }
-    override var bodyOffset: Int64 { download.withLock { $0.start } }
+    override var bodyPlace: BodyPlace { download.withLock { $0.place } }
 
     override var usesAdapters: Bool {
         guard case .resumeData = downloadable else { return true }

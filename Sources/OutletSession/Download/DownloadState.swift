@@ -34,8 +34,11 @@ struct DownloadState: Sendable {
     var isOver = false
     var validators = InlineFirst<DownloadRequest.Validation>()
 
-    /// The offset of the current body within the content, in bytes.
-    var start: Int64 { plan == .continued ? offset : 0 }
+    /// The place of the current body within the content.
+    var place: BodyPlace {
+        plan == .continued
+            ? BodyPlace(offset: offset, total: total) : BodyPlace(offset: 0, total: nil)
+    }
 
     /// The length of the content in bytes; `nil` if it is not known.
     var total: Int64? { (plan == .continued ? range?.total : nil) ?? resumable?.totalBytes }

@@ -22,7 +22,8 @@ extension Request {
     /// Without a progress closure or sequence, counting starts with the first read of this
     /// property, which returns 0 of 0 bytes unless the transfer is over.
     public var downloadProgress: TransferProgress {
-        progress(\.downloaded) { mutable in
+        let place = bodyPlace
+        return progress(\.downloaded) { mutable in
             // A body from the cache was not received, but counts as complete.
             if let data = mutable.attempt.data,
                 mutable.attempt.lastMetrics?.resourceFetchType != .networkLoad
@@ -30,9 +31,9 @@ extension Request {
                 let count = Int64(data.count)
                 return TransferProgress(completedUnitCount: count, totalUnitCount: count)
             }
-            return TransferProgress(
-                completedUnitCount: mutable.attempt.lastMetrics?.responseBodyBytes ?? 0,
-                totalUnitCount: mutable.attempt.response?.expectedContentLength ?? 0)
+            return place.progress(
+                mutable.attempt.lastMetrics?.responseBodyBytes ?? 0,
+                of: mutable.attempt.response?.expectedContentLength ?? 0)
         }
     }
 
@@ -82,13 +83,13 @@ extension Request {
     public func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {
-        let offset = bodyOffset
+        let place = bodyPlace
         var former = TransferCounts()
         let calls = mutable.withLock { mutable -> LaterCalls? in
             guard let observers = mutable.observers else { return nil }
             former = observers.counts
             observers.counts = progress
-            return observers.note(progress, offset: offset, of: self)
+            return observers.note(progress, at: place, of: self)
         }
         for call in calls ?? [] { call() }
         notifyProgress(from: former, to: progress, of: task)

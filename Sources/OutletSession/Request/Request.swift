@@ -259,8 +259,8 @@ public class Request: @unchecked Sendable {
         _ chunk: UnsafeRawBufferPointer, from task: any TransferTask
     ) -> TransferDecision { .proceed }
 
-    /// How many bytes of the content were received before this transfer.
-    var bodyOffset: Int64 { 0 }
+    /// The place of the body of this transfer within the content.
+    var bodyPlace: BodyPlace { BodyPlace(offset: 0, total: nil) }
 
     /// How the transport delivers the body of the response.
     func delivery() -> BodyDelivery { .collect }

@@ -92,7 +92,7 @@ final class RequestObservers: @unchecked Sendable {
     /// Updates the progress with new byte counts.
     ///
     /// - Returns: The calls to make after unlocking.
-    func note(_ counts: TransferCounts, offset: Int64, of request: Request) -> LaterCalls {
+    func note(_ counts: TransferCounts, at place: BodyPlace, of request: Request) -> LaterCalls {
         var calls: LaterCalls = []
         let up = TransferProgress(
             completedUnitCount: counts.sent, totalUnitCount: counts.expectedToSend)
@@ -101,10 +101,7 @@ final class RequestObservers: @unchecked Sendable {
             calls.append(call(uploadProgress, up, of: request))
         }
         guard !isRedirectBody, counts.received > 0 else { return calls }
-        let expected = counts.expectedToReceive
-        let down = TransferProgress(
-            completedUnitCount: offset + counts.received,
-            totalUnitCount: expected < 0 ? -1 : offset + expected)
+        let down = place.progress(counts.received, of: counts.expectedToReceive)
         if down != downloaded {
             downloaded = down
             calls.append(call(downloadProgress, down, of: request))
@@ -139,7 +136,7 @@ final class RequestObservers: @unchecked Sendable {
         }
         return note(
             TransferCounts(sent: sent, expectedToSend: max(sent, uploaded.totalUnitCount)),
-            offset: 0, of: request)
+            at: BodyPlace(offset: 0, total: nil), of: request)
     }
 
     /// Sets the progress of a resumed download to its offset, in bytes.

@@ -26,3 +26,22 @@ public struct TransferProgress: Sendable, Equatable {
     /// Whether the length is not known.
     public var isIndeterminate: Bool { totalUnitCount < 0 }
 }
+
+/// The place of a response's body within the content that is downloaded.
+struct BodyPlace {
+    /// How many bytes of the content were received before.
+    let offset: Int64
+    /// The length of the content in bytes; `nil` if it ends with the body.
+    let total: Int64?
+
+    /// The progress of the content.
+    ///
+    /// - Parameters:
+    ///   - count: The bytes of the body received so far.
+    ///   - length: The length of the body in bytes; -1 if it is not known.
+    func progress(_ count: Int64, of length: Int64) -> TransferProgress {
+        TransferProgress(
+            completedUnitCount: offset + count,
+            totalUnitCount: total ?? (length < 0 ? -1 : offset + length))
+    }
+}

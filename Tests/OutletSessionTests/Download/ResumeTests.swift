@@ -141,6 +141,31 @@ import Testing
         #expect(ranges == ["bytes=8-", "bytes=12-", "bytes=13-"])
     }
 
+    @Test func `the progress of a download in several parts has the length of the content`()
+        async throws
+    {
+        let parts = [
+            part(8..<12, as: "8-11/20"), part(12..<13, as: "12-12/*"),
+            part(13..<20, as: "13-19/20"),
+        ]
+        let data = try #require(await broken(Content(text, breaks: [8])).resumeData)
+        let seen = Recorder<TransferProgress>()
+        let session = Session(transport: StubTransport(answers: parts))
+        let watched = session.download(resumingWith: data, to: place)
+            .downloadProgress { seen.record($0) }
+        #expect(await watched.serializingDownloadedFileURL().response.error == nil)
+        #expect(seen.values.map(\.completedUnitCount) == [8, 12, 12, 13, 13, 20])
+        #expect(seen.values.allSatisfy { $0.totalUnitCount == 20 })
+        let whole = TransferProgress(completedUnitCount: 20, totalUnitCount: 20)
+        #expect(watched.downloadProgress == whole)
+
+        let again = try #require(await broken(Content(text, breaks: [8])).resumeData)
+        let second = Session(transport: StubTransport(answers: parts))
+        let unwatched = second.download(resumingWith: again, to: place)
+        #expect(await unwatched.serializingDownloadedFileURL().response.error == nil)
+        #expect(unwatched.downloadProgress == whole)
+    }
+
     @Test func `a server cannot send short parts for ever`() async throws {
         let failed = await broken(Content(text, breaks: [8]))
         let data = String(decoding: try #require(failed.resumeData), as: UTF8.self)
