@@ -252,8 +252,9 @@ extension Request {
             return TransferJob(
                 request: request, delivery: delivery,
                 priority: mutable.priority ?? request.priority, reportsProgress: isCounted,
-                // Inline completion handlers are user code.
-                mayRunOnCaller: !core.deliversInline,
+                // Inline completion handlers are user code. Stored redirects are followed inside of
+                // each other's calls: a chain of any length would overflow the stack.
+                mayRunOnCaller: !core.deliversInline && mutable.machine.redirects % 16 < 15,
                 answers: answers(for: request, &mutable))
         }
         // Consumed, because the compiler would otherwise copy the job.

@@ -413,6 +413,27 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
+    @Test func `a chain of a thousand stored redirects is followed`() async throws {
+        let count = 1000
+        let transport = StubTransport { job in
+            let left = job.request.url.flatMap { Int($0.lastPathComponent) } ?? 0
+            var answer =
+                left == 0 ? StubAnswer.text("there") : .redirect(301, to: "/\(left - 1)")
+            answer.headers["Cache-Control"] = "max-age=600"
+            return answer
+        }
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache()
+        configuration.maximumRedirects = count
+        let session = Session(transport: transport, configuration: configuration)
+        for _ in 0..<2 {
+            let request = session.request("http://a.test/\(count)")
+            #expect(try await request.serializingString().value == "there")
+            #expect(request.metrics?.redirectCount == count)
+        }
+        #expect(transport.requests.count == count + 1)
+    }
+
     @Test func `a stored response is passed to a stream in pieces`() async throws {
         let text = String(repeating: "0123456789", count: 20_000)
         let (session, transport) = session { _ in
