@@ -34,6 +34,28 @@ import Testing
         #expect(other.error?.code == .cannotFindHost)
     }
 
+    @Test func `idle connections to many hosts leave descriptors for others`() async {
+        await #expect(processExitsWith: .success) {
+            let server = try ScriptedServer.start(.request, .respond(body: "here"), .again)
+            let hosts = (0..<80).map { "host\($0).test:\(server.port)" }
+            let transport = CurlTransport.test {
+                for host in hosts { $0.staticAddresses[host] = ["127.0.0.1"] }
+            }
+            let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+            var limit = rlimit()
+            getrlimit(files, &limit)
+            var hundred = rlimit(rlim_cur: 100, rlim_max: limit.rlim_max)
+            setrlimit(files, &hundred)
+            // Starts the loop.
+            #expect(try await transport.get("http://\(hosts[0])/").text == "here")
+            // The server needs descriptors, too.
+            setrlimit(files, &limit)
+            for host in hosts { #expect(try await transport.get("http://\(host)/").text == "here") }
+            let kept = transport.statistics(perOrigin: false).total.idleConnections
+            #expect((40...50).contains(kept))
+        }
+    }
+
     @Test func `each easy handle of a transport has the static addresses`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "here"), .again)
         let hostAndPort = "api.example.test:\(server.port)"

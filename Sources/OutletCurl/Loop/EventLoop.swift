@@ -166,7 +166,22 @@ final class EventLoop: @unchecked Sendable {
         // By default libcurl keeps four idle connections for each handle in use, and so closes most
         // of them as soon as a burst is over.
         ccurl_multi_set_long(
-            multi, CURLMOPT_MAXCONNECTS, min(settings.configuration.maximumConnections, 1 << 20))
+            multi, CURLMOPT_MAXCONNECTS,
+            min(
+                settings.configuration.maximumConnections,
+                Self.keptConnections(share: share, isBulk: isBulk)))
+    }
+
+    /// The number of connections beyond which a loop keeps no idle ones, so that those to former
+    /// servers leave descriptors for others: half of the descriptors that the process may have, and
+    /// a quarter for the loop of files and streams.
+    private static func keptConnections(share: Int, isBulk: Bool) -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            return 1 << 20
+        }
+        let descriptors = Int(min(limit.rlim_cur, 1 << 20))
+        return max(1, descriptors / (isBulk ? 4 : 2) / share)
     }
 
     deinit {
