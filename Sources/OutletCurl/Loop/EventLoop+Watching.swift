@@ -58,8 +58,10 @@ extension EventLoop {
     /// Removes one reason for a pause; the transfer continues if no other is left.
     func resume(_ transfer: CurlTransfer, after reason: PauseReasons) {
         assertOnLoop()
-        guard transfer.pauses.remove(reason) != nil, !transfer.isPaused else { return }
-        transfer.lastProgress = now
+        guard transfer.pauses.remove(reason) != nil else { return }
+        // The end of a turn is no progress: one comes soon for a peer that sends without end.
+        if reason != .turn { transfer.lastProgress = now }
+        guard !transfer.isPaused else { return }
         switch transfer.phase {
         case .posted, .finished: return
         case .queued: limitWait(of: transfer)
