@@ -138,6 +138,7 @@ public class Request: @unchecked Sendable {
 
     /// Ends the request with ``SessionError/explicitlyCancelled``; it is not retried.
     ///
+    /// A request that has failed, and about which a retrier decides, ends with its failure.
     /// Response handlers are still called, once each. Has no effect on a request that has ended.
     @discardableResult
     public func cancel() -> Self {
