@@ -572,14 +572,17 @@ void ccurl_poller_wake(ccurl_poller *poller) {
 }
 
 bool ccurl_poller_park(ccurl_poller *poller, int64_t us) {
-    struct timespec end = {0};
-    if (us >= 0) {
-        int64_t end_us = ccurl_now_us() + us;
-        end = (struct timespec){.tv_sec = end_us / 1000000, .tv_nsec = end_us % 1000000 * 1000};
+    struct timespec end;
+    // Not sem_clockwait(), which the thread sanitizer does not know.
+    clock_gettime(CLOCK_REALTIME, &end);
+    if (us > 0) {
+        int64_t ns = end.tv_nsec + us % 1000000 * 1000;
+        end.tv_sec += us / 1000000 + ns / 1000000000;
+        end.tv_nsec = ns % 1000000000;
     }
     for (;;) {
-        int result = us < 0 ? sem_wait(&poller->unpark)
-                            : sem_clockwait(&poller->unpark, CLOCK_MONOTONIC, &end);
+        int result =
+            us < 0 ? sem_wait(&poller->unpark) : sem_timedwait(&poller->unpark, &end);
         if (result == 0) return true;
         if (errno != EINTR) return false;
     }

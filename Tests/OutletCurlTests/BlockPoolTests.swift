@@ -45,13 +45,13 @@ import Testing
         #expect(pool.take(1) == nil)
     }
 
-    @Test func `a pool that rests frees its blocks and those that are returned`() throws {
+    @Test func `freed blocks, and those that are returned later, are not used again`() throws {
         let pool = try pool(64 << 10)
-        pool.rest()
-        #expect(pool.isResting)
+        pool.freeIdle()
+        #expect(pool.freesReturned)
         pool.give(try block(64 << 10))
         #expect(pool.take(1) == nil)
-        #expect(!pool.isResting)
+        #expect(!pool.freesReturned)
     }
 
     @Test func `sizes are rounded up by at most an eighth`() {
@@ -125,14 +125,36 @@ import Testing
         for (index, body) in kept.enumerated() { #expect(isBody(body, of: index * 3)) }
     }
 
-    @Test func `a body that outlives its transport keeps its bytes`() async throws {
-        let server = try server()
+    /// Gets a body, waits for the end of its transport, and checks the body.
+    ///
+    /// - Returns: The heap's size with the body; the body is released then.
+    private func heapWithBody(from server: ScriptedServer) async throws -> Int {
+        let before = ProcessResources.now()
         var transport = Optional(CurlTransport.test())
-        var body = try await transport?.get("\(server.baseURL)/7").body
+        let body = try await transport?.get("\(server.baseURL)/7").body
         transport = nil
-        #expect(isBody(body, of: 7))
-        body = nil
+        let pools: Set = [ProcessResources.threadName, ProcessResources.processName]
+        guard await ProcessResources.settle(to: before, pools: pools).isEmpty else { exit(2) }
+        guard isBody(body, of: 7) else { exit(3) }
+        return ProcessResources.now().heapBytes
     }
+
+    @Test func `a body that outlives its transport keeps its bytes, and is freed`() async throws {
+        try await #require(processExitsWith: .success) {
+            let suite = Self()
+            let server = try suite.server()
+            try await Self.makeTimer()
+            // Another one, so that what the first one makes for good does not count.
+            let other = CurlTransport.test()
+            guard try await other.get("\(server.baseURL)/small").body?.count == 1 else { exit(1) }
+            let held = try await suite.heapWithBody(from: server)
+            guard held - ProcessResources.now().heapBytes >= Self.mebibyte else { exit(4) }
+            withExtendedLifetime(other) {}
+        }
+    }
+
+    /// Makes the descriptor that Dispatch needs for the first sleep, so that it does not count.
+    private static func makeTimer() async throws { try await Task.sleep(for: .milliseconds(1)) }
 
     /// The number of page faults of this process so far.
     private static var faults: Int {
@@ -164,7 +186,26 @@ import Testing
             let before = Self.faults
             for _ in 0..<10 { try await round() }
             // A body has 256 pages.
-            guard Self.faults - before < 10 * 16 * 256 / 16 else { exit(1) }
+            guard Self.faults - before < 10 * 16 * 256 / 16 else { exit(2) }
+        }
+    }
+
+    @Test func `a thread that has run the loop itself keeps no memory for later bodies`()
+        async throws
+    {
+        try await #require(processExitsWith: .success) {
+            let suite = Self()
+            let (server, transport) = (try suite.server(), CurlTransport.test())
+            func fetch(_ part: String) async throws -> Data? {
+                let request = HTTPRequest(url: URL(string: "\(server.baseURL)/\(part)"))
+                return try await offPool { transport.perform(TransferJob(request: request)).body }
+            }
+            guard try await fetch("small")?.count == 1 else { exit(1) }
+            let before = ProcessResources.now().heapBytes
+            for number in 1...2 {
+                guard suite.isBody(try await fetch("\(number)"), of: number) else { exit(2) }
+            }
+            guard ProcessResources.now().heapBytes - before < Self.mebibyte / 2 else { exit(3) }
         }
     }
 
@@ -175,18 +216,19 @@ import Testing
             guard try await transport.get("\(server.baseURL)/small").body?.count == 1 else {
                 exit(1)
             }
+            try await Self.makeTimer()
             let before = ProcessResources.now()
             for number in 1...2 {
                 let body = try await transport.get("\(server.baseURL)/\(number)").body
-                guard suite.isBody(body, of: number) else { exit(1) }
+                guard suite.isBody(body, of: number) else { exit(2) }
             }
             guard ProcessResources.now().heapBytes - before.heapBytes > Self.mebibyte else {
-                exit(1)
+                exit(3)
             }
             let excess = await ProcessResources.settle(
                 to: before, pools: [ProcessResources.threadName, ProcessResources.processName],
                 heap: Self.mebibyte / 2)
-            guard !excess.contains(where: { $0.contains("heap") }) else { exit(1) }
+            guard !excess.contains(where: { $0.contains("heap") }) else { exit(4) }
             withExtendedLifetime(transport) {}
         }
     }

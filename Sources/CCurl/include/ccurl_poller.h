@@ -99,7 +99,8 @@ bool ccurl_poller_fire_timer(ccurl_poller *_Nonnull poller, int64_t now_us);
 int64_t ccurl_poller_timer(const ccurl_poller *_Nonnull poller);
 /// Ends the current wait, or the next one. Thread: any.
 void ccurl_poller_wake(ccurl_poller *_Nonnull poller);
-/// Waits for `ccurl_poller_unpark`, for at most `us`, or without a limit if that is negative.
+/// Waits for `ccurl_poller_unpark`, for at most `us` of the real-time clock, or without a limit if
+/// that is negative.
 /// Sockets do not end this wait, and are not polled meanwhile. Returns false if the time is over.
 bool ccurl_poller_park(ccurl_poller *_Nonnull poller, int64_t us);
 /// Ends the current park, or the next one. Thread: any.

@@ -87,6 +87,8 @@ extension EventLoop {
     func handOver() {
         assertOnLoop()
         let isIdle = pool.inUse == 0 && held.isEmpty && !executor.hasJobs
+        // No thread remains that could free them later.
+        if isIdle { blocks.freeIdle() }
         if !isIdle || !mailbox.release() { startThread() }
     }
 

@@ -187,7 +187,7 @@ final class EventLoop: @unchecked Sendable {
     deinit {
         if !isCleanedUp {
             pool.drain()
-            blocks.rest()
+            blocks.freeIdle()
             curl_multi_cleanup(multi)
         }
         // A sender may still be waking the loop until now, so the poller is freed last.
@@ -241,7 +241,7 @@ final class EventLoop: @unchecked Sendable {
         yielded = []
         // First the easy handles: the multi handle closes the connections that they used.
         pool.drain()
-        blocks.rest()
+        blocks.freeIdle()
         addresses.removeAll()
         curl_multi_cleanup(multi)
         isCleanedUp = true
@@ -268,9 +268,11 @@ final class EventLoop: @unchecked Sendable {
     ///
     /// The request is sent, and may even end, before another thread could have been woken.
     ///
-    /// - Returns: Whether the loop has nothing to do afterwards.
+    /// - Returns: Whether the loop's thread need not wake: the loop has nothing to do afterwards, and
+    ///   no more idle blocks to free later.
     func runOnCaller(_ transfer: CurlTransfer) -> Bool {
         let before = executor.enter()
+        let hadNoBlocks = blocks.freesReturned
         isOnCaller = true
         defer {
             isOnCaller = false
@@ -285,7 +287,7 @@ final class EventLoop: @unchecked Sendable {
         for _ in 0..<Self.movesInTurn where !move() { break }
         expire()
         turn.end()
-        return hasNothingToDo
+        return hasNothingToDo && !(hadNoBlocks && !blocks.freesReturned)
     }
 
     /// Records that the loop has begun a turn, or received a part of a response.
@@ -333,14 +335,14 @@ final class EventLoop: @unchecked Sendable {
 
     /// Waits for a message of another thread, and frees idle blocks if none comes soon.
     private func awaitMessage() {
-        let time = blocks.isResting ? -1 : Self.timeUntilRest
+        let time = blocks.freesReturned ? -1 : Self.timeUntilFreeing
         guard !ccurl_poller_park(poller, time) else { return }
-        blocks.rest()
+        blocks.freeIdle()
         ccurl_poller_park(poller, -1)
     }
 
     /// How long the loop has nothing to do until it frees idle blocks, in µs.
-    private static let timeUntilRest: Int64 = 5_000_000
+    private static let timeUntilFreeing: Int64 = 5_000_000
 
     /// Ends the transfers that have begun, because the loop cannot wait for their sockets.
     private func loseSockets(_ reason: Int32) {

@@ -22,7 +22,7 @@ final class BlockPool: Sendable {
         /// The sum of their sizes in bytes.
         var size = 0
         /// Whether blocks that are returned are freed.
-        var isResting = true
+        var freesReturned = true
     }
 
     /// The sizes of the blocks that are kept, in bytes.
@@ -33,7 +33,7 @@ final class BlockPool: Sendable {
 
     private let state = Lock(State())
 
-    deinit { rest() }
+    deinit { freeIdle() }
 
     /// Whether blocks of a size are kept.
     static func keeps(_ size: Int) -> Bool { sizes.contains(size) }
@@ -44,13 +44,13 @@ final class BlockPool: Sendable {
         return (size + step - 1) / step * step
     }
 
-    /// Whether blocks that are returned are freed: until one is asked for, and after ``rest()``.
-    var isResting: Bool { state.withLock { $0.isResting } }
+    /// Whether blocks that are returned are freed: until one is asked for, and after ``freeIdle()``.
+    var freesReturned: Bool { state.withLock { $0.freesReturned } }
 
     /// Removes and returns the smallest idle block of at least a size; `nil` if there is none.
     func take(_ size: Int) -> Block? {
         state.withLock { state in
-            state.isResting = false
+            state.freesReturned = false
             guard let index = state.blocks.firstIndex(where: { $0.capacity >= size }) else {
                 return nil
             }
@@ -63,7 +63,7 @@ final class BlockPool: Sendable {
     /// Takes a block that is no longer used.
     func give(_ block: Block) {
         let isKept = state.withLock { state in
-            guard !state.isResting, Self.keeps(block.capacity),
+            guard !state.freesReturned, Self.keeps(block.capacity),
                 block.capacity <= Self.limit - state.size
             else { return false }
             let index =
@@ -76,7 +76,7 @@ final class BlockPool: Sendable {
     }
 
     /// Frees the idle blocks, and those that are returned before one is asked for.
-    func rest() {
+    func freeIdle() {
         let blocks = state.withLock { state in
             defer { state = State() }
             return state.blocks
