@@ -11,8 +11,11 @@ final class JSONDocument {
     /// The object whose member was read last, and the name that follows.
     private var lastObject = -1
     private var nextName = 0
-    /// The values of members by name, for the objects whose names cannot be compared as bytes.
+    /// The values of members by name, for the objects read last of those whose names cannot be
+    /// compared as bytes.
     private var indexes: [Int: [String: Int]] = [:]
+    /// The maximum number of `indexes`.
+    private static let indexLimit = 64
 
     /// Reads a text.
     ///
@@ -43,7 +46,8 @@ final class JSONDocument {
     ///
     /// Most types read members in the order of the text: begins with the next one.
     func member(_ name: consuming String, of object: Int) -> Int? {
-        if tokens[object].needsIndex { return indexes[object]?[name] }
+        // ``open(_:)`` has read the names before.
+        if tokens[object].needsIndex { return (try? index(of: object))?[name] }
         let first = object + 1
         let end = tokens.next(after: object)
         guard first < end else { return nil }
@@ -71,14 +75,20 @@ final class JSONDocument {
         guard kind(at: object) == .object else {
             throw mismatch([String: Any].self, at: object)
         }
-        guard tokens[object].needsIndex, indexes[object] == nil else { return }
-        // The first of equal names counts.
+        if tokens[object].needsIndex { _ = try index(of: object) }
+    }
+
+    /// The values of an object's members by name, the first of equal names.
+    private func index(of object: Int) throws -> [String: Int] {
+        if let known = indexes[object] { return known }
         var names = [String: Int](minimumCapacity: Int(tokens[object].count))
         for position in tokens.names(of: object) {
             let name = try string(at: position, in: object)
             if names[name] == nil { names[name] = position + 1 }
         }
+        if indexes.count == Self.indexLimit { indexes = [:] }
         indexes[object] = names
+        return names
     }
 
     // MARK: Values

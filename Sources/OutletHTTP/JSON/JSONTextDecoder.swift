@@ -126,8 +126,12 @@ private struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoco
     var allKeys: [Key] {
         document.tokens.names(of: object).compactMap { position in
             guard let name = try? document.tokens.string(at: position) else { return nil }
-            // Of equal names the first one counts.
-            return document.member(name, of: object) == position + 1 ? Key(stringValue: name) : nil
+            // Of equal names the first one counts; only an object with an index may have them.
+            guard
+                !document.tokens[object].needsIndex
+                    || document.member(name, of: object) == position + 1
+            else { return nil }
+            return Key(stringValue: name)
         }
     }
 
