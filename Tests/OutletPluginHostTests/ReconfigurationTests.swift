@@ -80,6 +80,17 @@ import Testing
         #expect(try load { $0.dataDirectory = place.path }.plugins.count == 1)
     }
 
+    @Test func `the path of a data directory has no links, which could be replaced`() throws {
+        let place = try TemporaryDirectory()
+        try FileManager.default.createDirectory(
+            atPath: place.path("real"), withIntermediateDirectories: false)
+        try FileManager.default.createSymbolicLink(
+            atPath: place.path("link"), withDestinationPath: place.path("real"))
+        let host = try load { $0.dataDirectory = place.path("link") }
+        let path = place.path("real/faulty.reconfigured")
+        #expect(try host.call("faulty.reconfigured.directory") == .text(path))
+    }
+
     @Test func `a data directory that cannot be created fails the load`() throws {
         let place = try TemporaryDirectory()
         let error = try #require(throws: PluginDirectoryError.self) {

@@ -405,17 +405,21 @@ struct PluginLoader {
 
     /// Creates the data directory of an instance, if it does not exist.
     ///
-    /// - Returns: Its path; `nil` where the host has no data directory.
+    /// - Returns: Its path, without symbolic links, which could lead elsewhere later; `nil` where the
+    ///   host has no data directory.
     private func makeDataDirectory(
         for id: String
     ) throws(CreationFault) -> String? {
         guard let dataDirectory else { return nil }
-        let path = "\(dataDirectory)/\(id)"
+        let resolved = try? PluginFile.directory(of: "\(dataDirectory)/\(id)")
+        let path = "\(resolved ?? dataDirectory)/\(id)"
         var status = stat()
         var fault: String?
-        if mkdir(path, 0o700) != 0, errno != EEXIST || lstat(path, &status) != 0 {
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
             fault = "cannot be made: \(systemText(errno))"
-        } else if lstat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFDIR {
+        } else if lstat(path, &status) != 0 {
+            fault = "cannot be examined: \(systemText(errno))"
+        } else if status.st_mode & S_IFMT != S_IFDIR {
             fault = "exists, and is no directory"
         } else if checksOwnership {
             fault = objection(toDataDirectory: path, status)
