@@ -28,10 +28,7 @@ import Testing
     private func call(
         _ hook: PluginHook, of instance: PluginInstance, _ body: @escaping Body
     ) -> PluginInstance.Asked {
-        var calls = CallSequence()
-        return instance.ask(
-            subject(hook), settled: .done, .other { _, _, completion in body(completion) },
-            in: &calls)
+        instance.ask(subject(hook), settled: .done, .other { _, _, completion in body(completion) })
     }
 
     /// Calls `body` on another thread and waits for it.

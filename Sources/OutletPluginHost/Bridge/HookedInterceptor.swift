@@ -86,10 +86,9 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 refusals: token?.refusals ?? [])
             return verdict.result
         }
-        var calls = CallSequence()
-        let asked = instance.ask(
-            subject, settled: .verdict(.doNotRetry), function, in: &calls)
-        return HookAnswer(asked, meaning: finish).deliver(to: completion)
+        return HookAnswer(
+            instance.ask(subject, settled: .verdict(.doNotRetry), function), meaning: finish
+        ).deliver(to: completion)
     }
 
     /// The result for the session, with the effects and the failure for the observer.

@@ -55,8 +55,7 @@ final class HookedRedirects: RedirectDecider {
                 effects: effects, failure: failure, refusals: token?.refusals ?? [])
             return verdict
         }
-        var calls = CallSequence()
-        let asked = instance.ask(subject, settled: .done, function, in: &calls)
-        return HookAnswer(asked, meaning: finish).deliver(to: completion)
+        return HookAnswer(instance.ask(subject, settled: .done, function), meaning: finish)
+            .deliver(to: completion)
     }
 }

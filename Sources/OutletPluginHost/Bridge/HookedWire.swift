@@ -136,8 +136,7 @@ final class HookedWire: TransportLayer {
         for plugin in watchers where !request.excludes(plugin) {
             guard let hook = plugin.hooks.will_send else { continue }
             order.run { done in
-                var calls = CallSequence()
-                plugin.notify(subject(in: scope), .seeRequest(hook), in: &calls).deliver(to: done)
+                plugin.notify(subject(in: scope), .seeRequest(hook)).deliver(to: done)
             }
         }
     }

@@ -23,8 +23,7 @@ extension PluginInstance {
         let stopwatch = Stopwatch(owner.observer)
         let subject = RequestHook.Subject(
             hook: hook, request: request, access: access, wire: wire, limit: limit)
-        var calls = CallSequence()
-        let asked = ask(subject, settled: .done, .change(function), in: &calls)
+        let asked = ask(subject, settled: .done, .change(function))
         if asked.isWithoutEffect, !stopwatch.isRunning { return .given(.success(nil)) }
         switch asked {
         case .given(let answer, let token):

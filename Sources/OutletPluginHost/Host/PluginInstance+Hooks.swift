@@ -61,6 +61,15 @@ extension PluginInstance {
         }
     }
 
+    /// Calls a hook of a request that follows no other directly, as ``ask(_:settled:_:in:)``.
+    func ask(
+        _ subject: borrowing RequestHook.Subject, settled: Completion.Answer,
+        _ function: HookFunction
+    ) -> Asked {
+        var calls = CallSequence()
+        return ask(subject, settled: settled, function, in: &calls)
+    }
+
     /// Calls a hook of a service: on this thread if the plugin never blocks, otherwise on a worker
     /// thread.
     ///
@@ -229,6 +238,14 @@ extension PluginInstance {
         }
     }
 
+    /// Calls a hook that follows no other directly, as ``notify(_:_:in:)``.
+    func notify(
+        _ subject: borrowing RequestHook.Subject, _ function: HookFunction
+    ) -> HookAnswer<Void> {
+        var calls = CallSequence()
+        return notify(subject, function, in: &calls)
+    }
+
     private func report(
         _ answer: Completion.Answer, to hook: PluginHook, of request: HTTPRequest,
         _ token: RequestHook?, _ stopwatch: Stopwatch
@@ -275,9 +292,8 @@ extension PluginInstance {
         guard let hook = hooks.request_done else { return }
         let subject = RequestHook.Subject(
             hook: .requestDone, request: request, scope: scope, limit: Self.limitOfDone)
-        var calls = CallSequence()
         // Nothing follows `request_done`.
-        notify(subject, .seeRequest(hook), in: &calls).deliver {}
+        notify(subject, .seeRequest(hook)).deliver {}
     }
 
     /// The time limit of hooks that no request waits for, in nanoseconds.
