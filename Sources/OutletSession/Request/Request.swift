@@ -138,7 +138,8 @@ public class Request: @unchecked Sendable {
 
     /// Ends the request with ``SessionError/explicitlyCancelled``; it is not retried.
     ///
-    /// A request that has failed, and about which a retrier decides, ends with its failure.
+    /// A request that has failed before the serializers, and about which a retrier decides, ends with
+    /// its failure.
     /// Response handlers are still called, once each. Has no effect on a request that has ended.
     @discardableResult
     public func cancel() -> Self {

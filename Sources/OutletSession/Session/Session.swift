@@ -161,8 +161,8 @@ open class Session: @unchecked Sendable {
     /// Ends all requests at once, and shuts down the transport; the session starts no more.
     ///
     /// Requests in progress, and requests that are started later, fail with
-    /// ``SessionError/sessionInvalidated(error:)``, those about whose failure a retrier decides with
-    /// that failure. Does nothing if the session has ended already.
+    /// ``SessionError/sessionInvalidated(error:)``, those that have failed before the serializers, and
+    /// about which a retrier decides, with their failure. Does nothing if the session has ended already.
     ///
     /// - Parameter error: The cause, carried by that error; `nil` for none.
     public func invalidate(error: (any Error)? = nil) {

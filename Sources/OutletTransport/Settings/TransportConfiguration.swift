@@ -49,8 +49,9 @@ public struct TransportConfiguration: Sendable {
     public var maximumQueuedRequests = 65_536
     /// How long an idle connection is kept open, in seconds, at least 1 (`CURLOPT_MAXAGE_CONN`).
     ///
-    /// The oldest are closed earlier when connections use half of the descriptors that the process
-    /// could have at the first request (`ulimit -n`).
+    /// The oldest are closed earlier when the connections of a session use half of the descriptors
+    /// that the process could have at the first request (`ulimit -n`); those for files and streams, a
+    /// further quarter.
     public var connectionIdleTimeout: TimeInterval = 118
     /// TCP keep-alive probes on idle connections (`CURLOPT_TCP_KEEPALIVE`); `nil`, the default, for
     /// none.

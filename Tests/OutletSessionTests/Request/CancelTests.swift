@@ -83,11 +83,13 @@ import Testing
         let session = Session(
             transport: transport,
             interceptor: Retrier { _, _, _, completion in held.record { completion(.retry) } })
-        let seen = Recorder<Int>()
-        let request = session.request(address).response { _ in seen.record(1) }
+        let seen = Recorder<SessionError?>()
+        let request = session.request(address).response { seen.record($0.error) }
         let answers = try await held.values(1)
         request.cancel()
-        try await seen.values(1)
+        // The error is what the retrier was asked about.
+        let error = try await seen.values(1).first ?? nil
+        #expect((error?.underlyingError as? TransferError)?.code == .networkConnectionLost)
         answers[0]()
         #expect(transport.requests.count == 1)
         #expect(request.isCancelled)
