@@ -393,4 +393,13 @@ struct JSONTextDecoderTests {
         default: return any()
         }
     }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `100,000 objects with names that are not ASCII are read within another one`() throws {
+        let members = (0..<100_000).map { #""é\#($0)":{"é":\#($0)}"# }
+        let text = Data("{\(members.joined(separator: ","))}".utf8)
+        let values = try JSONTextDecoder().decode([String: [String: Int]].self, from: text)
+        #expect(values.count == 100_000)
+        #expect(values.allSatisfy { $0.key == "é\($0.value["é"] ?? -1)" })
+    }
 }

@@ -11,10 +11,10 @@ final class JSONDocument {
     /// The object whose member was read last, and the name that follows.
     private var lastObject = -1
     private var nextName = 0
-    /// The values of members by name, for the objects read last of those whose names cannot be
-    /// compared as bytes.
+    /// The values of members by name, for objects whose names cannot be compared as bytes: those read
+    /// last, and those that hold them.
     private var indexes: [Int: [String: Int]] = [:]
-    /// The maximum number of `indexes`.
+    /// The number of `indexes` from which on those of other objects are dropped.
     private static let indexLimit = 64
 
     /// Reads a text.
@@ -86,7 +86,11 @@ final class JSONDocument {
             let name = try string(at: position, in: object)
             if names[name] == nil { names[name] = position + 1 }
         }
-        if indexes.count == Self.indexLimit { indexes = [:] }
+        if indexes.count >= Self.indexLimit {
+            // The objects around this one are still being read: to drop theirs as well would make
+            // reading an object quadratic.
+            indexes = indexes.filter { $0.key < object && object < tokens.next(after: $0.key) }
+        }
         indexes[object] = names
         return names
     }
