@@ -572,10 +572,10 @@ void ccurl_poller_wake(ccurl_poller *poller) {
 }
 
 bool ccurl_poller_park(ccurl_poller *poller, int64_t us) {
-    struct timespec end;
-    // Not sem_clockwait(), which the thread sanitizer does not know.
-    clock_gettime(CLOCK_REALTIME, &end);
-    if (us > 0) {
+    struct timespec end = {0};
+    if (us >= 0) {
+        // For sem_timedwait(), because the thread sanitizer does not know sem_clockwait().
+        clock_gettime(CLOCK_REALTIME, &end);
         int64_t ns = end.tv_nsec + us % 1000000 * 1000;
         end.tv_sec += us / 1000000 + ns / 1000000000;
         end.tv_nsec = ns % 1000000000;
