@@ -12,6 +12,9 @@ enum RunningTests {
         var isEnded = false
     }
     private static let state = Lock(State())
+    /// Held while directories are removed, so that the program does not end meanwhile, and none is
+    /// removed by two threads: each would fail at what the other one has removed.
+    private static let removal = Lock(())
 
     /// How long the supervisor of a test may take to end it and what it has left behind.
     private static let limit = Duration.seconds(5)
@@ -32,8 +35,10 @@ enum RunningTests {
 
     /// Removes the temporary directory of a test.
     static func removeDirectory(_ directory: URL) {
-        try? FileManager.default.removeItem(at: directory)
-        state.withLock { _ = $0.directories.remove(directory) }
+        removal.withLock { _ in
+            try? FileManager.default.removeItem(at: directory)
+            state.withLock { _ = $0.directories.remove(directory) }
+        }
     }
 
     /// Starts the process of a test.
@@ -81,13 +86,17 @@ enum RunningTests {
 
     /// Ends all tests, and removes their temporary directories, because the program ends.
     static func endAll() {
-        let (children, directories) = state.withLock { state in
+        let children = state.withLock { state in
             state.isEnded = true
-            return (state.children, state.directories)
+            return state.children
         }
         for child in children { kill(child, SIGTERM) }
         _ = wait(for: children, until: .now + limitAtEnd)
-        for directory in directories { try? FileManager.default.removeItem(at: directory) }
+        removal.withLock { _ in
+            for directory in state.withLock({ $0.directories }) {
+                try? FileManager.default.removeItem(at: directory)
+            }
+        }
     }
 
     /// Blocks without end after ``endAll()``: the results that follow are not those of the plugin.
