@@ -143,7 +143,6 @@ import Testing
         try await #require(processExitsWith: .success) {
             let suite = Self()
             let server = try suite.server()
-            try await Self.makeTimer()
             // Another one, so that what the first one makes for good does not count.
             let other = CurlTransport.test()
             guard try await other.get("\(server.baseURL)/small").body?.count == 1 else { exit(1) }
@@ -152,9 +151,6 @@ import Testing
             withExtendedLifetime(other) {}
         }
     }
-
-    /// Makes the descriptor that Dispatch needs for the first sleep, so that it does not count.
-    private static func makeTimer() async throws { try await Task.sleep(for: .milliseconds(1)) }
 
     /// The number of page faults of this process so far.
     private static var faults: Int {
@@ -216,7 +212,6 @@ import Testing
             guard try await transport.get("\(server.baseURL)/small").body?.count == 1 else {
                 exit(1)
             }
-            try await Self.makeTimer()
             let before = ProcessResources.now()
             for number in 1...2 {
                 let body = try await transport.get("\(server.baseURL)/\(number)").body
