@@ -225,6 +225,22 @@ import Testing
         #expect(request.body == Array("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n".utf8))
     }
 
+    @Test(arguments: [nil, 6] as [Int64?])
+    func `the progress of a stream counts the bytes of its body alone`(length: Int64?) async throws
+    {
+        let server = try ScriptedServer.start(.request, .respond())
+        var job = TransferJob(
+            request: HTTPRequest(
+                url: URL(string: server.baseURL), method: .post,
+                body: .stream(Pieces(["one", "two"], length: length))))
+        job.reportsProgress = true
+        let probe = Probe()
+        let result = try await CurlTransport.test().carry(job, probe: probe)
+        #expect(result.error == nil)
+        #expect(probe.progress.last?.sent == 6)
+        #expect(probe.progress.allSatisfy { $0.sent <= 6 })
+    }
+
     @Test func `a stream of known length is sent with Content-Length`() async throws {
         let request = try await seen {
             HTTPRequest(

@@ -222,12 +222,13 @@ extension CurlTransfer {
 
     /// Records progress (`CURLOPT_XFERINFOFUNCTION`), and reports it to a handler that wants it.
     ///
-    /// - Parameter count: The number of bytes of the body sent so far.
+    /// - Parameter count: The number of bytes sent so far, as libcurl counts them.
     /// - Returns: Whether the transfer goes on: `false` if it keeps libcurl busy without a result.
     func noteProgress(sent count: Int64, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
-        if count != sent {
-            sent = count
+        let bytes = count == sent ? count : easy?.source.bytes(inSent: count) ?? count
+        if bytes != sent {
+            sent = bytes
             lastProgress = loop.now
             if reportsProgress { reportProgress(loop) }
         } else if opensTunnel, isProxyEndless(loop) {

@@ -39,6 +39,13 @@ enum RequestBody {
         return reader.givenWithoutEnd
     }
 
+    /// The number of bytes of the body among those that libcurl counts as sent, which include the
+    /// framing of chunks.
+    func bytes(inSent count: Int64) -> Int64 {
+        guard case .reader(let reader) = self, reader.length == nil else { return count }
+        return min(count, reader.given)
+    }
+
     /// Returns the body limited to the request's own `Content-Length`.
     func declared(_ length: Int64) -> RequestBody {
         guard case .reader(let reader) = self, reader.length != length else { return self }
@@ -65,6 +72,8 @@ protocol RequestBodyReader: AnyObject {
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int
     /// Continues reading at the first byte.
     func rewind() throws(TransferError)
+    /// The number of bytes read since the first one.
+    var given: Int64 { get }
     /// The number of bytes read, if more of them may follow from a stream; `nil` otherwise.
     var givenWithoutEnd: Int64? { get }
 }
@@ -89,6 +98,7 @@ private final class FileReader: RequestBodyReader {
     /// The pieces that were read while a change of the file would not have changed its time.
     private var unsettled: [(offset: Int, count: Int, hash: Int)] = []
     let length: Int64?
+    var given: Int64 { position }
 
     init(path: String) throws(TransferError) {
         self.path = path
@@ -208,7 +218,7 @@ private final class FileReader: RequestBodyReader {
 /// The content of the user's stream.
 private final class StreamReader: RequestBodyReader {
     private let stream: any BodyStream
-    private var given: Int64 = 0
+    private(set) var given: Int64 = 0
     private var hasEnded = false
     let length: Int64?
 
@@ -304,7 +314,7 @@ private final class StreamReader: RequestBodyReader {
 private final class DeclaredReader: RequestBodyReader {
     private let reader: any RequestBodyReader
     private let declared: Int64
-    private var given: Int64 = 0
+    private(set) var given: Int64 = 0
 
     init(_ reader: any RequestBodyReader, length: Int64) {
         self.reader = reader
