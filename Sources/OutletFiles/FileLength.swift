@@ -4,7 +4,8 @@ import Glibc
 package enum FileLength {
     /// Returns the number of bytes of an open regular file; `nil` if only reading it tells.
     ///
-    /// Files in `/proc` report 0, and their bytes are made while they are read.
+    /// Files in `/proc` report 0, and their bytes are made while they are read. So are the errors of a
+    /// file that cannot be read.
     ///
     /// - Parameters:
     ///   - descriptor: The descriptor, which is not moved.
@@ -12,14 +13,14 @@ package enum FileLength {
     package static func of(_ descriptor: Int32, size: Int) -> Int64? {
         guard size == 0 else { return Int64(size) }
         var byte: UInt8 = 0
-        return pread(descriptor, &byte, 1, 0) > 0 ? nil : 0
+        return pread(descriptor, &byte, 1, 0) == 0 ? 0 : nil
     }
 
     /// Returns the number of bytes of a readable regular file, as ``of(_:size:)``.
     package static func of(_ path: String, size: Int) -> Int64? {
         guard size == 0 else { return Int64(size) }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return 0 }
+        guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         return of(descriptor, size: size)
     }
