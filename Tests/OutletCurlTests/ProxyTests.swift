@@ -181,6 +181,36 @@ import Testing
         #expect(error?.reason.contains("403") == true)
     }
 
+    @Test func `the errors of a proxy that was reached name it without its password`() async throws
+    {
+        for (scheme, answer) in [
+            ("http", "HTTP/1.1 501 No\r\nContent-Length: 0\r\n\r\n"), ("socks5h", "no SOCKS"),
+        ] {
+            let proxy = try ScriptedServer.start(.send(answer), .stall)
+            let transport = CurlTransport.test {
+                $0.proxy = .url("\(scheme)://me:secret@127.0.0.1:\(proxy.port)", except: [])
+            }
+            let error = try await transport.get("https://far.invalid/x").error
+            #expect(error?.code == .proxyConnectionFailed)
+            #expect(
+                error?.reason.hasPrefix("the proxy \(scheme)://127.0.0.1:\(proxy.port) failed: ")
+                    == true, "\(error?.reason ?? "")")
+        }
+    }
+
+    @Test func `a time limit that a proxy exceeds names it`() async throws {
+        let proxy = try ScriptedServer.start(.stall)
+        let transport = CurlTransport.test {
+            $0.proxy = .url(proxy.baseURL, except: [])
+            $0.connectTimeout = 0.2
+        }
+        let error = try await transport.get("https://far.invalid/x").error
+        #expect(error?.code == .timedOut)
+        #expect(
+            error?.reason.contains(" through the proxy \(proxy.baseURL): ") == true,
+            "\(error?.reason ?? "")")
+    }
+
     @Test func `at most eight challenges to CONNECT are answered`() async throws {
         let proxy = try ScriptedServer.start(
             .answer { request in

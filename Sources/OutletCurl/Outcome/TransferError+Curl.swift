@@ -143,7 +143,7 @@ private struct Meaning {
         case CURLE_COULDNT_CONNECT:
             self = Meaning.connecting(fact, socketError, transfer, easy)
         case CURLE_PROXY:
-            self = Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
+            self = Meaning.proxyFailed(fact, transfer)
         case CURLE_WEIRD_SERVER_REPLY:
             self = Meaning(
                 .badServerResponse, "\(transfer.responseName) is not HTTP: \(fact)",
@@ -301,6 +301,14 @@ private struct Meaning {
             "check that the server runs and the port is right")
     }
 
+    /// A proxy has refused, or has not understood what it was asked for.
+    private static func proxyFailed(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
+        Meaning(
+            .proxyConnectionFailed,
+            "the proxy \(Redaction.standard.address(transfer.proxy)) failed: \(fact)",
+            "check that it permits this host and port, and that its scheme is right")
+    }
+
     /// One of the three time limits that libcurl enforces has passed.
     private static func late(
         _ stage: TransferError.Stage, _ fact: String, _ transfer: CurlTransfer
@@ -330,8 +338,12 @@ private struct Meaning {
         let elapsed = transfer.loop.map { $0.now - transfer.admitted } ?? 0
         let limit = transfer.loop?.settings.configuration.connectTimeout ?? 0
         let isConnecting = transfer.sends == 0 && limit > 0 && Double(elapsed) >= limit * 1_000_000
+        // The proxy, not the server, may be the one that does not answer.
+        let way =
+            transfer.opensTunnel
+            ? " through the proxy \(Redaction.standard.address(transfer.proxy))" : ""
         return Meaning(
-            .timedOut, "timed out while \(stage.activity): \(fact)",
+            .timedOut, "timed out while \(stage.activity)\(way): \(fact)",
             "raise \(isConnecting ? "connectTimeout" : "timeoutIntervalForResource")")
     }
 
@@ -372,7 +384,7 @@ private struct Meaning {
                 "the body's chunks are malformed behind \(transfer.received) bytes: \(fact)")
         }
         if fact.containsBytes(of: "CONNECT") {
-            return Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
+            return proxyFailed(fact, transfer)
         }
         // For broken connections libcurl sets another message before.
         if fact.containsBytes(of: diedTooOften) { return refused(transfer) }
