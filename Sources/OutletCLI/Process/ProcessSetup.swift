@@ -15,8 +15,8 @@ enum ProcessSetup {
         return String(validatingCString: path) ?? ""
     }()
 
-    /// Opens closed standard streams, raises the file limit, ignores SIGPIPE and SIGXFSZ, and lets
-    /// all threads share one heap.
+    /// Opens closed standard streams, raises the file limit, ignores SIGPIPE, SIGXFSZ and
+    /// `SSLKEYLOGFILE`, and lets all threads share one heap.
     ///
     /// Called once, before any thread is started.
     static func prepare() {
@@ -27,6 +27,8 @@ enum ProcessSetup {
         signal(SIGPIPE, SIG_IGN)
         // Writing beyond the size limit of files (RLIMIT_FSIZE) then fails with EFBIG.
         signal(SIGXFSZ, SIG_IGN)
+        // Otherwise libcurl creates that file, and waits for the reader of a pipe.
+        unsetenv("SSLKEYLOGFILE")
         // Otherwise each thread reserves 64 MiB of addresses, and where it cannot (ulimit -v), each
         // of its allocations takes system calls.
         mallopt(M_ARENA_MAX, 1)

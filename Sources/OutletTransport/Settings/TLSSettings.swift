@@ -23,7 +23,8 @@ public enum TLSKeyLog: Sendable, Hashable {
     /// No keys are written; `SSLKEYLOGFILE` is ignored.
     ///
     /// libcurl itself would use `SSLKEYLOGFILE` (7.88.1, OpenSSL); the transport turns that off for
-    /// each connection. libcurl still creates the file, empty, when it is first used in a process.
+    /// each connection. libcurl still creates the file, empty, when it is first used in a process, and
+    /// waits for the reader of a pipe.
     case off
     /// Keys are written to the file at this path.
     case file(path: String)
