@@ -60,6 +60,24 @@ import Testing
         let read = try await outlet("--allow-file", address)
         #expect(read.output == "from a file")
         #expect(read.exitCode == 0)
+        // There is no head, and nothing is sent.
+        let verbose = try await outlet("--allow-file", "-v", address)
+        #expect(verbose.output.hasPrefix("from a file\n"), "\(verbose.output)")
+        #expect(!verbose.output.contains("HTTP/1.1"))
+        let report = try await outlet("--allow-file", "--json", address)
+        let value = try JSONValue(parsing: report.standardOutput)
+        #expect(value["response"]?["body"]?["text"] == "from a file")
+        #expect(value["response"]?["status"] == JSONValue.null)
+    }
+
+    @Test func `a file that cannot be read is not sent as an empty body`() async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"))
+        let result = try await outlet("POST", server.baseURL, "@/proc/self/mem")
+        #expect(result.exitCode == 1)
+        #expect(
+            result.errorOutput.contains(
+                "/proc/self/mem: the request's body cannot be read at byte 0"),
+            "\(result.errorOutput)")
     }
 
     @Test func `the address policy public refuses private addresses`()

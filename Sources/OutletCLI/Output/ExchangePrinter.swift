@@ -247,7 +247,8 @@ final class ExchangePrinter: ResponseReceiver {
     ) throws(OutputError) {
         guard !state.hasRequest else { return }
         state.hasRequest = true
-        if options.parts.contains(.requestHead) {
+        // For a file nothing is sent.
+        if options.parts.contains(.requestHead), request.url?.isFileURL != true {
             try console.output.write(heads.request(request))
         }
         guard options.parts.contains(.requestBody) else { return }

@@ -27,7 +27,8 @@ struct ExchangeReport {
             "schema": "outlet.exchange/1", "request": request(exchange.request),
         ]
         try writer.write("\(opening.text().dropLast()),\"response\":")
-        if let head = response(exchange) {
+        let hasBody = exchange.savedPath != nil || (body?.count ?? 0) > 0
+        if let head = response(exchange, hasBody: hasBody) {
             try writer.write("\(head.text().dropLast()),\"body\":")
             try write(body, savedPath: exchange.savedPath, to: &writer)
             try writer.write("}")
@@ -67,14 +68,20 @@ struct ExchangeReport {
     }
 
     /// Returns the response without its last member, `body`, which is written piece by piece.
-    private func response(_ exchange: Exchange) -> JSONValue? {
-        guard let response = exchange.response else { return nil }
-        let address = response.url?.absoluteString ?? exchange.request.url?.absoluteString ?? ""
+    ///
+    /// - Parameters:
+    ///   - exchange: The exchange.
+    ///   - hasBody: Whether there is a body; that of a file has no head.
+    private func response(_ exchange: Exchange, hasBody: Bool) -> JSONValue? {
+        let response = exchange.response
+        guard response != nil || hasBody else { return nil }
+        let url = response?.url ?? exchange.request.url
+        let address = url?.absoluteString ?? ""
         return [
-            "status": .int(Int64(response.statusCode)),
-            "http_version": .string(response.httpVersion),
+            "status": response.map { .int(Int64($0.statusCode)) } ?? nil,
+            "http_version": response.map { .string($0.httpVersion) } ?? nil,
             "url": .string(showsSecrets ? address : Redaction.standard.address(address)),
-            "headers": headers(response.headers),
+            "headers": headers(response?.headers ?? HTTPHeaders()),
             "trailers": headers(exchange.trailers),
         ]
     }
