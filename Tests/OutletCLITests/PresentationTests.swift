@@ -187,6 +187,11 @@ import Testing
         #expect(output.contains("/s  "))
     }
 
+    @Test func `the option --quiet leaves out the waiting line`() async throws {
+        let output = try await terminal(["TERM": "xterm"], "\(server.baseURL)/delay/1.3", "-q")
+        #expect(output.isEmpty, "\(output)")
+    }
+
     private func terminal(
         _ environment: [String: String], _ arguments: String...
     ) async throws -> String {

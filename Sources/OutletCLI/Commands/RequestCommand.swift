@@ -11,6 +11,7 @@ struct RequestCommand: Sendable {
     private let countdown: Countdown?
     private let loading: PluginLoading
     private let isVerbose: Bool
+    private let isQuiet: Bool
     private let console: Console
 
     /// Validates the whole command line, and reads stdin if it contains the body.
@@ -42,11 +43,12 @@ struct RequestCommand: Sendable {
         followsRedirects = arguments.isOn(.follow)
         self.countdown = countdown
         isVerbose = arguments.isOn(.verbose)
+        isQuiet = arguments.isOn(.quiet)
         countdown?.begin(request)
     }
 
     func run() async -> ExitCode {
-        let progress = ProgressReporter(console: console)
+        let progress = ProgressReporter(console: console, isQuiet: isQuiet)
         let printer = ExchangePrinter(
             options: output, console: console, bodyLimit: configuration.maximumResponseSize,
             progress: progress)

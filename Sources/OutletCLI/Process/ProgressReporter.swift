@@ -4,7 +4,7 @@ import OutletTransport
 
 /// Draws a progress line on stderr, ten times per second, starting after one second.
 ///
-/// Draws nothing if stderr is not a terminal.
+/// Draws nothing if stderr is not a terminal, or only errors are wanted.
 final class ProgressReporter: Sendable {
     private struct State {
         var done: Int64 = 0
@@ -16,15 +16,22 @@ final class ProgressReporter: Sendable {
     private let state = Lock(State())
     private let console: Console
     private let start = ContinuousClock.now
+    private let draws: Bool
 
-    init(console: Console) {
+    /// Makes a reporter.
+    ///
+    /// - Parameters:
+    ///   - console: The program's streams.
+    ///   - isQuiet: Whether only errors are printed.
+    init(console: Console, isQuiet: Bool) {
         self.console = console
-        if console.canAnimate { draw(after: .seconds(1)) }
+        draws = console.canAnimate && !isQuiet
+        if draws { draw(after: .seconds(1)) }
     }
 
     /// Shows the progress of a request's upload and download.
     func watch(_ request: Request) {
-        guard console.canAnimate else { return }
+        guard draws else { return }
         request.uploadProgress { [weak self] in self?.update($0) }
         request.downloadProgress { [weak self] in self?.update($0) }
     }
