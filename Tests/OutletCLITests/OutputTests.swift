@@ -28,9 +28,9 @@ import Testing
 }
 
 @Suite struct CommandErrorTests {
-    @Test func `an error is one line without control characters`() {
+    @Test func `an error is one line with visible control characters`() {
         let error = CommandError(.failure, "a\nb\u{1B}[31m: wrong", advice: "do\tthis")
-        #expect(error.description == "outlet: a b [31m: wrong (do this)")
+        #expect(error.description == "outlet: a b^[[31m: wrong (do this)")
     }
 
     @Test(arguments: [
@@ -105,10 +105,10 @@ import Testing
 
     @Test func `control characters in a response's head do not reach the terminal`() {
         let response = HTTPResponse(
-            url: nil, statusCode: 404, headers: ["A": "b\u{1B}[2J", "N\u{202E}\u{1B}[m": "x"])
+            url: nil, statusCode: 404, headers: ["A": "b\u{1B}[2J\tc", "N\u{202E}\u{1B}[m": "x"])
         #expect(
             HeadText(style: .plain, showsSecrets: false).response(response)
-                == "HTTP/1.1 404 Not Found\nA: b [2J\nN<U+202E> [m: x\n\n")
+                == "HTTP/1.1 404 Not Found\nA: b^[[2J c\nN<U+202E>^[[m: x\n\n")
     }
 
     @Test func `a status without a known phrase is printed without one`() {

@@ -51,14 +51,10 @@ extension CommandError: CustomStringConvertible {
     }
 }
 
-/// Replaces control characters by spaces.
+/// Replaces line ends and tabs by spaces, and other control characters by visible ones, such as `^[`.
 ///
 /// The result is a single line without control sequences for a terminal.
 func singleLine(_ text: String) -> String {
-    var line = ""
-    for scalar in text.unicodeScalars {
-        let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
-        line.unicodeScalars.append(isControl ? " " : scalar)
-    }
-    return TerminalText.visibleLine(line)
+    let bytes = text.utf8.map { (0x09...0x0D).contains($0) ? 0x20 : $0 }
+    return TerminalText.visibleLine(String(decoding: bytes, as: UTF8.self))
 }
