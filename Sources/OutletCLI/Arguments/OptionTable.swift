@@ -99,7 +99,7 @@ enum OptionTable {
             "Follows redirects; without it a 3xx is the response, and the exit code is 3."),
         Option(
             .maxRedirects, value: "N", .response,
-            "How many redirects to follow; 10 by default."),
+            "How many redirects --follow follows at most; 10 by default."),
         Option(
             .checkStatus, isOnByDefault: true, .response,
             "Lets the exit code tell the status (3, 4, 5), and a line on stderr if only the body is "

@@ -171,6 +171,9 @@ enum SessionOptions {
         _ arguments: ParsedArguments, in configuration: inout SessionConfiguration
     ) throws(CommandError) {
         for text in arguments.values(.resolve) {
+            guard !text.startsWithBytes(of: "[") else {
+                throw .usage("--resolve: \(text): an IP address is not looked up")
+            }
             let parts = text.utf8.split(
                 separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
             guard parts.count == 3 else {
