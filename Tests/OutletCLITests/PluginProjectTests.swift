@@ -34,7 +34,7 @@ import Testing
         return try await Program.run(
             "/bin/sh", ["-c", command],
             environment: ["HOME": folder.path, "OUTLET_SDK": "", "PATH": path],
-            directory: folder.path, deadline: .seconds(180 * patience))
+            directory: folder.path, deadline: .seconds(600 * patience))
     }
 
     @Test func `a new C plugin passes its test, and stops at a breakpoint`() async throws {

@@ -398,14 +398,14 @@ import Testing
     @Test func `the timeout includes the delays between attempts`() async throws {
         let server = try LoopbackServer.start()
         let result = try await outlet(
-            "--plugins", directory.path, "--timeout=2", "\(server.baseURL)/unstable/1",
+            "--plugins", directory.path, "--timeout=6", "\(server.baseURL)/unstable/1",
             "--plugin-config", #"\#(try await identifier(of: pacer))={"baseDelayMs":9000}"#)
         #expect(result.exitCode == 2)
         let id = try await identifier(of: pacer)
         #expect(
             result.errorOutput
                 == "outlet: plugin \(id): the next attempt follows after 9.0 s\n"
-                + "outlet: GET \(server.baseURL)/unstable/1: no answer within 2.0 s, plugin "
+                + "outlet: GET \(server.baseURL)/unstable/1: no answer within 6.0 s, plugin "
                 + "\(id) asks for the next attempt after 9.0 s (--timeout allows more)\n")
     }
 
@@ -576,23 +576,26 @@ import Testing
         let file = try directory.write(
             #"{"baseDelayMs": 700, "maxDelayMs": 900}"#, to: "pacer.json")
         chmod(file, 0o600)
-        func delay(_ attempt: Int, _ values: String...) async throws -> Program.Result {
+        func delay(_ attempt: Int, _ values: [String]) async throws -> Program.Result {
             try await Program.run(
                 Products.path("outlet"),
                 ["plugins", "call", "\(id).delay_ms", "\(attempt)", "--plugins", pacer]
                     + values.flatMap { ["--plugin-config", "\(id)=\($0)"] })
         }
         let both = [#"{"baseDelayMs": 300}"#, #"{"maxDelayMs": 500}"#]
-        #expect(try await delay(1, both[0], both[1]).output == "300\n")
-        #expect(try await delay(2, both[0], both[1]).output == "500\n")
-        #expect(try await delay(1, "@\(file)", both[0]).output == "300\n")
-        #expect(try await delay(2, "@\(file)", both[0], both[1]).output == "500\n")
-        #expect(try await delay(1, both[0], "@\(file)").output == "700\n")
-        let wrong = try await delay(1, "@\(file)", #"{"baseDelayMs": "x"}"#)
+        let cases = [
+            (1, both, 300), (2, both, 500), (1, ["@\(file)", both[0]], 300),
+            (2, ["@\(file)"] + both, 500), (1, [both[0], "@\(file)"], 700),
+        ]
+        for (attempt, values, milliseconds) in cases {
+            let result = try await delay(attempt, values)
+            #expect(result.output == "\(milliseconds)\n", "\(result.errorOutput)")
+        }
+        let wrong = try await delay(1, ["@\(file)", #"{"baseDelayMs": "x"}"#])
         #expect(
             wrong.errorOutput.contains(
                 " is wrong: \(file), --plugin-config: /baseDelayMs: expected a whole number"))
-        let repeated = try await delay(1, "@\(file)", #"{"maxDelayMs": 1, "maxDelayMs": 2}"#)
+        let repeated = try await delay(1, ["@\(file)", #"{"maxDelayMs": 1, "maxDelayMs": 2}"#])
         #expect(repeated.errorOutput.contains("the key 'maxDelayMs' is there twice"))
     }
 
