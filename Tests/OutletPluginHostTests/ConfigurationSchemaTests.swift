@@ -20,6 +20,13 @@ import Testing
         }
     }
 
+    @Test func `a schema with a repeated key cannot be used`() throws {
+        #expect(
+            try fault(#"{"properties": {"a": {"type": "object", "type": "string"}}}"#)
+                == "/properties/a: the key 'type' is there twice")
+        #expect(try fault(#"{"properties": {"a": {"type": "object"}}}"#) == nil)
+    }
+
     @Test func `all violations of a value are reported with their paths`() throws {
         let schema = """
             {"properties": {"limits": {"properties": {"rate": {"type": "number", "minimum": 1}},

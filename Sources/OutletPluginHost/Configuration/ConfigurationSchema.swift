@@ -21,6 +21,17 @@ struct ConfigurationSchema {
     /// - Throws: ``Unusable/schema(reason:)`` if not, or ``Unusable/noResources``.
     func check() throws(Unusable) {
         _ = try outcome { cjsonschema_check($0, nil, $1, $2) }
+        try checkKeys()
+    }
+
+    /// Checks that no object of the schema has a key twice, of which only one would count.
+    private func checkKeys() throws(Unusable) {
+        // What is not JSON was refused before.
+        guard let value = try? JSONValue(parsing: Array(text.utf8)),
+            let fault = ConfigurationViolation.faults(in: value).first
+        else { return }
+        let place = fault.path.isEmpty ? "" : "\(fault.path): "
+        throw .schema(reason: place + fault.fact)
     }
 
     /// Validates configuration.
@@ -56,6 +67,7 @@ struct ConfigurationSchema {
                 }
             }
         }
+        try checkKeys()
         return reported.map { reported in
             var violation = reported.violation
             violation.source = source(reported.name)
