@@ -172,6 +172,21 @@ static int32_t stop(outlet_instance *instance) {
     return self->timers->cancel(instance->host, self->timer);
 }
 
+/* Starts timers and cancels them, while none of their ends can be counted; returns how many were
+ * started. */
+static int32_t churn(outlet_instance *instance, int32_t count) {
+    struct services *self = (struct services *)instance;
+    int32_t started = 0;
+    pthread_mutex_lock(&self->mutex);
+    for (int32_t i = 0; i < count; i++) {
+        if (start(instance, UINT64_C(3600000000000)) != OUTLET_OK) continue;
+        started++;
+        stop(instance);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return started;
+}
+
 /* Logs the counters: all requests and timers must have ended before quiesce. */
 static outlet_status quiesce(outlet_instance *instance, outlet_call call) {
     struct services *self = (struct services *)instance;
@@ -213,6 +228,7 @@ EXPORT(send_with, "i(sss)");
 EXPORT(give_up, "i()");
 EXPORT(start, "i(L)");
 EXPORT(stop, "i()");
+EXPORT(churn, "i(i)");
 EXPORT(last, "e(o)");
 EXPORT(done, "i()");
 EXPORT(fired, "i()");
@@ -221,7 +237,7 @@ EXPORT(adapted, "i()");
 
 static const outlet_export *const exports[] = {
     &export_fetch, &export_send_with, &export_give_up,   &export_start,  &export_stop,
-    &export_last,  &export_done,      &export_fired,     &export_cancelled, &export_adapted};
+    &export_churn, &export_last,  &export_done,      &export_fired,     &export_cancelled, &export_adapted};
 
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .adapt = adapt};
 

@@ -254,6 +254,20 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test func `timers whose end is still to be reported count against the limit`() async throws {
+        let host = try host()
+        guard case .int(let started) = try host.call("faulty.services.churn", [.int(20_000)]) else {
+            throw Missing()
+        }
+        // A thread that is about to report an end does not count any more.
+        #expect(started >= 1024 && started < 2000)
+        try await reach(started, "cancelled", host)
+        #expect(try host.call("faulty.services.start", [.int(0)]) == .int(0))
+        #expect(await host.shutDown() == [])
+    }
+
+    private struct Missing: Error {}
+
     @Test func `a timer fires once, or is cancelled once`() async throws {
         let host = try host()
         #expect(try host.call("faulty.services.start", [.int(0)]) == .int(0))

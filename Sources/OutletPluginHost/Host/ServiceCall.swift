@@ -23,6 +23,8 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
         @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
     private let state = Lock(State.running(stop: nil))
     private let identifier = Lock(UInt64(0))
+    /// Whether the request counts against the limit of its kind.
+    private let hasRoom = Lock(true)
     private let report = PendingAnswer<Void>()
 
     /// Creates a request, which starts with ``begin(limit:closed:)``.
@@ -49,7 +51,8 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
     /// Registers the request.
     ///
     /// - Parameters:
-    ///   - limit: The maximum number of active requests of this kind for the instance.
+    ///   - limit: The maximum number of requests of this kind for the instance whose end the plugin
+    ///     has not been called for.
     ///   - closed: Returns the outcome if the instance shuts down first.
     /// - Returns: The handle id for the plugin; `nil` if the limit is reached or the instance is
     ///   shutting down.
@@ -62,7 +65,7 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
     /// Registers the request.
     ///
     /// - Parameters:
-    ///   - limit: The maximum number of active requests of this kind for the instance.
+    ///   - limit: As ``begin(limit:closed:)``.
     ///   - finish: Ends the request if the instance shuts down first.
     /// - Returns: As ``begin(limit:closed:)``.
     func begin(limit: Int, finish: @escaping @Sendable () -> Void) -> UInt64? {
@@ -107,14 +110,31 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
         guard let stop else { return }
         stop?()
         HandleTable.shared.remove(identifier.withLock { $0 })
-        instance.dismiss(ObjectIdentifier(self), as: hook)
-        guard isHeld else { return report.give(()) }
+        instance.closed(ObjectIdentifier(self))
+        guard isHeld else {
+            releaseRoom()
+            return report.give(())
+        }
         let reported = instance.report(hook, about: self, passing: makeResponse(outcome)) {
             [callPlugin] in
+            // Only now, so that the requests whose end is still to be reported are bounded, too.
+            self.releaseRoom()
             callPlugin($0, $1, outcome, $2)
         }
-        reported.deliver { [report] in report.give(()) }
+        reported.deliver {
+            self.releaseRoom()
+            self.report.give(())
+        }
         instance.endHold()
+    }
+
+    /// Lets the plugin make another request; only the first call has an effect.
+    private func releaseRoom() {
+        let hasRoom = hasRoom.withLock { hasRoom in
+            defer { hasRoom = false }
+            return hasRoom
+        }
+        if hasRoom { instance.releaseRoom(for: hook) }
     }
 
     /// Calls a closure when the plugin has returned from the report of the outcome, or was not

@@ -360,18 +360,15 @@ final class PluginInstance: @unchecked Sendable {
         guard owner.withLifecycle({ $0.enter() }) else {
             // The shutdown may have taken it, and reports its end.
             guard closed(call) else { return true }
-            services.withLock { $0[hook, default: 0] -= 1 }
+            releaseRoom(for: hook)
             return false
         }
         act(owner.withLifecycle { $0.leave() })
         return true
     }
 
-    /// Unregisters a service that has ended.
-    func dismiss(_ call: ObjectIdentifier, as hook: PluginHook) {
-        closed(call)
-        services.withLock { $0[hook, default: 0] -= 1 }
-    }
+    /// Uncounts a service, so that another one may be registered.
+    func releaseRoom(for hook: PluginHook) { services.withLock { $0[hook, default: 0] -= 1 } }
 
     private func finishCalls() {
         let calls = openCalls.withLock { calls in

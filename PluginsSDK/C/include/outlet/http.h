@@ -20,7 +20,8 @@ OUTLET_BEGIN_DECLARATIONS
 
 #define OUTLET_HTTP_1 "outlet.http/1"
 
-/* The maximum number of concurrent requests of one instance. */
+/* The maximum number of requests of one instance whose `done` has not been called, also of those
+ * that were cancelled. */
 #define OUTLET_MAX_EXCHANGES 64
 
 /* A value of flags: no redirect is followed; the redirect is the response. */
@@ -67,9 +68,8 @@ typedef struct outlet_http {
      * fields that the host or the transport sets (Host, Content-Length, Transfer-Encoding and
      * others, see PluginsSDK/ABI.md) and for a GET or HEAD with a body, OUTLET_E_UNSUPPORTED for an
      * unknown flag, OUTLET_E_DENIED if the plugin is not granted the server, and OUTLET_E_STATE in
-     * create, after quiesce has begun, without a session, or if OUTLET_MAX_EXCHANGES are in
-     * progress.
-     * `done` is not called then.
+     * create, after quiesce has begun, without a session, or if there are
+     * OUTLET_MAX_EXCHANGES. `done` is not called then.
      * Thread: [any]. */
     outlet_status (*send)(const outlet_host *host, outlet_call call,
                           const outlet_http_request *request, outlet_http_done done,

@@ -15,7 +15,7 @@ OUTLET_BEGIN_DECLARATIONS
 
 #define OUTLET_STREAM_1 "outlet.stream/1"
 
-/* The maximum number of open streams of one instance. */
+/* The maximum number of streams of one instance that are open, or whose `end` has not been called. */
 #define OUTLET_MAX_STREAMS 1024
 
 /* Receives a piece of a response's body before the program does, whether the program stores the
@@ -68,8 +68,8 @@ typedef struct outlet_streams {
     /* Watches the bodies of all responses from the network to a request, including redirects and
      * authentication challenges. Responses of a cache or a plugin are not included.
      *
-     * Returns OUTLET_E_STATE if the hook cannot change the request, or if OUTLET_MAX_STREAMS are
-     * open, and OUTLET_E_ARGUMENT if `piece` is null. Thread: [in-call]. */
+     * Returns OUTLET_E_STATE if the hook cannot change the request, or if there are
+     * OUTLET_MAX_STREAMS, and OUTLET_E_ARGUMENT if `piece` is null. Thread: [in-call]. */
     outlet_status (*watch_response)(const outlet_host *host, outlet_request request,
                                     outlet_stream_piece piece,
                                     outlet_stream_end OUTLET_OPTIONAL end,

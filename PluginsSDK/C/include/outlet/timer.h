@@ -9,7 +9,8 @@ OUTLET_BEGIN_DECLARATIONS
 
 #define OUTLET_TIMER_1 "outlet.timer/1"
 
-/* The maximum number of running timers of one instance. */
+/* The maximum number of timers of one instance whose `done` has not been called, also of those
+ * that were cancelled. */
 #define OUTLET_MAX_TIMERS 1024
 
 /* A running timer. */
@@ -32,8 +33,8 @@ typedef struct outlet_timers {
     /* Starts a timer. The host calls `done` exactly once, at the latest before quiesce.
      *
      * delay_ns: the delay from now, in nanoseconds. out: receives the handle for cancel.
-     * Returns OUTLET_E_STATE in create, after quiesce has begun, or if OUTLET_MAX_TIMERS are
-     * running.
+     * Returns OUTLET_E_STATE in create, after quiesce has begun, or if there are
+     * OUTLET_MAX_TIMERS.
      * Thread: [any]. */
     outlet_status (*start)(const outlet_host *host, uint64_t delay_ns, outlet_timer_done done,
                            void *OUTLET_OPTIONAL data, outlet_timer *out);
