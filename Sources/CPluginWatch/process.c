@@ -4,6 +4,7 @@
 #include "raw.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 static atomic_bool is_on, is_exit_expected;
 static atomic_int code, process;
@@ -24,3 +25,5 @@ void watch_set_exit_code(int exit_code) { atomic_store(&code, exit_code); }
 bool watch_expects_exit(void) { return atomic_load(&is_exit_expected); }
 
 void watch_set_expects_exit(bool expects) { atomic_store(&is_exit_expected, expects); }
+
+void cpluginwatch_flush_output(void) { fflush_unlocked(stdout); }

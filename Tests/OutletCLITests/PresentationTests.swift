@@ -187,6 +187,19 @@ import Testing
         #expect(output.contains("/s  "))
     }
 
+    @Test func `a terminal shows what a plugin prints, also what is held until the end`()
+        async throws
+    {
+        let folder = try TemporaryDirectory()
+        let plugin = try folder.copy("libFaultyPrints.so")
+        // Several times, because a thread may copy the text in time by chance.
+        for _ in 0..<10 {
+            let output = try await terminal(
+                ["TERM": "xterm"], "--plugins", plugin, "-q", "\(server.baseURL)/get")
+            #expect(output.contains("^[[31mprinted by a plugin"), "\(output)")
+        }
+    }
+
     @Test func `the option --quiet leaves out the waiting line`() async throws {
         let output = try await terminal(["TERM": "xterm"], "\(server.baseURL)/delay/1.3", "-q")
         #expect(output.isEmpty, "\(output)")

@@ -124,6 +124,12 @@ void cpluginwatch_copies(const char *call);
 void cpluginwatch_keep(int descriptor);
 
 /*
+ * Writes what the C library holds of standard output, as exit() does: without the stream's lock, which a thread
+ * may never release. Thread: any, at the end of the process.
+ */
+void cpluginwatch_flush_output(void);
+
+/*
  * For a program whose socket(), pipe() and the like call this after they have opened a descriptor. Keeps it if the
  * program has opened it, or one of its libraries outside of plugins; else it is a plugin's. Does nothing for a
  * negative one.

@@ -55,7 +55,11 @@ enum PluginOutput {
             }
             // Exit handlers of plugins, which are registered later, run before. A write may be
             // blocked meanwhile: the program does not wait for it then.
-            atexit { _ = PluginOutput.reader.withLockIfAvailable { $0?.copy() } }
+            atexit {
+                // Otherwise exit() does it later.
+                PluginWatch.flushOutput()
+                _ = PluginOutput.reader.withLockIfAvailable { $0?.copy() }
+            }
             return descriptor
         }
         if descriptor == nil { OutputFile.keepStandardOutput() }

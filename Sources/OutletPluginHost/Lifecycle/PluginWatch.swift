@@ -74,6 +74,13 @@ public enum PluginWatch {
     /// Thread: any.
     public static func keep(_ descriptor: Int32) { cpluginwatch_keep(descriptor) }
 
+    /// Writes what the C library holds of the text that plugins have written to stdout.
+    ///
+    /// Does not wait for threads that use the stream.
+    ///
+    /// Thread: any, at the end of the process.
+    public static func flushOutput() { cpluginwatch_flush_output() }
+
     /// Ends the process, and reports a plugin, if a signal comes from this process, or from the kernel
     /// for a timer, a descriptor or a message queue.
     ///
