@@ -173,6 +173,7 @@ cplugincheck_thread cplugincheck_thread_state(void) {
         }
         pthread_setcancelstate(state.cancel_state, NULL);
     }
+    prctl(PR_GET_NAME, state.name, 0L, 0L, 0L);
     sigemptyset(&blocked);
     if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0) {
         memcpy(&state.blocked_signals, &blocked, sizeof state.blocked_signals);
@@ -194,6 +195,7 @@ void cplugincheck_restore_thread(cplugincheck_thread state) {
     pthread_setcanceltype(state.cancel_type, NULL);
     pthread_setcancelstate(state.cancel_state, NULL);
     uselocale((locale_t)state.locale);
+    prctl(PR_SET_NAME, state.name, 0L, 0L, 0L);
 #if defined(__x86_64__)
     _mm_setcsr(state.floating_point);
 #else

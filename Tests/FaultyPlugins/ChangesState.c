@@ -1,9 +1,11 @@
 /* Its will_send, and its export "change", changes state of the process or of the thread; its configuration says which
- * ("what"). With the setting "in", only its reconfigure does. The checker must report the hook and the change. */
+ * ("what"). With the setting "in", only its reconfigure or its cancel does; a thread then settles its adapt. The checker
+ * must report the hook and the change. */
 #define _GNU_SOURCE
 #include "faulty.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fenv.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -43,6 +45,9 @@ static void change(outlet_instance *self) {
     if (strcmp(what, "environment") == 0) setenv("FAULTY", "1", 1);
     if (strcmp(what, "clearenv") == 0) clearenv();
     if (strcmp(what, "signal") == 0) signal(SIGUSR1, SIG_IGN);
+    if (strcmp(what, "rt signal") == 0) signal(SIGRTMIN + 5, SIG_IGN);
+    if (strcmp(what, "blocking") == 0) fcntl(STDERR_FILENO, F_SETFL, fcntl(STDERR_FILENO, F_GETFL) ^ O_NONBLOCK);
+    if (strcmp(what, "thread name") == 0) prctl(PR_SET_NAME, "faulty", 0L, 0L, 0L);
     if (strcmp(what, "alarm") == 0) alarm(600);
     if (strcmp(what, "timer") == 0) {
         struct itimerval later = {.it_value.tv_sec = 600};
@@ -100,8 +105,39 @@ static void will_send(outlet_instance *self, outlet_call call, outlet_request re
 static outlet_status reconfigure(outlet_instance *self, outlet_call call,
                                  const outlet_config *config) {
     (void)call, (void)config;
-    if (((struct changing *)self)->in[0] != 0) change(self);
+    if (strcmp(((struct changing *)self)->in, "reconfigure") == 0) change(self);
     return OUTLET_OK;
+}
+
+struct answer {
+    const outlet_host *host;
+    outlet_completion completion;
+};
+
+static void *settle(void *data) {
+    const struct answer answer = *(struct answer *)data;
+    free(data);
+    usleep(2000);
+    answer.host->done(answer.host, answer.completion, OUTLET_OK, outlet_text(""), outlet_text(""));
+    return NULL;
+}
+
+static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_request request,
+                           outlet_completion completion) {
+    pthread_t thread;
+    (void)call, (void)request;
+    if (strcmp(((struct changing *)self)->in, "cancel") != 0) return OUTLET_OK;
+    struct answer *answer = malloc(sizeof *answer);
+    if (answer == NULL) return OUTLET_E_FAILED;
+    *answer = (struct answer){self->host, completion};
+    if (pthread_create(&thread, NULL, settle, answer) != 0) abort();
+    pthread_detach(thread);
+    return OUTLET_PENDING;
+}
+
+static void cancel(outlet_instance *self, outlet_completion completion) {
+    (void)completion;
+    if (strcmp(((struct changing *)self)->in, "cancel") == 0) change(self);
 }
 
 static const outlet_export change_export = {
@@ -109,7 +145,8 @@ static const outlet_export change_export = {
     .signature = OUTLET_TEXT("v()"), .function = (outlet_function)change_now};
 static const outlet_export *const exports[] = {&change_export};
 
-static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .will_send = will_send};
+static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .adapt = adapt, .cancel = cancel,
+                                   .will_send = will_send};
 
 static const outlet_hooks *hooks(outlet_instance *self) {
     (void)self;

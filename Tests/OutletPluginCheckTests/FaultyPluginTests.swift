@@ -212,9 +212,10 @@ import Testing
     }
 
     static let changes = [
-        "umask", "directory", "locale", "environment", "clearenv", "signal", "limit",
+        "umask", "directory", "locale", "environment", "clearenv", "signal", "rt signal", "limit",
         "signal limit", "stream", "alarm", "timer", "rounding", "mask", "thread locale",
-        "cancel type", "cancel state", "filter", "priority", "dumpable",
+        "cancel type", "cancel state", "filter", "priority", "dumpable", "blocking",
+        "thread name",
     ]
 
     @Test func `a request that takes longer than the time limit passes while its pieces go on`()
@@ -260,7 +261,7 @@ import Testing
             ["faulty.changes-state": #"{"what": "\#(change)"}"#], [.state])[0]
         let isOfThread = [
             "rounding", "mask", "thread locale", "cancel type", "cancel state", "filter",
-            "priority", "dumpable",
+            "priority", "dumpable", "thread name",
         ].contains(change)
         let finding = try #require(result.findings.first)
         #expect(finding.rule == (isOfThread ? .stateThread : .stateProcess))
@@ -276,13 +277,14 @@ import Testing
         #expect(message.contains("faulty.changes-state: will_send changes the root directory"))
     }
 
-    @Test func `the state is compared around reconfigure`() async throws {
+    @Test(arguments: ["reconfigure", "cancel"])
+    func `the state is compared around hooks without a request`(hook: String) async throws {
         let result = try await checked(
             "libFaultyChangesState.so",
-            ["faulty.changes-state": #"{"what": "umask", "in": "reconfigure"}"#], [.state])[0]
+            ["faulty.changes-state": #"{"what": "umask", "in": "\#(hook)"}"#], [.state])[0]
         let finding = try #require(result.findings.first)
         #expect(finding.rule == .stateProcess)
-        #expect(finding.message.contains("faulty.changes-state: reconfigure changes the umask"))
+        #expect(finding.message.contains("faulty.changes-state: \(hook) changes the umask"))
     }
 
     // What the host keeps of an instance must not count as a leak of each.

@@ -60,6 +60,7 @@ typedef struct cplugincheck_thread {
     int cancel_type;         /* of pthread_setcanceltype() */
     int cancel_state;        /* of pthread_setcancelstate() */
     uintptr_t locale;        /* the locale_t of uselocale() */
+    uint64_t name[2];        /* the bytes of its name */
 } cplugincheck_thread;
 
 cplugincheck_thread cplugincheck_thread_state(void);

@@ -14,7 +14,7 @@ struct ProcessSnapshot: Equatable {
 
     /// Records the current state.
     init() {
-        for signal in Int32(1)...31 where signal != SIGKILL && signal != SIGSTOP {
+        for signal in Int32(1)...64 where signal != SIGKILL && signal != SIGSTOP {
             var action = sigaction()
             guard sigaction(signal, nil, &action) == 0 else { continue }
             let handler = withUnsafeBytes(of: action) { $0.loadUnaligned(as: UInt.self) }
@@ -33,7 +33,9 @@ struct ProcessSnapshot: Equatable {
         for (name, descriptor) in [("input", STDIN_FILENO), ("output", 1), ("error", 2)] {
             var status = stat()
             let isOpen = fstat(descriptor, &status) == 0
-            facts["standard \(name)"] = isOpen ? "\(status.st_dev) \(status.st_ino)" : "closed"
+            let flags = fcntl(descriptor, F_GETFL)
+            facts["standard \(name)"] =
+                isOpen ? "\(status.st_dev) \(status.st_ino) \(flags)" : "closed"
         }
         for (name, timer) in Self.timers {
             var value = itimerval()
@@ -73,6 +75,7 @@ extension cplugincheck_thread {
         if cancel_type != before.cancel_type || cancel_state != before.cancel_state {
             names.append("how its thread can be cancelled")
         }
+        if name != before.name { names.append("the name of its thread") }
         return names
     }
 }

@@ -257,6 +257,9 @@ extension CheckSubject {
             reconfigure(plugin, with: job.configuration[plugin.id] ?? "{}")
         }
         await end(host)
+        try await withCancelledRequests(measuredBy: SampledCalls(meter)) { cancel in
+            for number in 0..<6 where !report.hasFailed { await cancel(number) }
+        }
         let changes = ProcessSnapshot().changes(since: before)
         if !changes.isEmpty {
             report.find(.stateProcess, "it has changed \(changes.joined(separator: ", "))")
