@@ -60,7 +60,8 @@ enum OptionTable {
         Option(
             .ignoreStdin, short: "I", .request,
             "Does not read a body from stdin; it is read unless it is a terminal, and an empty one "
-                + "is no body."),
+                + "is no body. Beside a body of items, bytes that are there at the start are an error, "
+                + "and later ones are ignored."),
     ]
 
     private static let output = [
