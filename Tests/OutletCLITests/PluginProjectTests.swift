@@ -7,7 +7,7 @@ import Testing
 @testable import OutletCLI
 
 /// The command `outlet plugins new`, and the files that it writes.
-@Suite(.timeLimit(.minutes(patience * 4))) struct PluginProjectTests {
+@Suite(.timeLimit(.minutes(patience * 12))) struct PluginProjectTests {
     private let folder: TemporaryDirectory
     private let sdk: String
 
