@@ -51,6 +51,19 @@ private let wrongLines = [
 ]
 
 @Suite struct ArgumentParserTests {
+    @Test(arguments: [
+        (["-h", "-b"], "--headers: contradicts --body"),
+        (["-b", "-v"], "--verbose: contradicts --body"),
+        (["-h", "--print=b"], "--headers: contradicts --print"),
+    ])
+    func `two choices of what to print contradict each other`(options: [String], message: String) {
+        let error = #expect(throws: CommandError.self) {
+            try OutputParts(ArgumentParser.parse(options + [":80"]))
+        }
+        #expect(error?.exitCode == .usage)
+        #expect(error?.message == message)
+    }
+
     @Test func `options may be at any position, with attached or separate values`() throws {
         let parsed = try ArgumentParser.parse([
             "--timeout=2.5", "GET", "-o", "file", ":80/", "--plugins", "a", "-vF", "--plugins=b",

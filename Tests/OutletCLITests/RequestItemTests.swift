@@ -250,12 +250,20 @@ private func item(_ text: String) throws -> RequestItem {
     @Test(arguments: [
         [":80", "a=1", "--raw=x"], [":80", "@f", "a=1"], [":80", "@f", "@g"],
         [":80", "Bad Name:x"], [":80", "X:a\nb"], [":80", "--auth-type=bearer"],
+        [":80", "-a", "u:p", "authorization:x"], ["u:p@h", "Authorization:x"],
+        ["u:p@h", "-a", "u:p"], [":80", "-a", ""],
     ])
     func `contradicting or invalid items are refused`(arguments: [String]) {
         let error = #expect(throws: CommandError.self) {
             try RequestArguments(ArgumentParser.parse(arguments)) { _ throws(CommandError) in [] }
         }
         #expect(error?.exitCode == .usage)
+    }
+
+    @Test func `an empty user name and password in an address are no credential`() throws {
+        #expect(try request("http://@h").headers["Authorization"] == nil)
+        #expect(try request("http://:@h").headers["Authorization"] == nil)
+        #expect(try request("http://:p@h").headers["Authorization"] == "Basic OnA=")
     }
 
     @Test(arguments: [

@@ -105,6 +105,7 @@ struct AddressShorthand: Sendable, Equatable {
         address = "\(scheme)://\(rest.droppingBytes(credential.utf8.count + 1))"
         guard let user = parsed?.user(percentEncoded: false) else { return nil }
         let password = parsed?.password(percentEncoded: false) ?? ""
+        guard !user.isEmpty || !password.isEmpty else { return nil }
         if let fault = Credential(user: user, password: password).fault {
             throw .usage("\(Redaction.standard.address(address)): \(fault)")
         }

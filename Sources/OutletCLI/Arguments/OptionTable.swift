@@ -49,7 +49,7 @@ enum OptionTable {
             .raw, value: "TEXT", allowsEmpty: true, .request,
             "Sends this text as the body."),
         Option(
-            .auth, short: "a", value: "USER:PASSWORD", allowsEmpty: true, .request,
+            .auth, short: "a", value: "USER:PASSWORD", .request,
             "Authenticates; with --auth-type=bearer the value is the token."),
         Option(
             .authType, short: "A", value: "TYPE", choices: ["basic", "bearer"], .request,

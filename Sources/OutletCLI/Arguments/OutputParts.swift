@@ -44,22 +44,26 @@ extension OutputParts {
         self = parts
     }
 
-    /// Reads `--print`, `--verbose`, `--headers` and `--body`, in this order of precedence.
+    /// Reads `--print`, `--verbose`, `--headers` and `--body`.
     ///
     /// `nil` if none of them is given.
     ///
-    /// - Throws: ``CommandError`` with ``ExitCode/usage`` for an unknown letter of `--print`.
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` for an unknown letter of `--print`, and if
+    ///   two of them are given.
     init?(_ arguments: ParsedArguments) throws(CommandError) {
+        let choices: [(option: Option.ID, parts: OutputParts)] = [
+            (.verbose, .verbose), (.headers, .responseHead), (.body, .responseBody),
+        ]
+        var given = choices.filter { arguments.isOn($0.option) }
         if let letters = arguments.value(.print) {
-            self = try OutputParts(letters: letters)
-        } else if arguments.isOn(.verbose) {
-            self = .verbose
-        } else if arguments.isOn(.headers) {
-            self = .responseHead
-        } else if arguments.isOn(.body) {
-            self = .responseBody
-        } else {
-            return nil
+            given.append((.print, try OutputParts(letters: letters)))
         }
+        guard let first = given.first else { return nil }
+        guard given.count == 1 else {
+            throw .usage(
+                "--\(first.option.rawValue): contradicts --\(given[1].option.rawValue)",
+                advice: "--print=hb prints the response's head and body")
+        }
+        self = first.parts
     }
 }

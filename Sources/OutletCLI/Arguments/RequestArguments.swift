@@ -47,8 +47,11 @@ struct RequestArguments: Sendable {
             }, allowsFiles: arguments.isOn(.allowFile))
         url = address.url
         if let raw = arguments.value(.raw) { body = .raw(raw) }
+        if arguments.value(.auth) != nil, address.credential != nil {
+            throw .usage("credentials: given twice: --auth and the address")
+        }
         try takeCredential(arguments.value(.auth) ?? address.credential, arguments)
-        try takeHeaders(items)
+        try takeHeaders(items, hasCredential: !headers.isEmpty)
         try takeBody(items)
     }
 
@@ -70,7 +73,18 @@ struct RequestArguments: Sendable {
             .authorization(username: credential.user, password: credential.password))
     }
 
-    private mutating func takeHeaders(_ items: [RequestItem]) throws(CommandError) {
+    private mutating func takeHeaders(
+        _ items: [RequestItem], hasCredential: Bool
+    ) throws(CommandError) {
+        // It would replace the one that the credential makes.
+        let isSecond = items.contains { item in
+            guard case .header(let name, _) = item else { return false }
+            return name.lowercasedASCII == "authorization"
+        }
+        guard !hasCredential || !isSecond else {
+            throw .usage(
+                "Authorization: given twice: an item and the credentials of --auth or the address")
+        }
         var seen: Set<String> = []
         for item in items {
             switch item {
