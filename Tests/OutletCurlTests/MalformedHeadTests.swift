@@ -124,6 +124,23 @@ import Testing
         #expect(result.text == "ok")
     }
 
+    @Test func `a request that expects 100 is repeated once if the server refuses that each time`()
+        async throws
+    {
+        let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
+        let rounds: [Step] = (0..<9).flatMap { _ in [.requestHead, .send(refusal)] }
+        let server = try ScriptedServer.start { _ in rounds + [.stall] }
+        let result = try await CurlTransport.test().perform(
+            HTTPRequest(
+                url: URL(string: server.baseURL), method: .post,
+                headers: ["Expect": "100-continue"], body: .data(Data("body".utf8))))
+        #expect(result.error == nil, "\(result.error?.reason ?? "")")
+        #expect(result.response?.statusCode == 417)
+        let sent = String(decoding: server.received(on: 0), as: UTF8.self)
+        #expect(sent.components(separatedBy: "POST / ").count - 1 == 2, "\(sent)")
+        #expect(sent.components(separatedBy: "Expect:").count - 1 == 1, "\(sent)")
+    }
+
     @Test func `an invalid field name in the trailers is refused`() async throws {
         let result = try await response(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX A: b\r\n\r\n")

@@ -60,7 +60,7 @@ extension CurlTransfer {
         loop.assertOnLoop()
         if let challenge = heldHead {
             heldHead = nil
-            guard challenge.statusCode != 417 else { return true }
+            guard challenge.statusCode != 417 else { return dropExpect(easy) }
             answeredChallenges += 1
             guard answeredChallenges <= Self.mostAnsweredChallenges else {
                 return fail(endlessChallenges(challenge))
@@ -73,6 +73,15 @@ extension CurlTransfer {
             tls = TLSConnection.agreement(of: connection)
         }
         return true
+    }
+
+    /// Sends the request again without its field `Expect`, with which libcurl would repeat it as often
+    /// as the server refuses it.
+    private func dropExpect(_ easy: EasyHandle) -> Bool {
+        var fields = request.headers
+        fields.remove(name: "Expect")
+        return easy.applyHeaders(fields, hasBody: mayHaveBody)
+            || fail(TransferError(code: .unknown, host: address?.host, reason: "no memory left"))
     }
 
     /// The error of a transfer with too many challenges: a server can declare every nonce stale
