@@ -198,6 +198,7 @@ import Testing
         gate.open()
         #expect(await recorder.result.body == Data("stored".utf8))
         #expect(recorder.heads.map(\.statusCode) == [200])
+        #expect(recorder.heads.first?.headers["Age"] != nil)
     }
 
     // MARK: Layers that wait

@@ -172,8 +172,12 @@ public final class CacheLayer: TransportLayer {
     func answer(
         with entry: CacheEntry, to request: CacheRequest, _ now: Date
     ) -> KnownResult {
-        let age = Int(min(cache.rules.age(of: entry, now: now), 1e9))
-        return entry.answer(aged: age, withBody: request.method != .head)
+        entry.answer(aged: age(of: entry, now), withBody: request.method != .head)
+    }
+
+    /// The age of a stored response in seconds (RFC 9111 §4.2.3).
+    func age(of entry: CacheEntry, _ now: Date) -> Int {
+        Int(min(cache.rules.age(of: entry, now: now), 1e9))
     }
 
     /// Identifies how the server of a job is verified: equal for jobs that accept the same servers.

@@ -49,6 +49,9 @@ final class CacheRequest: Sendable {
     /// from places it may not connect to.
     static let route = ":route"
 
+    /// The selector name for whether the body of a response with content codings is decoded.
+    private static let decoding = ":decoding"
+
     /// Takes from a request what matters to a cache.
     ///
     /// - Parameters:
@@ -105,6 +108,7 @@ final class CacheRequest: Sendable {
         if name == Self.personName { return person }
         if name == Self.verifier { return verifier }
         if name == Self.route { return route }
+        if name == Self.decoding { return fields.decodes ? "yes" : nil }
         return Self.value(of: name, in: headers)
     }
 
@@ -155,6 +159,7 @@ final class CacheRequest: Sendable {
     ) -> [CacheEntry.Selector]? {
         var names = isPublic ? [Self.route] : [Self.personName, Self.route]
         if key?.startsWithBytes(of: "https:") == true { names.append(Self.verifier) }
+        if response.headers["Content-Encoding"] != nil { names.append(Self.decoding) }
         names += Self.variedNames(response)
         guard !names.contains(where: { $0.hasSameBytes(as: "*") }) else { return nil }
         return names.map { CacheEntry.Selector(name: $0, value: value(of: $0)) }
@@ -174,6 +179,8 @@ final class CacheFields: Sendable {
     let hasRange: Bool
     /// Whether there is a field that makes the request conditional.
     let hasConditions: Bool
+    /// Whether the transport decodes content codings: if the request accepts any.
+    let decodes: Bool
 
     init(_ headers: HTTPHeaders) {
         self.headers = headers
@@ -183,6 +190,10 @@ final class CacheFields: Sendable {
         if parts.count > 1 { parts.sort() }
         secrets = parts.isEmpty ? nil : parts.reduce(into: "") { $0 += $1.afterItsLength }
         hasHost = headers.containsAny(of: ["Host"])
+        decodes =
+            headers.values(for: "Accept-Encoding").last.map {
+                !$0.isEmpty && !$0.equalsIgnoringCase("identity")
+            } ?? false
         hasRange = headers.containsAny(of: ["Range"])
         hasConditions = headers.containsAny(of: [
             "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",

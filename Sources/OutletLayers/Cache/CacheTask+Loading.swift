@@ -115,7 +115,7 @@ extension CacheTask: TransferHandler {
                 || isOutage(result)
                     && caching.cache.rules.mayReplaceError(stored, for: request, now: now)
         {
-            play(stored, .localCache, result.metrics)
+            play(stored, .localCache, result.metrics, agedAt: now)
             return
         }
         // The body of a withheld response was dropped, so it cannot be delivered.

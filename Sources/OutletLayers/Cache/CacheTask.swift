@@ -146,15 +146,26 @@ final class CacheTask: TransferTask {
     }
 
     /// Delivers a stored response with the measurements of the transfer that led to it.
+    ///
+    /// - Parameters:
+    ///   - entry: The response.
+    ///   - type: Where it comes from.
+    ///   - measured: The measurements.
+    ///   - now: The current time for the field `Age`; `nil` if the response was validated.
     func play(
-        _ entry: CacheEntry, _ type: TransferMetrics.ResourceFetchType, _ measured: TransferMetrics
+        _ entry: CacheEntry, _ type: TransferMetrics.ResourceFetchType, _ measured: TransferMetrics,
+        agedAt now: Date? = nil
     ) {
         var metrics = measured
         metrics.resourceFetchType = type
+        var response = entry.response
+        if let now {
+            response.headers.update(name: "Age", value: "\(caching.age(of: entry, now))")
+        }
         play(
             KnownResult(
                 TransferResult(
-                    response: entry.response, body: entry.body(for: request), metrics: metrics)))
+                    response: response, body: entry.body(for: request), metrics: metrics)))
     }
 
     // MARK: Ending

@@ -196,7 +196,7 @@ public final class CookieStorage: Sendable {
     public func save(to url: URL, includesSessionCookies: Bool = true) throws {
         let cookies = cookies.filter { includesSessionCookies || !$0.isSessionOnly }
         do throws(PrivateFile.Failure) {
-            try PrivateFile.write(CookieFile.encode(cookies), to: url.path)
+            try PrivateFile.write(CookieFile.encode(cookies), to: PrivateFile.path(of: url))
         } catch {
             throw CacheStorageError(error)
         }

@@ -180,12 +180,14 @@ public final class HSTSStorage: Sendable {
             case let (host, now) = (origin.host, Date()),
             let policy = Self.policy(field, host: host, now: now)
         else { return }
-        // Most responses repeat the stored policy.
+        // Most responses repeat the stored policy. One that is not stored ends a hundredth of its time
+        // too early at most.
         let isNews = known.withLock { state in
             let isOver = policy.expiresDate <= now
             guard let old = state.policies[host] else { return !isOver }
             return isOver || old.includesSubdomains != policy.includesSubdomains
-                || abs(old.expiresDate.timeIntervalSince(policy.expiresDate)) > 60
+                || abs(old.expiresDate.timeIntervalSince(policy.expiresDate))
+                    > min(60, policy.expiresDate.timeIntervalSince(now) / 100)
         }
         if isNews { setPolicy(policy) }
     }
@@ -224,7 +226,7 @@ public final class HSTSStorage: Sendable {
             known.withLock { $0.isWritePending = false }
             do throws(PrivateFile.Failure) {
                 try PrivateFile.write(
-                    Data(HSTSFile.encode(policies).utf8), to: file.path)
+                    Data(HSTSFile.encode(policies).utf8), to: PrivateFile.path(of: file))
             } catch {
                 failure.withLock { $0 = CacheStorageError(error) }
             }

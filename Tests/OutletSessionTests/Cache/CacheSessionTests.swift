@@ -44,6 +44,21 @@ import Testing
         ).serializingData().response
     }
 
+    @Test(arguments: ["identity", "gzip"])
+    func `a body in a coding answers only requests that decode as the first one did`(
+        first: String
+    ) async {
+        let (session, transport) = session { job in
+            Self.answer(["Cache-Control": "max-age=60", "Content-Encoding": "gzip"])
+        }
+        let second = first == "gzip" ? "identity" : "gzip"
+        for accepted in [first, first, second, first] {
+            _ = await get(session, headers: ["Accept-Encoding": accepted])
+        }
+        let sent = transport.requests.map { $0.headers["Accept-Encoding"] }
+        #expect(Array(sent.prefix(2)) == [first, second])
+    }
+
     @Test func `a no-store response removes the stored response`() async {
         let cache = ResponseCache()
         let isStored = Lock(true)

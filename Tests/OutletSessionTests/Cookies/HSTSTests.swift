@@ -123,6 +123,17 @@ import Testing
         #expect(schemes(transport) == ["https", "https"])
     }
 
+    @Test(arguments: [20, 6000])
+    func `a policy is stored again when a hundredth of its time has passed`(seconds: Int) throws {
+        let hsts = HSTSStorage.memory
+        let time = Double(seconds)
+        hsts.setPolicy(.init(host: "a.test", expiresDate: Date() + time * 0.98))
+        let fields: HTTPHeaders = ["Strict-Transport-Security": "max-age=\(seconds)"]
+        hsts.learn(from: fields, of: URL(string: "https://a.test/"))
+        let end = try #require(hsts.policies.first).expiresDate
+        #expect(end.timeIntervalSinceNow > time * 0.985)
+    }
+
     @Test func `the first of several HSTS fields counts`() async {
         var fields = HTTPHeaders()
         for value in ["max-age=60", "max-age=0"] {
