@@ -109,6 +109,12 @@ import Testing
                 == #"{"user":"me","password":"•••","in":[{"apiToken":"•••"},{"pin":null}]}"#)
     }
 
+    @Test(arguments: ["text/plain", nil])
+    func `a body that begins like JSON behind a byte order mark is hidden as JSON`(type: String?) {
+        let body = Data("\u{FEFF}{\"password\":\"geheim\"}".utf8)
+        #expect(rules.body(body, contentType: type) == "\u{FEFF}{\"password\":\"•••\"}")
+    }
+
     @Test func `JSON and URLs that contain each other are hidden without deep recursion`() {
         var text = #"{"token":"geheim"}"#
         for _ in 0..<150 {

@@ -127,9 +127,10 @@ extension Redaction {
         return json(text, depth)
     }
 
-    /// Whether a text begins with an object or an array.
+    /// Whether a text begins with an object or an array, also behind a byte order mark.
     private func beginsLikeJSON(_ text: ArraySlice<UInt8>) -> Bool {
-        let first = text.first { !isJSONSpace($0) }
+        let isMarked = text.starts(with: [0xEF, 0xBB, 0xBF])
+        let first = text.dropFirst(isMarked ? 3 : 0).first { !isJSONSpace($0) }
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 

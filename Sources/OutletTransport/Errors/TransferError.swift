@@ -205,3 +205,8 @@ extension TransferError: CustomStringConvertible, LocalizedError {
     /// The ``description``, for `localizedDescription`.
     public var errorDescription: String? { description }
 }
+
+extension TransferError: CustomReflectable {
+    /// A mirror without members: `dump` and other readers of mirrors would show secrets of the URL.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
