@@ -16,6 +16,16 @@ package enum PrivateFile {
         }
     }
 
+    /// The path of a file URL.
+    ///
+    /// - Throws: ``Failure`` for other URLs, whose path would name another file, of this machine.
+    package static func path(of url: URL) throws(Failure) -> String {
+        guard url.isFileURL else {
+            throw Failure(path: url.path, what: "is not given as a file URL", number: EINVAL)
+        }
+        return url.path
+    }
+
     /// Writes a file atomically: readers see the old content or the whole new one.
     ///
     /// Writes to a new file in the same directory, with a random name that ends with `.tmp`, and

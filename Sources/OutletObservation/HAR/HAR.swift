@@ -163,7 +163,7 @@ extension HAR {
             throw .unwritable(path: path, reason: "\(error)")
         }
         do throws(PrivateFile.Failure) {
-            try PrivateFile.write(data, to: path)
+            try PrivateFile.write(data, to: PrivateFile.path(of: url))
         } catch {
             throw HARError(error, path: path)
         }

@@ -33,7 +33,7 @@ package final class HARFile: Sendable {
         let path = url.path
         let draft: PrivateFile.Draft
         do throws(PrivateFile.Failure) {
-            draft = try PrivateFile.Draft(of: path)
+            draft = try PrivateFile.Draft(of: PrivateFile.path(of: url))
         } catch {
             throw HARError(error, path: path)
         }

@@ -83,6 +83,10 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         let uploadable: Uploadable
         do {
             uploadable = try upload.createUploadable()
+            // The path of another URL would name a file of this machine.
+            if let file = uploadable.file, !file.isFileURL {
+                throw NoFileURL(url: file)
+            }
         } catch {
             let failed = error.asSessionError { .createUploadableFailed(error: $0) }
             note(failed)
@@ -123,6 +127,13 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         guard case .file(let url, shouldRemove: true) = uploadable else { return }
         try? fileManager.removeItem(at: url)
     }
+}
+
+/// The error of a body from a URL that is not a file URL.
+private struct NoFileURL: Error, CustomStringConvertible {
+    let url: URL
+
+    var description: String { "\(Redaction.standard.url(url)): not a file URL" }
 }
 
 extension UploadRequest.Uploadable: UploadableConvertible {

@@ -240,6 +240,18 @@ private struct LateUpload: UploadConvertible {
         #expect(directory.names == [])
     }
 
+    @Test func `a URL that is not a file URL sends no file of this machine`() async throws {
+        let transport = StubTransport { _ in .status(200) }
+        let file = try #require(URL(string: "https://user:secret@a.test/etc/hostname?x#y"))
+        let session = Session(transport: transport)
+        let response = await session.upload(file, to: "http://b.test/").serializingData().response
+        #expect(transport.requests.isEmpty)
+        let error = try #require(response.error)
+        #expect(error.isCreateUploadableError)
+        #expect("\(error)".contains("@a.test/etc/hostname?x#y: not a file URL"), "\(error)")
+        #expect(!"\(error)".contains("secret"))
+    }
+
     @Test func `a missing file fails the request`() async {
         let session = Session(transport: StubTransport(answers: [.text("ok")]))
         let response = await session.upload(URL(filePath: "/nowhere/file"), to: address)
