@@ -15,7 +15,8 @@ enum RedirectRules {
     ///   it finds a secret.
     /// - User name and password in the location are ignored; those of the request's URL are kept
     ///   only if the origin stays the same.
-    /// - A request with a body is redirected from https to http only if the session allows it.
+    /// - A request with a body, or for a WebSocket, is redirected from https to http only if the
+    ///   session allows it; `Referer` is removed then (RFC 9110 §10.1.3).
     /// - The fragment is kept unless the location has one (RFC 9110 §10.2.2).
     /// - A WebSocket handshake may be redirected to `ws:` and `wss:` URLs, too.
     ///
@@ -69,11 +70,15 @@ enum RedirectRules {
         } else {
             dropSecrets(of: &next)
         }
-        if from.isSecure, !to.isSecure, next.hasBody, !allowsBodiesInClear {
+        guard from.isSecure, !to.isSecure else { return .success(next) }
+        next.headers.remove(name: "Referer")
+        if next.hasBody || opensWebSocket, !allowsBodiesInClear {
+            let what = opensWebSocket ? "messages" : "the request's body"
             return .failure(
                 invalid(
                     response,
-                    "it would send the request's body in clear to \(to), which was sent encrypted",
+                    "it would send \(what) in clear to \(to), which \(opensWebSocket ? "were" : "was")"
+                        + " to be sent encrypted",
                     advice: "see SessionConfiguration.allowsInsecureRedirectsWithBodies"))
         }
         return .success(next)

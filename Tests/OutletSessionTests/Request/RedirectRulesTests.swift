@@ -33,6 +33,31 @@ import Testing
         #expect(next.url?.absoluteString == "http://a.test/caf%E9")
     }
 
+    @Test(arguments: [false, true])
+    func `a WebSocket is redirected from wss to ws only if the session allows it`(
+        isAllowed: Bool
+    ) throws {
+        let url = URL(string: "https://a.test/")
+        let next = RedirectRules.next(
+            after: HTTPRequest(url: url),
+            response: HTTPResponse(
+                url: url, statusCode: 302, headers: ["Location": "ws://a.test/"]),
+            opensWebSocket: true, allowsBodiesInClear: isAllowed)
+        guard isAllowed else {
+            let error = #expect(throws: TransferError.self) { try next.get() }
+            #expect(error?.reason.contains("it would send messages in clear") == true)
+            return
+        }
+        #expect(try next.get().url?.absoluteString == "http://a.test/")
+    }
+
+    @Test func `an encrypted request's Referer is not sent in clear`() throws {
+        let fields: HTTPHeaders = ["Referer": "https://a.test/page", "Accept": "a/b"]
+        let clear = try next("https://a.test/", "http://a.test/", headers: fields).get()
+        #expect(clear.headers == ["Accept": "a/b"])
+        #expect(try next("https://a.test/", "/b", headers: fields).get().headers == fields)
+    }
+
     @Test func `fields that describe a dropped body are dropped with it`() throws {
         let fields: HTTPHeaders = [
             "Content-Type": "a/b", "Content-Disposition": "x", "content-digest": "x",
