@@ -31,8 +31,10 @@ public import OutletTransport
     ///
     /// - Parameters:
     ///   - element: The value.
+    ///   - isLast: Whether it tells of the end, which no policy drops: its loop would else end as
+    ///     after a success.
     ///   - done: Called when the value was taken or dropped.
-    func yield(_ element: Element, done: (@Sendable () -> Void)? = nil) {
+    func yield(_ element: Element, isLast: Bool = false, done: (@Sendable () -> Void)? = nil) {
         let (waiting, dropped) = state.withLock { state in
             guard !state.isFinished, !state.isClosed else {
                 return (nil as UnsafeContinuation<Element?, Never>?, done)
@@ -43,11 +45,13 @@ public import OutletTransport
             }
             let entry = Entry(element: element, done: done)
             switch policy {
-            case .bufferingOldest(let limit) where state.entries.count >= limit: return (nil, done)
-            case .bufferingNewest(let limit) where state.entries.count >= limit:
-                let oldest = limit > 0 ? state.entries.popFirst() : entry
-                if limit > 0 { state.entries.append(entry) }
+            case .bufferingOldest(let limit) where state.entries.count >= limit && !isLast:
+                return (nil, done)
+            case .bufferingNewest(let limit) where state.entries.count >= max(limit, 1):
+                let oldest = state.entries.popFirst()
+                state.entries.append(entry)
                 return (nil, oldest?.done)
+            case .bufferingNewest(0) where !isLast: return (nil, done)
             default:
                 state.entries.append(entry)
                 return (nil, nil)

@@ -110,8 +110,9 @@ public struct DataStreamTask: Sendable {
         } subscribe: { buffer in
             request.add(
                 request.pipe(on: queue, make) { _, stream, done in
-                    buffer.yield(stream, done: done)
-                    if stream.completion != nil { buffer.finish() }
+                    let isLast = stream.completion != nil
+                    buffer.yield(stream, isLast: isLast, done: done)
+                    if isLast { buffer.finish() }
                 }, refusal: Parser.refusal)
         }
     }

@@ -136,12 +136,13 @@ public struct WebSocketTask: Sendable {
         } subscribe: { buffer in
             request.add(
                 request.pipe(on: queue, read) { request, event, receipt in
+                    let isLast = if case .completed = event.kind { true } else { false }
                     if let element = transform(event) {
-                        buffer.yield(element) { request.consumed(receipt) }
+                        buffer.yield(element, isLast: isLast) { request.consumed(receipt) }
                     } else {
                         request.consumed(receipt)
                     }
-                    if case .completed = event.kind { buffer.finish() }
+                    if isLast { buffer.finish() }
                 })
         }
     }

@@ -129,6 +129,21 @@ import Testing
         #expect(try await taken.values(2) == [nil, 1])
     }
 
+    @Test(arguments: [
+        StreamOf<Int>.BufferingPolicy.bufferingOldest(1), .bufferingNewest(0), .bufferingOldest(0),
+    ])
+    func `no policy drops the value that tells of the end`(
+        policy: StreamOf<Int>.BufferingPolicy
+    ) async {
+        let buffer = StreamBuffer<Int>(policy)
+        for number in 0..<3 { buffer.yield(number) }
+        buffer.yield(9, isLast: true)
+        buffer.finish()
+        var taken: [Int] = []
+        while let next = await buffer.next(isolation: nil) { taken.append(next) }
+        #expect(taken.last == 9 && taken.count <= 2)
+    }
+
     @Test func `closing a buffer drops its values and calls their closures`() {
         let buffer = StreamBuffer<Int>(.unbounded)
         let dropped = Recorder<Int>()
