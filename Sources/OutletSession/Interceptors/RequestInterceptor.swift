@@ -156,7 +156,7 @@ extension RequestAdapter {
         }
     }
 
-    /// Calls the `async` form in a new task.
+    /// Calls the `async` form in a new task, which is cancelled when the answer is no longer needed.
     ///
     /// - Parameters:
     ///   - request: The request to adapt.
@@ -169,7 +169,7 @@ extension RequestAdapter {
         let state =
             RequestAdapterState.current
             ?? RequestAdapterState(requestID: UUID(), session: session)
-        Task {
+        InterceptorTask.start {
             do {
                 completion(.success(try await adapt(request, using: state)))
             } catch {
@@ -257,7 +257,7 @@ extension RequestRetrier {
         _ request: Request, for session: Session, dueTo error: any Error
     ) async -> RetryResult { .doNotRetry }
 
-    /// Calls the `async` form in a new task.
+    /// Calls the `async` form in a new task, which is cancelled when the answer is no longer needed.
     ///
     /// - Parameters:
     ///   - request: The failed request.
@@ -268,7 +268,7 @@ extension RequestRetrier {
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
     ) {
-        Task { completion(await retry(request, for: session, dueTo: error)) }
+        InterceptorTask.start { completion(await retry(request, for: session, dueTo: error)) }
     }
 }
 

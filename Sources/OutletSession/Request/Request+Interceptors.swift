@@ -128,7 +128,11 @@ extension Request {
             return
         }
         guard let patient = adapter as? any AbandonableAdapter else {
-            return adapter.adapt(request, using: state) { wait.answer($0) }
+            let cancel = InterceptorTask.starting {
+                adapter.adapt(request, using: state) { wait.answer($0) }
+            }
+            if let cancel { wait.onAbandon(cancel) }
+            return
         }
         if let abandon = patient.beginAdapting(request, using: state, { wait.answer($0) }) {
             wait.onAbandon(abandon)
@@ -185,7 +189,11 @@ extension Request {
             wait.answer(RetryVerdict(result, originalError: error))
         }
         guard let patient = retrier as? any AbandonableRetrier else {
-            return retrier.retry(self, for: session, dueTo: error, completion: answer)
+            let cancel = InterceptorTask.starting {
+                retrier.retry(self, for: session, dueTo: error, completion: answer)
+            }
+            if let cancel { wait.onAbandon(cancel) }
+            return
         }
         if let abandon = patient.beginRetrying(self, for: session, dueTo: error, answer) {
             wait.onAbandon(abandon)

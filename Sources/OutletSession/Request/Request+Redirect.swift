@@ -202,7 +202,10 @@ extension Request {
             try next.validate()
             try rewind(next)
         } catch {
-            end(hop, with: error.asSessionError { .sessionTaskFailed(error: $0) })
+            let failure = error.asSessionError {
+                .sessionTaskFailed(error: ($0 as? TransferError)?.naming(next) ?? $0)
+            }
+            end(hop, with: failure)
             return
         }
         mutable.withLock { $0.machine.beginHop() }

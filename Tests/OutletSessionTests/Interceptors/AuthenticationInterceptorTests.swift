@@ -82,6 +82,22 @@ private final class AsyncTokens: Authenticator {
 @Suite struct AuthenticationInterceptorTests {
     let address = "http://example.test/private"
 
+    @Test func `a 401 of another origin, which got no credential, refreshes nothing`() async {
+        let tokens = Tokens()
+        let transport = StubTransport { job in
+            job.request.url?.host() == "example.test"
+                ? StubAnswer(statusCode: 302, headers: ["Location": "http://other.test/"])
+                : .status(401)
+        }
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1))
+        let session = Session(transport: transport, interceptor: interceptor)
+        let response = await session.request(address).validate().serializingData().response
+        #expect(response.error?.responseCode == 401)
+        #expect(tokens.refreshes.load(ordering: .relaxed) == 0)
+        #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer 1", nil])
+    }
+
     @Test func `a valid credential is applied to the request`() async {
         let tokens = Tokens()
         let interceptor = AuthenticationInterceptor(

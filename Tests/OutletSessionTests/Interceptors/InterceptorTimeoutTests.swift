@@ -39,6 +39,35 @@ private struct MuteRedirector: RedirectHandler {
     ) { held.record(completion) }
 }
 
+/// Waits in its `async` forms until it is cancelled.
+private struct Waiting: RequestInterceptor {
+    var adapts = true
+    let events = Recorder<String>()
+    private let never = AsyncStream.makeStream(of: Never.self)
+
+    func adapt(
+        _ request: HTTPRequest, using state: RequestAdapterState
+    ) async throws -> HTTPRequest {
+        guard adapts else { return request }
+        await wait()
+        return request
+    }
+
+    func retry(
+        _ request: Request, for session: Session, dueTo error: any Error
+    ) async -> RetryResult {
+        guard !adapts else { return .doNotRetry }
+        await wait()
+        return .retry
+    }
+
+    private func wait() async {
+        events.record("began")
+        for await _ in never.stream {}
+        events.record(Task.isCancelled ? "cancelled" : "ended")
+    }
+}
+
 @Suite(.timeLimit(.minutes(patience))) struct InterceptorTimeoutTests {
     let address = "http://example.test/get"
     /// Completes immediately with the unchanged request.
@@ -96,6 +125,22 @@ private struct MuteRedirector: RedirectHandler {
         let response = await request.serializingDecodable(Int.self).response
         #expect(response.error?.isRequestRetryError == true)
         #expect(response.error?.underlyingError is InterceptorTimeoutError)
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `the task of an async interceptor is cancelled with its request and at its time limit`(
+        adapts: Bool, cancels: Bool
+    ) async throws {
+        let waiting = Waiting(adapts: adapts)
+        let session = Session(
+            transport: StubTransport { _ in .status(500) },
+            configuration: configuration(timeout: cancels ? 60 : 0.05))
+        let request = session.request(address, interceptor: waiting).validate()
+        async let response = request.serializingUnserialized().response
+        _ = try await waiting.events.values(1)
+        if cancels { request.cancel() }
+        #expect(await response.error != nil)
+        #expect(try await waiting.events.values(2) == ["began", "cancelled"])
     }
 
     @Test func `an interceptor's own timeout overrides the session's`() async {

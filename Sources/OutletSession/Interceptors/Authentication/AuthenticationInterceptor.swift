@@ -143,6 +143,13 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
             completion(.retry)
             return
         }
+        // Another origin, to which a redirect led, has not refused a credential that it never got.
+        if let last = request.performedRequests.last, !Self.haveSameOrigin(last, sent),
+            !authenticator.isRequest(last, authenticatedWith: credential)
+        {
+            completion(.doNotRetry)
+            return
+        }
         let action = machine.withLock { $0.retry(completion, seen: seen, now: Self.now()) }
         switch action {
         case .retry: completion(.retry)
@@ -188,6 +195,11 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
                 retry(settlement.error.map(RetryResult.doNotRetryWithError) ?? .retry)
             }
         }
+    }
+
+    private static func haveSameOrigin(_ a: HTTPRequest, _ b: HTTPRequest) -> Bool {
+        guard let a = a.url, let b = b.url else { return false }
+        return (try? Origin(a) == Origin(b)) == true
     }
 
     private static func now() -> Double {
