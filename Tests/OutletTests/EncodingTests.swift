@@ -88,7 +88,8 @@ import Testing
         let response = await session.upload(
             multipartFormData: form, to: "\(server.baseURL)/post", usingThreshold: 0
         ).serializingData().response
-        #expect(response.error?.description.contains("it ended after 5 of 10 bytes") == true)
+        #expect(
+            response.error?.description.contains("/f.txt: it ended after 5 of 10 bytes") == true)
         server.stop()
     }
 }

@@ -92,7 +92,15 @@ private enum PropertyListNode: Encodable {
         case let value as Bool: self = .scalar(value)
         case let value as Date: self = .scalar(value)
         case let value as Data: self = .scalar(value)
-        case let value as any BinaryInteger & Encodable: self = .scalar(value)
+        case let value as any BinaryInteger:
+            // The encoder knows no wider ones, and its error would contain all parameters.
+            if let value = Int64(exactly: value) {
+                self = .scalar(value)
+            } else if let value = UInt64(exactly: value) {
+                self = .scalar(value)
+            } else {
+                throw .unsupportedValue(path: path, type: "\(type(of: value)) of over 64 bits")
+            }
         case let value as any BinaryFloatingPoint & Encodable: self = .scalar(value)
         case let members as [String: Any]:
             var nodes: [String: PropertyListNode] = [:]

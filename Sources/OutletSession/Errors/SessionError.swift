@@ -53,22 +53,27 @@ extension SessionError {
         /// How many bytes were read before the error; greater than ``bytesExpected`` if there were
         /// more.
         public let bytesRead: UInt64
+        /// The file; `nil` for a stream.
+        public let file: URL?
 
         /// Makes an error.
         ///
         /// - Parameters:
         ///   - bytesExpected: How many bytes were declared.
         ///   - bytesRead: How many bytes were read.
-        public init(bytesExpected: UInt64, bytesRead: UInt64) {
+        ///   - file: The file; `nil` for a stream.
+        public init(bytesExpected: UInt64, bytesRead: UInt64, file: URL? = nil) {
             self.bytesExpected = bytesExpected
             self.bytesRead = bytesRead
+            self.file = file
         }
 
-        /// How the length differs, with the numbers of bytes.
+        /// The file, if there is one, and how its length differs, with the numbers of bytes.
         public var description: String {
-            bytesRead < bytesExpected
-                ? "it ended after \(bytesRead) of \(bytesExpected) bytes"
-                : "it continues after the \(bytesExpected) bytes declared"
+            (file.map { "\($0.path): " } ?? "")
+                + (bytesRead < bytesExpected
+                    ? "it ended after \(bytesRead) of \(bytesExpected) bytes"
+                    : "it continues after the \(bytesExpected) bytes declared")
         }
     }
 

@@ -141,8 +141,18 @@ import Testing
                     nested: ["a": 1]))
     }
 
+    @Test func `integers of any width are encoded if they fit into 64 bits`() throws {
+        let parameters: Parameters = ["a": Int128(3), "b": UInt128(UInt64.max), "c": Int8(-1)]
+        let body = try #require(
+            try PropertyListEncoding.xml.encode(post, with: parameters).httpBody)
+        let text = String(decoding: body, as: UTF8.self)
+        for number in ["3", "18446744073709551615", "-1"] {
+            #expect(text.contains("<integer>\(number)</integer>"), "\(text)")
+        }
+    }
+
     @Test func `nil and unsupported types are refused with their path`() {
-        for value: any Any & Sendable in [Int?.none, Set([1])] {
+        for value: any Any & Sendable in [Int?.none, Set([1]), Int128.max] {
             let error = #expect(throws: SessionError.self) {
                 try PropertyListEncoding.default.encode(post, with: ["k": [value]])
             }

@@ -120,7 +120,7 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
             switch segments[index] {
             case .bytes(let data): filled += copy(data, to: rest)
             case .file(let path, let url, let length):
-                filled += try readStream(rest) { try Self.file(path, url, length) }
+                filled += try readStream(rest, of: url) { try Self.file(path, url, length) }
             case .stream(let source):
                 // The next call asks before whether the stream must be waited for.
                 guard filled == 0 else { return filled }
@@ -147,7 +147,7 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
     }
 
     private func readStream(
-        _ buffer: UnsafeMutableRawBufferPointer, begin: () throws -> Open
+        _ buffer: UnsafeMutableRawBufferPointer, of file: URL? = nil, begin: () throws -> Open
     ) throws -> Int {
         var current = try open ?? begin()
         let count = try reading { try current.stream.read(into: buffer) }
@@ -167,7 +167,7 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
             throw SessionError.multipartEncodingFailed(
                 reason: .inputStreamReadFailed(
                     error: SessionError.UnexpectedInputStreamLength(
-                        bytesExpected: expected, bytesRead: current.count)))
+                        bytesExpected: expected, bytesRead: current.count, file: file)))
         }
         if count == 0 { advance() }
         return count
