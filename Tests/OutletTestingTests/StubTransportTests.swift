@@ -43,6 +43,7 @@ import Testing
         await clock.waiters()
         request.cancel()
         #expect(await response.error?.isExplicitlyCancelledError == true)
+        #expect(clock.waiting == 0)
     }
 
     // MARK: Matching

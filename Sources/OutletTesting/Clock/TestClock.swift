@@ -138,10 +138,18 @@ public final class TestClock: Clock {
     ///
     /// Thread of `action`: the one that moves the clock; the calling one for a delay of zero or
     /// less.
-    func schedule(after delay: Duration, _ action: @escaping @Sendable (Instant) -> Void) {
+    ///
+    /// - Returns: The number of the delay, for ``cancel(_:)``.
+    func schedule(
+        after delay: Duration, _ action: @escaping @Sendable (Instant) -> Void
+    ) -> UInt64 {
         let (id, time) = state.withLock { ($0.nextID(), $0.now.advanced(by: delay)) }
         add(id, at: time, isWanted: { true }, action)
+        return id
     }
+
+    /// Ends a delay without its action, unless it is over.
+    func cancel(_ delay: UInt64) { state.withLock { $0.alarms[delay] = nil } }
 
     private func add(
         _ id: UInt64, at time: Instant, isWanted: () -> Bool,

@@ -25,6 +25,8 @@ final class StubScript: TransferScript, @unchecked Sendable {
     private var nextStep = 0
     /// Whether the answer is delayed or pauses.
     private var isWaiting = true
+    /// The delay that the clock ends; `nil` before the first one.
+    private var delay: UInt64?
     private var isPlaying = false
 
     init(_ job: TransferJob, clock: TestClock?) {
@@ -126,7 +128,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
         isWaiting = true
         guard time > .zero else { return goOn(transfer) }
         if let clock {
-            clock.schedule(after: time) { time in
+            delay = clock.schedule(after: time) { time in
                 transfer.perform {
                     self.clockTime = time
                     self.goOn($0)
@@ -202,6 +204,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
     func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult {
         onEnd?()
         onEnd = nil
+        if let delay { clock?.cancel(delay) }
         // They may have a gate, which refers to the script while it is closed.
         steps = []
         result.error = error
