@@ -58,6 +58,12 @@ bool cpluginwatch_refuses_trace(const void *caller) {
     return true;
 }
 
+bool cpluginwatch_refuses_defaults(const void *caller) {
+    if (!watch_is_of_plugin(caller)) return false;
+    watch_report("has tried to change the program's threads by ", "pthread_setattr_default_np()");
+    return true;
+}
+
 void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject, uint32_t library) {
     watch_make_ready();
     watch_unblock();

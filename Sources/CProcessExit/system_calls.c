@@ -55,6 +55,10 @@ long syscall(long call, ...) {
     const void *caller = __builtin_return_address(0);
     switch (call) {
     case SYS_exit_group: cpluginwatch_exit_group(caller); break;
+    case SYS_exit: cpluginwatch_thread_exit("the system call exit()"); break;
+    case SYS_sigaltstack:
+        if (list[0] && cpluginwatch_keeps_stack(caller)) list[0] = 0;
+        break;
     case SYS_execve:
     case SYS_execveat: cpluginwatch_exec(); break;
     case SYS_kill:

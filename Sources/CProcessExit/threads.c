@@ -88,6 +88,12 @@ int pthread_setcancelstate(int state, int *former) {
     return next(state, former);
 }
 
+int pthread_setattr_default_np(const pthread_attr_t *attributes) {
+    if (cpluginwatch_refuses_defaults(__builtin_return_address(0))) return EPERM;
+    __typeof__(&pthread_setattr_default_np) next = NEXT_KEPT(pthread_setattr_default_np);
+    return next ? next(attributes) : ENOSYS;
+}
+
 /* No pthread_atfork() handlers run for this one. */
 pid_t _Fork(void) {
     cpluginwatch_copies("_Fork()");

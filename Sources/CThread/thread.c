@@ -23,6 +23,28 @@ void cthread_prepare(const char *name) {
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)getpid()));
 }
 
+/* The default size of a stack when the program started, which code of a plugin can change later; 0 if unknown. */
+static size_t stack_size;
+
+__attribute__((constructor)) static void note_stack_size(void) {
+    pthread_attr_t attributes;
+    if (pthread_getattr_default_np(&attributes) != 0) return;
+    pthread_attr_getstacksize(&attributes, &stack_size);
+    pthread_attr_destroy(&attributes);
+}
+
+int cthread_start(void *(*body)(void *), void *argument) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int code = pthread_attr_init(&attributes);
+    if (code != 0) return code;
+    if (stack_size > 0) pthread_attr_setstacksize(&attributes, stack_size);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    code = pthread_create(&thread, &attributes, body, argument);
+    pthread_attr_destroy(&attributes);
+    return code;
+}
+
 static void end_process(void *unused) {
     (void)unused;
     static const char line[] = "outlet: a thread was ended by pthread_exit() or pthread_cancel(), by code of a plugin\n";

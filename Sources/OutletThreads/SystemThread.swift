@@ -24,9 +24,7 @@ package enum SystemThread {
         named name: String, _ body: @escaping @Sendable () -> Void
     ) -> Int32 {
         let start = ObjectPointer.retained(Start(name, body))
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, nil,
+        let code = cthread_start(
             { argument in
                 guard let argument else { return nil }
                 cthread_run(
@@ -37,7 +35,7 @@ package enum SystemThread {
                     }, argument)
                 return nil
             }, start)
-        if code == 0 { pthread_detach(thread) } else { ObjectPointer.release(start) }
+        if code != 0 { ObjectPointer.release(start) }
         return code
     }
 }

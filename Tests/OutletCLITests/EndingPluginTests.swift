@@ -443,6 +443,27 @@ import Testing
                 + "\(server.baseURL)/get\n")
     }
 
+    @Test(
+        arguments: [
+            ("thread", 7, "has ended a thread of the program with the system call exit() in"),
+            ("overflow", nil, "has crashed with SIGSEGV in"),
+        ] as [(String, Int32?, String)])
+    func `a plugin is named whose system call ends a thread or takes the signal stack`(
+        how: String, code: Int32?, fact: String
+    ) async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--plugins", try directory.copy("libFaultyRawExit.so"),
+                "--plugin-config", #"faulty.raw-exit={"how":"\#(how)"}"#,
+            ])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == code)
+        #expect(
+            result.errorOutput.contains("outlet: plugin faulty.raw-exit: \(fact) prepare of GET "),
+            "\(result.errorOutput)")
+    }
+
     @Test func `programs that a plugin starts end as they would without the program's filter`()
         async throws
     {

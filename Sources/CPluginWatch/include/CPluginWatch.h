@@ -157,6 +157,15 @@ bool cpluginwatch_refuses_close(unsigned first, unsigned last, const void *calle
 bool cpluginwatch_refuses_trace(const void *caller);
 
 /*
+ * For a program whose pthread_setattr_default_np() calls this: with small stacks its threads, and those of its
+ * libraries, would crash later. If a plugin calls it while reports are on, reports the call and returns true: the
+ * function must fail then.
+ *
+ * caller: the address that the program's function returns to. Thread: any.
+ */
+bool cpluginwatch_refuses_defaults(const void *caller);
+
+/*
  * For a program whose pthread_sigmask(), sighold() and the like call this after they have set the mask. If a plugin has
  * set it, the signals of crashes are unblocked again: a crash would else end the process without a report. Thread: any.
  */
