@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,14 @@
 /* Since Linux 6.3. A library is mapped, not executed, so its file need not be executable. */
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+/* Since Linux 6.3 and 6.4. */
+#ifndef PR_GET_MDWE
+#define PR_GET_MDWE 66
+#endif
+#ifndef PR_GET_MEMORY_MERGE
+#define PR_GET_MEMORY_MERGE 68
 #endif
 
 _Thread_local void *cpluginload_call;
@@ -42,14 +51,39 @@ cpluginload_ids cpluginload_identity(void) {
 
 const char *cpluginload_signal_name(int signal) { return sigabbrev_np(signal); }
 
+size_t cpluginload_stack_size(void) {
+    pthread_attr_t attributes;
+    size_t size = 0;
+    if (pthread_getattr_default_np(&attributes) != 0) return 0;
+    pthread_attr_getstacksize(&attributes, &size);
+    pthread_attr_destroy(&attributes);
+    return size;
+}
+
+void cpluginload_set_stack_size(size_t size) {
+    pthread_attr_t attributes;
+    if (pthread_getattr_default_np(&attributes) != 0) return;
+    if (pthread_attr_setstacksize(&attributes, size) == 0) pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+}
+
 void cpluginload_settings(int values[cpluginload_setting_count]) {
-    /* Those that return the value, and those that store it. */
-    static const int returned[] = {PR_GET_DUMPABLE, PR_GET_KEEPCAPS,     PR_GET_TIMERSLACK,
-                                   PR_GET_SECUREBITS, PR_MCE_KILL_GET, PR_GET_THP_DISABLE};
+    /* Those that return the value, also for mitigations against speculation, and those that store it. */
+    static const int returned[] = {PR_GET_DUMPABLE, PR_GET_KEEPCAPS,    PR_GET_TIMERSLACK, PR_GET_SECUREBITS,
+                                   PR_MCE_KILL_GET, PR_GET_THP_DISABLE, PR_GET_MDWE,       PR_GET_MEMORY_MERGE};
+    static const unsigned long mitigations[] = {PR_SPEC_STORE_BYPASS, PR_SPEC_INDIRECT_BRANCH, PR_SPEC_L1D_FLUSH};
     static const int stored[] = {PR_GET_PDEATHSIG, PR_GET_CHILD_SUBREAPER, PR_GET_TSC};
-    _Static_assert(sizeof returned + sizeof stored == cpluginload_setting_count * sizeof(int), "one each");
-    for (size_t i = 0; i < sizeof returned / sizeof *returned; i++) *values++ = prctl(returned[i], 0L, 0L, 0L, 0L);
-    for (size_t i = 0; i < sizeof stored / sizeof *stored; i++, values++) {
+    enum {
+        returned_count = sizeof returned / sizeof *returned,
+        mitigation_count = sizeof mitigations / sizeof *mitigations,
+        stored_count = sizeof stored / sizeof *stored,
+    };
+    _Static_assert(returned_count + mitigation_count + stored_count == cpluginload_setting_count, "one each");
+    for (size_t i = 0; i < returned_count; i++) *values++ = prctl(returned[i], 0L, 0L, 0L, 0L);
+    for (size_t i = 0; i < mitigation_count; i++) {
+        *values++ = prctl(PR_GET_SPECULATION_CTRL, mitigations[i], 0L, 0L, 0L);
+    }
+    for (size_t i = 0; i < stored_count; i++, values++) {
         if (prctl(stored[i], values, 0L, 0L, 0L)) *values = -1;
     }
 }

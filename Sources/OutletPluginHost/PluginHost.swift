@@ -203,6 +203,7 @@ public final class PluginHost: SessionPlugins {
         warnings = loader.warnings
         running = RunningPlugins(
             loader.plugins.map(\.instance), deadline: options.shutDownDeadline.nanoseconds)
+        for plugin in plugins { plugin.keep(running) }
         limit = options.answerDeadline.nanoseconds
         let hooked = HookedSession(
             plugins: plugins, running: running, limit: limit,

@@ -115,11 +115,38 @@ import Testing
             error("faulty.obliging.half", ["2"])
                 == "faulty.obliging.half(number) -> number: argument 1 is not number: it is a "
                 + "text, \"2\"")
+        let long = error(
+            "faulty.obliging.half", [.text("password=geheim " + String(repeating: "x", count: 999))]
+        )
+        #expect(long.utf8.count < 200 && !long.contains("geheim"), "\(long)")
         #expect(
             throws: PluginCallError.wrongType(
                 declaration: "dev.outlet.pacer.delay_ms(int64) -> int64", position: 1,
                 wanted: "int64", given: "\"two\"")
         ) { try host.call("dev.outlet.pacer.delay_ms", parsing: ["two"]) }
+    }
+
+    @Test func `errors of plugins are one line without control characters and secrets`() {
+        let text = "token=geheim\u{1B}[31m\nplugin x: forged\u{7}"
+        let errors: [any Error] = [
+            PluginError(plugin: "a.b", hook: .adapt, kind: .failed, message: text),
+            PluginLoadError.creationFailed(path: "/p.so", id: "a.b", reason: text),
+        ]
+        for error in errors {
+            let shown = "\(error)"
+            #expect(!shown.contains("geheim") || error is PluginLoadError, "\(shown)")
+            #expect(!shown.utf8.contains { $0 < 0x20 }, "\(shown)")
+        }
+    }
+
+    @Test func `a plugin runs as long as its description is referenced`() throws {
+        var plugin: LoadedPlugin?
+        do {
+            let other = try PluginFolder(faulty: "Obliging").load()
+            plugin = other.plugins.first
+        }
+        let kept = try #require(plugin)
+        #expect(try kept.call("half", 4.0) == .double(2))
     }
 
     @Test func `a number that does not fit is refused`() {

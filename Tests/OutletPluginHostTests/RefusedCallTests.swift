@@ -33,6 +33,13 @@ import Testing
                 "it has 1024 open streams, the most that are allowed, or is being shut down",
                 "prepare"
             ), ("level", "log", "its level is 77, which is none that it may be", "prepare"),
+            ("name", "request_header", "its name is null, but has a length", "prepare"),
+            ("key", "request_attr", "its key is null, but has a length", "prepare"),
+            ("snapshot", "request_snapshot", "its snapshot of this size is null", "prepare"),
+            (
+                "slot", "request_set_slot",
+                "there is no request_done, in which it would be freed", "prepare"
+            ),
             (
                 "facts", "log", "its list of facts has 33 elements, at most 32 are allowed",
                 "prepare"

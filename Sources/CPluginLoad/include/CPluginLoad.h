@@ -6,6 +6,7 @@
 #define CPLUGINLOAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -33,7 +34,13 @@ typedef struct cpluginload_ids {
 
 cpluginload_ids cpluginload_identity(void);
 
-enum { cpluginload_setting_count = 9 };
+enum { cpluginload_setting_count = 14 };
+
+/* Returns the default size of a thread's stack in bytes; 0 if it is not known. Thread: any. */
+size_t cpluginload_stack_size(void);
+
+/* Sets the default size of a thread's stack in bytes. Thread: any. */
+void cpluginload_set_stack_size(size_t size);
 
 /* Stores what prctl(2) tells of the calling thread and its process; -1 for what the kernel does not know. */
 void cpluginload_settings(int values[cpluginload_setting_count]);

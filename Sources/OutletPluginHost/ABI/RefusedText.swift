@@ -12,8 +12,8 @@ package enum RefusedText: Error, Equatable {
     case invalidCode
     /// The number `name` is none of those that it may be.
     case unknown(name: String, value: UInt64)
-    /// The function `name`, which is needed, is null.
-    case noFunction(name: String)
+    /// The argument `name`, which is needed, is null.
+    case missing(name: String)
 
     /// What is wrong, beginning with "its".
     var fact: String {
@@ -25,7 +25,7 @@ package enum RefusedText: Error, Equatable {
         case .null(let name): "its \(name) is null, but has a length"
         case .notUTF8(let name): "its \(name) is not UTF-8"
         case .unknown(let name, let value): "its \(name) is \(value), which is none that it may be"
-        case .noFunction(let name): "its \(name) is null"
+        case .missing(let name): "its \(name) is null"
         case .invalidCode: "its code is not made of ASCII letters, digits and '-'"
         }
     }

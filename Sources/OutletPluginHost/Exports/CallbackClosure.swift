@@ -23,7 +23,13 @@ final class CallbackClosure: @unchecked Sendable {
     private let structure: StructureType
     private let signature: Signature
     private let owner: PluginOwner
-    private let body: Lock<PluginCallback?>
+    private let state: Lock<State>
+
+    private struct State {
+        /// The function; `nil` after the call for which it was made.
+        var callback: PluginCallback?
+        var isRunning = false
+    }
 
     /// The number of ended closures that are kept for each plugin.
     private static let kept = 256
@@ -42,7 +48,7 @@ final class CallbackClosure: @unchecked Sendable {
         self.owner = owner
         let view = StructureType([outlet_ffi_pointer(), outlet_ffi_uint64()])
         structure = view
-        body = Lock(callback)
+        state = Lock(State(callback: callback))
         interface = .allocate(capacity: 1)
         interface.initialize(to: ffi_cif())
         let count = signature.arguments.count
@@ -93,7 +99,7 @@ final class CallbackClosure: @unchecked Sendable {
 
     /// Disables the callback after the call for which it was made.
     func end() {
-        body.withLock { $0 = nil }
+        state.withLock { $0.callback = nil }
         // The oldest closure is freed outside the lock.
         let oldest = Self.retired.withLock { retired -> CallbackClosure? in
             retired[ObjectIdentifier(owner), default: []].append(self)
@@ -114,11 +120,19 @@ final class CallbackClosure: @unchecked Sendable {
         _ result: UnsafeMutableRawPointer?,
         _ values: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
     ) {
-        guard let callback = body.withLock({ $0 }) else {
+        let (callback, isBusy) = state.withLock { state in
+            defer { state.isRunning = true }
+            return (state.callback, state.isRunning)
+        }
+        guard let callback, !isBusy else {
             owner.recordViolation(
-                .staleHandle, "a function of the caller's was called after its call")
+                callback == nil ? .staleHandle : .wrongThread,
+                callback == nil
+                    ? "a function of the caller's was called after its call"
+                    : "a function of the caller's was called while an earlier call of it ran")
             return store(.nothing, at: result)
         }
+        defer { state.withLock { $0.isRunning = false } }
         do throws(RefusedText) {
             var arguments: [PluginValue] = []
             for (index, kind) in signature.arguments.enumerated() {

@@ -84,7 +84,7 @@ final class FunctionCaller: Sendable {
                 throw .wrongType(
                     declaration: declaration(function), position: index + 1, wanted: kind.name,
                     given: "it is \(values[index].kind), "
-                        + String(reflecting: values[index].description))
+                        + quoted(values[index].description))
             }
             converted[index] = fitting
         }
@@ -114,11 +114,16 @@ final class FunctionCaller: Sendable {
             guard let value = PluginValue(parsing: text, as: kind) else {
                 throw .wrongType(
                     declaration: declaration(function), position: index + 1, wanted: kind.name,
-                    given: String(reflecting: text))
+                    given: quoted(text))
             }
             values.append(value)
         }
         return try perform(function, values)
+    }
+
+    /// The beginning of an argument in quotes, with secrets replaced: it may be a key.
+    private func quoted(_ text: String) -> String {
+        String(reflecting: Redaction.standard.text(text.shortened(toBytes: 64)))
     }
 
     private func declaration(_ function: CallableFunction) -> String {

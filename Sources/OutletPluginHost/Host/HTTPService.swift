@@ -26,10 +26,17 @@ enum HTTPService {
         _ done: outlet_http_done, _ data: UnsafeMutableRawPointer?,
         _ out: UnsafeMutablePointer<outlet_exchange>
     ) -> outlet_status {
-        guard UInt(bitPattern: out) != 0, !isNull(done),
-            var request = HTTPRequest(asked)
-        else { return OUTLET_E_ARGUMENT }
-        guard HostTable.owner(host) != nil else { return OUTLET_E_STALE }
+        guard UInt(bitPattern: out) != 0, !isNull(done), UInt(bitPattern: asked) != 0 else {
+            let name =
+                isNull(done)
+                ? "done" : UInt(bitPattern: out) == 0 ? "place for the result" : "request"
+            return HostTable.refuse(host, "send", .missing(name: name))
+        }
+        guard let owner = HostTable.serving(host, "send") else { return OUTLET_E_STALE }
+        guard var request = HTTPRequest(asked) else {
+            owner.reportInvalidRequest()
+            return OUTLET_E_ARGUMENT
+        }
         var caller: RequestHandle?
         if call.id != 0 {
             guard let context = HostTable.find(host, call.id, CallContext.self) else {
@@ -144,7 +151,6 @@ extension ResponseHandle.Outcome {
 extension HTTPRequest {
     /// Copies and checks a request of a plugin; `nil` if a part is not valid in HTTP, or too large.
     fileprivate init?(_ asked: UnsafePointer<outlet_http_request>) {
-        guard UInt(bitPattern: asked) != 0 else { return nil }
         guard
             let table = try? copyTable(
                 asked, "a request", size: asked.pointee.struct_size, least: 80,

@@ -85,13 +85,17 @@ extension HostTable {
         }
     }
 
-    /// Logs that bytes which a plugin passed are too long or null, and returns the status.
-    private static func refuse(
-        _ host: Table, _ change: RequestChange, _ request: outlet_request, _ refused: RefusedText?
+    /// Logs that an argument of a plugin was refused, and returns the status.
+    ///
+    /// - Parameters:
+    ///   - host: The table of the calling plugin.
+    ///   - function: The function of the host.
+    ///   - refused: What is wrong.
+    ///   - handle: The handle that was passed to it; 0 for none.
+    static func refuse(
+        _ host: Table, _ function: String, _ refused: RefusedText?, _ handle: UInt64 = 0
     ) -> outlet_status {
-        if let refused {
-            owner(host)?.reportRefusal(refused, of: change.rawValue, request.id)
-        }
+        if let refused { owner(host)?.reportRefusal(refused, of: function, handle) }
         return OUTLET_E_ARGUMENT
     }
 
@@ -119,8 +123,8 @@ extension HostTable {
     ) -> outlet_status {
         guard let field = name.read(.name), let bytes = value.foreign(.value) else {
             return refuse(
-                host, change, request,
-                name.refusal(.name, "name") ?? value.refusal(.value, "value"))
+                host, change.rawValue,
+                name.refusal(.name, "name") ?? value.refusal(.value, "value"), request.id)
         }
         return apply(
             host, request, change, field,
@@ -134,9 +138,11 @@ extension HostTable {
         _ host: Table, _ request: outlet_request, _ name: outlet_view, _ nth: UInt32,
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let name = name.read(.name) else { return OUTLET_E_ARGUMENT }
+        guard let field = name.read(.name) else {
+            return refuse(host, "request_header", name.refusal(.name, "name"), request.id)
+        }
         return with(host, request) { request in
-            store(request.header(name, Int(nth)), at: out)
+            store(request.header(field, Int(nth)), at: out)
         }
     }
 
@@ -153,7 +159,8 @@ extension HostTable {
         _ host: Table, _ request: outlet_request, _ name: outlet_view
     ) -> outlet_status {
         guard let field = name.read(.name) else {
-            return refuse(host, .removeHeader, request, name.refusal(.name, "name"))
+            return refuse(
+                host, RequestChange.removeHeader.rawValue, name.refusal(.name, "name"), request.id)
         }
         return apply(host, request, .removeHeader, field) { $0.remove(header: field) }
     }
@@ -171,7 +178,10 @@ extension HostTable {
         _ host: Table, _ request: outlet_request,
         _ out: UnsafeMutablePointer<outlet_request_snapshot>
     ) -> outlet_status {
-        guard let size = size(of: out, at: \.struct_size) else { return OUTLET_E_ARGUMENT }
+        guard let size = size(of: out, at: \.struct_size) else {
+            return refuse(
+                host, "request_snapshot", .missing(name: "snapshot of this size"), request.id)
+        }
         return with(host, request) { request in
             let snapshot = request.snapshot()
             out.pointee = outlet_request_snapshot(
@@ -221,7 +231,10 @@ extension HostTable {
         _ count: UnsafeMutablePointer<UInt64>,
         _ read: (UnsafeMutableRawBufferPointer) -> BodyReader.Part
     ) -> outlet_status {
-        guard out != nil || capacity == 0 else { return OUTLET_E_ARGUMENT }
+        guard out != nil || capacity == 0 else {
+            CurrentCall.caller?.reportRefusal(.null(name: "buffer"), of: "reading a body")
+            return OUTLET_E_ARGUMENT
+        }
         // A larger capacity is cut down to the maximum length of a body. A stream's `read` is never
         // called with a null buffer.
         let part =
@@ -244,9 +257,14 @@ extension HostTable {
         _ host: Table, _ request: outlet_request, _ key: outlet_view,
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let key = key.text(.name) else { return OUTLET_E_ARGUMENT }
+        let name: String
+        do {
+            name = try key.text(.name, "key")
+        } catch {
+            return refuse(host, "request_attr", error, request.id)
+        }
         return with(host, request) { request in
-            store(request.attribute(key), at: out)
+            store(request.attribute(name), at: out)
         }
     }
 
@@ -276,10 +294,15 @@ extension HostTable {
     static func requestSetSlot(
         _ host: Table, _ request: outlet_request, _ slot: UnsafeMutableRawPointer?
     ) -> outlet_status {
-        with(host, request) { request in
+        with(host, request) { handle in
             guard let instance = instance(host),
-                request.set(slot: UInt(bitPattern: slot), of: instance)
-            else { return OUTLET_E_STATE }
+                handle.set(slot: UInt(bitPattern: slot), of: instance)
+            else {
+                owner(host)?.reportRefusal(
+                    OUTLET_E_STATE, of: .slot, request.id,
+                    obstacle: { "there is no request_done, in which it would be freed" })
+                return OUTLET_E_STATE
+            }
             return OUTLET_OK
         }
     }
@@ -288,7 +311,8 @@ extension HostTable {
         -> outlet_status
     {
         guard let bytes = body.foreign(.body) else {
-            return refuse(host, .body, request, body.refusal(.body, "body"))
+            return refuse(
+                host, RequestChange.body.rawValue, body.refusal(.body, "body"), request.id)
         }
         return apply(host, request, .body) { request in request.set(body: Array(bytes)) }
     }
@@ -334,9 +358,11 @@ extension HostTable {
         _ host: Table, _ response: outlet_response, _ name: outlet_view, _ nth: UInt32,
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let name = name.read(.name) else { return OUTLET_E_ARGUMENT }
+        guard let field = name.read(.name) else {
+            return refuse(host, "response_header", name.refusal(.name, "name"), response.id)
+        }
         return with(host, response.id, ResponseHandle.self) { response in
-            store(response.header(name, Int(nth)), at: out)
+            store(response.header(field, Int(nth)), at: out)
         }
     }
 
@@ -361,7 +387,10 @@ extension HostTable {
         _ host: Table, _ response: outlet_response,
         _ out: UnsafeMutablePointer<outlet_response_snapshot>
     ) -> outlet_status {
-        guard let size = size(of: out, at: \.struct_size) else { return OUTLET_E_ARGUMENT }
+        guard let size = size(of: out, at: \.struct_size) else {
+            return refuse(
+                host, "response_snapshot", .missing(name: "snapshot of this size"), response.id)
+        }
         return with(host, response.id, ResponseHandle.self) { response in
             let snapshot = response.snapshot()
             out.pointee = outlet_response_snapshot(

@@ -151,6 +151,21 @@ enum HostTable {
         owner(numbered: HostTables.number(of: host))
     }
 
+    /// The plugin that a table belongs to.
+    ///
+    /// - Parameters:
+    ///   - host: The table.
+    ///   - function: The function of the host that the plugin calls.
+    /// - Returns: `nil` as from ``owner(_:)``, and after `destroy`, which is recorded as a violation.
+    static func serving(_ host: Table, _ function: String) -> PluginOwner? {
+        guard let owner = owner(host) else { return nil }
+        guard owner.hasEnded else { return owner }
+        owner.recordViolation(
+            .didNotQuiesce,
+            "\(function) was called after destroy, by a thread that was not ended")
+        return nil
+    }
+
     private static func owner(numbered number: UInt16) -> PluginOwner? {
         if let owner = HandleTable.shared.owner(numbered: number) { return owner }
         CurrentCall.caller?.recordViolation(
@@ -192,10 +207,15 @@ enum HostTable {
     // MARK: Calls
 
     private static func service(
-        _ host: Table, _ id: outlet_view, _ out: UnsafeMutablePointer<UnsafeRawPointer?>
+        _ host: Table, _ view: outlet_view, _ out: UnsafeMutablePointer<UnsafeRawPointer?>
     ) -> outlet_status {
-        guard let id = id.text(.name) else { return OUTLET_E_ARGUMENT }
-        guard let owner = owner(host) else { return OUTLET_E_STALE }
+        let id: String
+        do {
+            id = try view.text(.name, "id")
+        } catch {
+            return refuse(host, "extension", error)
+        }
+        guard let owner = serving(host, "extension") else { return OUTLET_E_STALE }
         guard owner.grants.allowsService(id) else { return OUTLET_E_DENIED }
         guard let table = table(ofService: id) else { return OUTLET_E_UNSUPPORTED }
         if id != TimerService.name { owner.usesCallServices = true }
@@ -236,11 +256,7 @@ enum HostTable {
         }
         if call.id != 0, find(host, call.id, CallContext.self) == nil { return OUTLET_E_STALE }
         let isLogged = owner.log(line)
-        guard !owner.hasEnded else {
-            owner.recordViolation(
-                .didNotQuiesce, "log was called after destroy, by a thread that was not ended")
-            return OUTLET_E_STALE
-        }
+        guard serving(host, "log") != nil else { return OUTLET_E_STALE }
         return isLogged ? OUTLET_OK : OUTLET_E_STATE
     }
 
@@ -272,8 +288,13 @@ enum HostTable {
         _ host: Table, _ call: outlet_call, _ key: outlet_view,
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let key = key.text(.name) else { return OUTLET_E_ARGUMENT }
-        return with(host, call.id, CallContext.self) { store($0.setting(key), at: out) }
+        let name: String
+        do {
+            name = try key.text(.name, "key")
+        } catch {
+            return refuse(host, "config_value", error, call.id)
+        }
+        return with(host, call.id, CallContext.self) { store($0.setting(name), at: out) }
     }
 
     private static func sinkWrite(
@@ -291,7 +312,8 @@ enum HostTable {
 
     private static func isAwaited(_ host: Table, _ completion: outlet_completion) -> outlet_status {
         // An id that has ended is no violation: plugins call this function to check for that.
-        guard completion.id >> 48 == HostTables.number(of: host),
+        guard serving(host, "is_awaited") != nil,
+            completion.id >> 48 == HostTables.number(of: host),
             let completion = HandleTable.shared.find(completion.id, as: Completion.self)
         else { return OUTLET_E_CANCELLED }
         return completion.isCancelled ? OUTLET_E_CANCELLED : OUTLET_OK
@@ -403,7 +425,7 @@ enum HostTable {
     }
 
     private static func quiesced(_ host: Table) -> outlet_status {
-        owner(host)?.instance?.quiesced() ?? OUTLET_E_STALE
+        serving(host, "quiesced")?.instance?.quiesced() ?? OUTLET_E_STALE
     }
 }
 

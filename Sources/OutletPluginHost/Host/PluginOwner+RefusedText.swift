@@ -13,7 +13,9 @@ extension PluginOwner {
     ///   - function: What the plugin called.
     ///   - handle: The handle that was passed to it; 0 for none.
     func reportRefusal(_ refused: RefusedText, of function: String, _ handle: UInt64 = 0) {
-        report(function, refused.fact, handle, refused)
+        report(
+            function, refused.fact, handle, refused,
+            isChange: RequestChange(rawValue: function) != nil)
     }
 
     /// Logs that a change of a request or a response was refused.
@@ -39,20 +41,30 @@ extension PluginOwner {
             case OUTLET_E_STATE: obstacle() ?? "not in this hook"
             default: nil
             }
-        report(change.rawValue + subject, reason ?? "it failed with \(status)", handle)
+        report(
+            change.rawValue + subject, reason ?? "it failed with \(status)", handle,
+            isChange: true)
+    }
+
+    /// Logs that the request which a plugin wants to send is not valid.
+    func reportInvalidRequest() {
+        report(
+            "send", "a part of its request is not valid in HTTP, too large or not allowed", 0,
+            isChange: false)
     }
 
     private func report(
-        _ function: String, _ reason: String, _ handle: UInt64, _ refused: RefusedText? = nil
+        _ function: String, _ reason: String, _ handle: UInt64, _ refused: RefusedText? = nil,
+        isChange: Bool
     ) {
         let call = completion(of: handle & ~HandleTable.partMask)
-        // A line of the log is no change.
-        if function != "log" { call?.noteRefusal("\(function): \(reason)") }
+        if isChange { call?.noteRefusal("\(function): \(reason)") }
         let subject = call?.subjectName.map { " of \($0)" } ?? ""
         let place = call.map { ", in \($0.hook.rawValue)\(subject)" } ?? ""
         log(
             PluginLogLine(
                 plugin: id, level: .warning,
-                message: "\(function) was refused: \(reason)\(place)", refused: refused))
+                message: "\(function) was refused: \(reason)\(place)", refused: refused,
+                isOfChange: isChange))
     }
 }

@@ -12,6 +12,7 @@ enum RequestChange: String {
     case removeHeader = "request_remove_header"
     case attribute = "request_set_attr"
     case body = "request_set_body"
+    case slot = "request_set_slot"
     case answer = "request_answer"
     case watch = "watch_response"
     case sendBody = "send_body"

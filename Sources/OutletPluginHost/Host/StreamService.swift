@@ -18,7 +18,7 @@ enum StreamService {
         _ end: outlet_stream_end?, _ data: UnsafeMutableRawPointer?
     ) -> outlet_status {
         guard !isNull(piece) else {
-            return refuse(.noFunction(name: "piece"), of: .watch, host, request)
+            return refuse(.missing(name: "piece"), of: .watch, host, request)
         }
         let data = UInt(bitPattern: data)
         return open(host, request, replacesBody: false, end, data) { request, stream, limit in
@@ -35,7 +35,7 @@ enum StreamService {
         _ make: outlet_stream_make, _ end: outlet_stream_end?, _ data: UnsafeMutableRawPointer?
     ) -> outlet_status {
         guard !isNull(make) else {
-            return refuse(.noFunction(name: "make"), of: .sendBody, host, request)
+            return refuse(.missing(name: "make"), of: .sendBody, host, request)
         }
         guard length == .max || length <= UInt64(Int64.max) else {
             return refuse(

@@ -18,9 +18,11 @@ enum TimerService {
         _ host: HostTable.Table, _ delay: UInt64, _ done: outlet_timer_done,
         _ data: UnsafeMutableRawPointer?, _ out: UnsafeMutablePointer<outlet_timer>
     ) -> outlet_status {
-        guard UInt(bitPattern: out) != 0, !isNull(done)
-        else { return OUTLET_E_ARGUMENT }
-        guard HostTable.owner(host) != nil else { return OUTLET_E_STALE }
+        guard UInt(bitPattern: out) != 0, !isNull(done) else {
+            return HostTable.refuse(
+                host, "start", .missing(name: isNull(done) ? "done" : "place for the result"))
+        }
+        guard HostTable.serving(host, "start") != nil else { return OUTLET_E_STALE }
         guard let instance = HostTable.instance(host) else { return OUTLET_E_STATE }
         let data = UInt(bitPattern: data)
         let call = Call(of: instance, .timerDone, name: "a timer") { pointer, call, status, _ in

@@ -72,8 +72,8 @@ extension PluginError: CustomStringConvertible, LocalizedError {
             }
         let code = code.isEmpty ? "" : " (\(code))"
         let place = function.isEmpty ? hook.rawValue : "call of '\(function)'"
-        return "plugin \(plugin): \(place) \(what)\(code): "
-            + Redaction.standard.text(message)
+        return TerminalText.visibleLine(
+            "plugin \(plugin): \(place) \(what)\(code): " + Redaction.standard.text(message))
     }
 
     /// The ``description``, for `localizedDescription`.

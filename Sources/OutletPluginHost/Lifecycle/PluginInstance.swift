@@ -293,7 +293,7 @@ final class PluginInstance: @unchecked Sendable {
             PluginLogLine(
                 plugin: id, level: .warning,
                 message: "\(failure.hook.rawValue) failed\(code), and the request continues "
-                    + "without it: \(failure.message)",
+                    + "without it: \(Redaction.standard.text(failure.message))",
                 facts: [.init(name: "request", value: request())]))
         return true
     }

@@ -101,6 +101,8 @@ public struct PluginLogLine: Sendable, Equatable {
     public var facts: [Fact] = []
     /// The argument that the host has refused, if the line is the host's about that; else `nil`.
     package var refused: RefusedText?
+    /// Whether what was refused would have changed a request or a response.
+    package var isOfChange = false
 
     /// A name and a value.
     public struct Fact: Sendable, Equatable {

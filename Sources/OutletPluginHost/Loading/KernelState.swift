@@ -9,12 +9,17 @@ import OutletHTTP
 ///
 /// Thread: that whose state is recorded; both states of a comparison must be of the same thread.
 package struct KernelState: Equatable, Sendable {
+    /// The name of a change of the session that the process belongs to.
+    static let sessionName = "the session of processes"
+    /// The name of a change of the group that the process belongs to.
+    static let groupName = "the process group"
+
     /// The fields of `/proc/thread-self/status`, with the name of what they show.
     private static let fields = [
         ("CapInh:", "the capabilities"), ("CapPrm:", "the capabilities"),
         ("CapEff:", "the capabilities"), ("CapBnd:", "the capabilities"),
-        ("CapAmb:", "the capabilities"), ("NSsid:", "the session of processes"),
-        ("NSpgid:", "the process group"), ("Cpus_allowed:", "the processors of its thread"),
+        ("CapAmb:", "the capabilities"), ("NSsid:", sessionName),
+        ("NSpgid:", groupName), ("Cpus_allowed:", "the processors of its thread"),
     ]
     private static let namespaces = [
         "cgroup", "ipc", "mnt", "net", "pid_for_children", "time_for_children", "user", "uts",

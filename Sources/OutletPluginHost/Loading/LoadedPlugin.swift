@@ -1,6 +1,7 @@
 import FoundationEssentials
 import COutletPlugin
 import OutletHTTP
+import OutletTransport
 
 /// A running plugin: its description, its permissions and its statistics.
 ///
@@ -58,8 +59,13 @@ public final class LoadedPlugin: Sendable {
 
     let instance: PluginInstance
     let caller: FunctionCaller
+    /// Keeps the plugins of its host running as long as this object is referenced.
+    private let running = Lock<RunningPlugins?>(nil)
     /// The data directory of the instance; `nil` where the host has none.
     let dataDirectory: String?
+
+    /// Sets the plugins that run as long as this object is referenced.
+    func keep(_ plugins: RunningPlugins) { running.withLock { $0 = plugins } }
 
     init(
         _ instance: PluginInstance, named instanceName: String?, file: PluginFile,

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import OutletHTTP
 
 /// Why a plugin could not be loaded.
 public enum PluginLoadError: Error, Equatable, Sendable {
@@ -81,7 +82,9 @@ public enum UnsafeCause: Sendable, Equatable {
 
 extension PluginLoadError: CustomStringConvertible, LocalizedError {
     /// One line: the file, what is wrong, and the evidence.
-    public var description: String { "\(path): \(what)" }
+    ///
+    /// A plugin's reason is shown whole, because it may be about a setting with a secret name.
+    public var description: String { TerminalText.visibleLine("\(path): \(what)") }
 
     /// The ``description``, for `localizedDescription`.
     public var errorDescription: String? { description }

@@ -356,8 +356,12 @@ struct PluginLoader {
         let instance: PluginInstance
         let hooks: Result<outlet_hooks, InvalidDescriptor>
         do throws(CreationFault) {
-            guard let host = HostTables.make(number: owner.register()) else {
-                throw .failed("there is no memory for another instance, or there were 65,535")
+            let number = owner.register()
+            guard number > 0 else {
+                throw .failed("the process has made 65,535 instances, the most that it can")
+            }
+            guard let host = HostTables.make(number: number) else {
+                throw .failed("there is no memory for another instance")
             }
             let pointer = try PluginLoader.create(
                 descriptor, owner: owner, host: host, configuration,

@@ -14,11 +14,13 @@ import OutletHTTP
 /// change.
 package struct RestorableProcessState {
     private static let environmentName = "the environment"
+    /// The name of a change of the default size of a thread's stack.
+    package static let stackName = "the default stack of threads"
     private static let filesName = "the open files: no further one can be opened"
     /// The names of changes that are not restored.
     private static let keptNames =
-        [environmentName, filesName] + Identity.names + StandardStream.names
-        + KernelState.names
+        [environmentName, filesName] + Identity.names + ProcessGroup.names
+        + StandardStream.names + KernelState.names
 
     /// Describes what loading a plugin changed, and whether that was restored.
     ///
@@ -41,10 +43,12 @@ package struct RestorableProcessState {
     private let locale: String
     private let umask: String
     private let limits: [ResourceLimit]
+    private let stackSize: Int
     private let environment: [String]
     private let streams: [StandardStream]
     private let hadFreeDescriptor: Bool
     private let identity: Identity
+    private let group: ProcessGroup
     /// That of the thread, which loads the plugin.
     private let floats: UInt64
     private let kernel: KernelState
@@ -60,12 +64,14 @@ package struct RestorableProcessState {
         locale = RestorableProcessState.currentLocale
         umask = RestorableProcessState.currentUmask
         limits = ResourceLimit.all
+        stackSize = RestorableProcessState.currentStackSize
         environment = RestorableProcessState.currentEnvironment
         streams = StandardStream.all
         hadFreeDescriptor =
             RestorableProcessState.hasFreeDescriptor
             && !limits.contains(where: \.isLowLimitOfFiles)
         identity = Identity()
+        group = ProcessGroup()
         floats = cpluginload_expected_float_control()
         kernel = KernelState()
     }
@@ -84,6 +90,7 @@ package struct RestorableProcessState {
         for (before, now) in zip(limits, ResourceLimit.all) where before != now {
             changes.append("the limit of \(before.name)")
         }
+        if RestorableProcessState.currentStackSize != stackSize { changes.append(Self.stackName) }
         return changes + keptChanges
     }
 
@@ -95,7 +102,7 @@ package struct RestorableProcessState {
         let isFull = hadFreeDescriptor && !RestorableProcessState.hasFreeDescriptor
         return environment + (isFull ? [RestorableProcessState.filesName] : [])
             + (root == .root ? [] : [KernelState.rootName])
-            + identity.changes(in: Identity())
+            + identity.changes(in: Identity()) + group.changes(in: ProcessGroup())
             + zip(streams, StandardStream.all).filter { $0 != $1 }.map(\.0.name)
     }
 
@@ -133,6 +140,10 @@ package struct RestorableProcessState {
         for (before, now) in zip(limits, ResourceLimit.all) where before != now {
             before.restore()
             changes.append("the limit of \(before.name)")
+        }
+        if RestorableProcessState.currentStackSize != stackSize {
+            cpluginload_set_stack_size(stackSize)
+            changes.append(Self.stackName)
         }
         if cpluginload_float_control() != floats {
             cpluginload_set_float_control(floats)
@@ -177,6 +188,9 @@ package struct RestorableProcessState {
 }
 
 extension RestorableProcessState {
+    /// The default size of a thread's stack, in bytes.
+    package static var currentStackSize: Int { cpluginload_stack_size() }
+
     /// The environment variables in their order.
     package static var currentEnvironment: [String] {
         var variables: [String] = []
@@ -190,18 +204,32 @@ extension RestorableProcessState {
     }
 }
 
+/// The group and the session of processes that this one belongs to: signals of a terminal go to them.
+private struct ProcessGroup {
+    static let names = [KernelState.sessionName, KernelState.groupName]
+
+    private let session = getsid(0)
+    private let group = getpgrp()
+
+    func changes(in now: ProcessGroup) -> [String] {
+        (session == now.session ? [] : [KernelState.sessionName])
+            + (group == now.group ? [] : [KernelState.groupName])
+    }
+}
+
 /// The user and the groups that the process acts for.
-private struct Identity {
+package struct Identity: Equatable, Sendable {
     private static let userName = "the user"
     private static let groupName = "the groups"
-    static let names = [userName, groupName]
+    package static let names = [userName, groupName]
 
     /// The real, effective and saved user.
     private let users: [uid_t]
     /// The real, effective and saved group, and the supplementary ones.
     private let groups: [gid_t]
 
-    init() {
+    /// Records the current ones.
+    package init() {
         let ids = cpluginload_identity()
         users = [ids.user, ids.effective_user, ids.saved_user]
         var others = [gid_t](repeating: 0, count: Int(max(getgroups(0, nil), 0)))
@@ -211,7 +239,8 @@ private struct Identity {
             + others.prefix(Int(max(count, 0))).sorted()
     }
 
-    func changes(in now: Identity) -> [String] {
+    /// The names of what differs in a later state.
+    package func changes(in now: Identity) -> [String] {
         (users == now.users ? [] : [Self.userName])
             + (groups == now.groups ? [] : [Self.groupName])
     }

@@ -12,6 +12,8 @@ package struct ModuleProbe {
         package let abiMinor: UInt32
         /// The addresses of the plugin descriptors; at most 64.
         package let descriptors: [UInt]
+        /// What the descriptors contain; empty for one that cannot be read.
+        fileprivate let contents: [[String]]
     }
 
     private let entry: PluginModule.Entry
@@ -36,14 +38,29 @@ package struct ModuleProbe {
     ///   structure of an impossible size.
     package func ask(hostMinor: UInt32) -> Answer {
         guard let table = entry(hostMinor), let module = try? PluginModule.copy(table) else {
-            return Answer(address: 0, minimumHostMinor: 0, abiMinor: 0, descriptors: [])
+            return Answer(
+                address: 0, minimumHostMinor: 0, abiMinor: 0, descriptors: [], contents: [])
         }
         let count = min(Int(module.descriptor_count), 64)
         let descriptors = (0..<count).compactMap { index in
             module.descriptors?[index].map { UInt(bitPattern: $0) }
         }
+        let contents = (0..<count).map { Self.contents(module.descriptors?[$0]) }
         return Answer(
             address: UInt(bitPattern: table), minimumHostMinor: module.min_host_minor,
-            abiMinor: module.abi_minor, descriptors: descriptors)
+            abiMinor: module.abi_minor, descriptors: descriptors, contents: contents)
+    }
+
+    private static func contents(_ table: UnsafePointer<outlet_descriptor>?) -> [String] {
+        guard let table, let descriptor = try? PluginDescriptor(table) else { return [] }
+        var functions = descriptor.functions
+        // For use by the plugin, which may change what it points to, and the pointer.
+        functions.data = nil
+        return [
+            withUnsafeBytes(of: functions) { "\(Array($0))" }, descriptor.id, descriptor.version,
+            descriptor.name, descriptor.summary, descriptor.vendor, descriptor.url,
+            descriptor.configurationSchema,
+        ] + descriptor.permissions + descriptor.requiredServices
+            + descriptor.exports.flatMap { [$0.name, "\($0.signature)"] }
     }
 }
