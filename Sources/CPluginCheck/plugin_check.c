@@ -246,7 +246,10 @@ static bool read_process(const char *id, cplugincheck_process *process, pid_t *p
     return true;
 }
 
-/* Lists the children of one or two processes that have not ended, except for one. */
+/* The process that waits for the test, and the leader of the test's group of processes; 0 if there is none. */
+static pid_t supervisor = 0, leader = 0;
+
+/* Lists the children of one or two processes that have not ended, except for one and the leader of the test's group. */
 static int list_children(pid_t first, pid_t second, pid_t except, cplugincheck_process *out, int capacity) {
     int count = 0;
     DIR *directory = opendir("/proc");
@@ -258,7 +261,7 @@ static int list_children(pid_t first, pid_t second, pid_t except, cplugincheck_p
         char state;
         if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
         if (!read_process(entry->d_name, &process, &parent, &state)) continue;
-        if ((parent != first && parent != second) || process.id == except) continue;
+        if ((parent != first && parent != second) || process.id == except || process.id == leader) continue;
         if (state == 'Z' || state == 'X') continue;
         if (count < capacity) out[count] = process;
         count += 1;
@@ -266,9 +269,6 @@ static int list_children(pid_t first, pid_t second, pid_t except, cplugincheck_p
     closedir(directory);
     return count;
 }
-
-/* The process that waits for the test; 0 if there is none. */
-static pid_t supervisor = 0;
 
 int cplugincheck_started_processes(cplugincheck_process *out, int capacity) {
     const pid_t self = getpid();
@@ -305,8 +305,30 @@ static void end_as(int status) {
     _exit(WEXITSTATUS(status));
 }
 
-/* Waits for the test, ends what it leaves behind, and ends. The caller has blocked the signals. */
-static void supervise(pid_t test, const sigset_t *awaited) {
+/*
+ * Starts a process that only leads a group of processes, and ends with its parent. A leader of a group cannot leave its
+ * session: were the test one, setsid() would fail in it, and a program that a script has started is none. Returns -1
+ * on an error.
+ */
+static pid_t start_leader(void) {
+    pid_t parent = getpid();
+    pid_t started = fork();
+    if (started == 0) {
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        close_range(0, ~0u, 0);
+        while (getppid() == parent) pause();
+        _exit(0);
+    }
+    if (started > 0) setpgid(started, started);
+    return started;
+}
+
+/*
+ * Waits for the test, ends what it leaves behind, and ends. `group` is the test's group of processes. The caller has
+ * blocked the signals.
+ */
+static void supervise(pid_t test, pid_t group, const sigset_t *awaited) {
     int status = 0;
     bool has_ended = false;
     while (!has_ended) {
@@ -318,11 +340,12 @@ static void supervise(pid_t test, const sigset_t *awaited) {
             has_ended = true;
         }
         if (!has_ended && sigwaitinfo(awaited, NULL) == SIGTERM) {
-            kill(-test, SIGKILL);
+            kill(-group, SIGKILL);
             kill(test, SIGKILL);
         }
     }
-    kill(-test, SIGKILL);
+    kill(-group, SIGKILL);
+    waitpid(group, NULL, 0);
     kill_children();
     end_as(status);
 }
@@ -334,18 +357,22 @@ int cplugincheck_supervise(void) {
     sigaddset(&awaited, SIGTERM);
     sigprocmask(SIG_BLOCK, &awaited, &former);
     supervisor = getpid();
-    pid_t test = fork();
+    leader = start_leader();
+    pid_t test = leader < 0 ? -1 : fork();
     if (test > 0) {
-        setpgid(test, test);
+        setpgid(test, leader);
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         /* Otherwise pipes would not end with the test. */
         close_range(0, ~0u, 0);
-        supervise(test, &awaited);
+        supervise(test, leader, &awaited);
     }
     int result = test < 0 ? errno : 0;
-    if (test < 0) supervisor = 0;
+    if (test < 0) {
+        supervisor = 0;
+        if (leader > 0 && kill(leader, SIGKILL) == 0) waitpid(leader, NULL, 0);
+    }
     if (test == 0) {
-        setpgid(0, 0);
+        setpgid(0, leader);
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         /* It may have ended before. */
         if (getppid() != supervisor) _exit(1);

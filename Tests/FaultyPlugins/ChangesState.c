@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
+#include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <locale.h>
@@ -70,6 +71,19 @@ static void change(outlet_instance *self) {
     if (strcmp(what, "priority") == 0) {
         setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1);
     }
+    if (strcmp(what, "session") == 0) setsid();
+    if (strcmp(what, "group") == 0) setpgid(0, 0);
+    if (strcmp(what, "groups") == 0) {
+        gid_t group = 7;
+        setgroups(1, &group);
+    }
+    if (strcmp(what, "default stack") == 0) {
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, 16384);
+        pthread_setattr_default_np(&attributes);
+    }
+    if (strcmp(what, "merging") == 0) prctl(67 /* PR_SET_MEMORY_MERGE */, 1L, 0L, 0L, 0L);
     if (strcmp(what, "dumpable") == 0) prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L);
     if (strcmp(what, "rounding") == 0) fesetround(FE_UPWARD);
     if (strcmp(what, "mask") == 0) {

@@ -1,11 +1,13 @@
 /* Its prepare ends the process without exit handlers; the checker must report it.
  *
  * "how" says with what: "_exit" (the default), "next" and "handle", the C library's function, found
- * behind the program's and with a handle, or "machine", a system call in machine code. */
+ * behind the program's and with a handle, or "machine", a system call in machine code. "thread" ends only the
+ * thread, by a system call; "overflow" uses up the stack after it has removed the host's signal stack by one. */
 #define _GNU_SOURCE
 #include "faulty.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,8 +33,24 @@ static void end_by_machine_code(void) {
 #endif
 }
 
+static volatile int is_endless = 1;
+
+static int use_stack(volatile char *former) {
+    volatile char bytes[4096];
+    bytes[0] = former ? former[0] : 1;
+    return is_endless ? use_stack(bytes) + bytes[0] : 0;
+}
+
+static void overflow(void) {
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    syscall(SYS_sigaltstack, &none, NULL);
+    use_stack(NULL);
+}
+
 PREPARE {
     (void)self, (void)call, (void)request, (void)completion;
+    if (strcmp(how, "thread") == 0) syscall(SYS_exit, 0);
+    if (strcmp(how, "overflow") == 0) overflow();
     if (strcmp(how, "next") == 0) end_with(RTLD_NEXT);
     if (strcmp(how, "handle") == 0) end_with(dlopen("libc.so.6", RTLD_NOW));
     if (strcmp(how, "machine") == 0) end_by_machine_code();

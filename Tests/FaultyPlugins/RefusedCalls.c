@@ -6,6 +6,8 @@
  * (in will_send), "level", "event level" (in on_events), "facts" (too many), "error" (a code of other
  * characters), "denied" (a replacement of what prepare has refused). "settled watch", "settled body",
  * "settled replace" and "settled error" make their change once the completion of the hook is settled.
+ * "result", "name", "snapshot", "buffer", "key", "timer", "send" and "service" pass null to a function that reads
+ * or to a service; "slot" stores a pointer without a hook request_done.
  * These break no rule: "answer" and "replace", with a Content-Length other than the body's,
  * "replace-te", with Transfer-Encoding, and "whole", which asks for a service in a hook and logs how the
  * watched body has ended. */
@@ -56,6 +58,25 @@ static void settle(const outlet_host *host, outlet_completion completion) {
     host->done(host, completion, OUTLET_OK, outlet_text(""), outlet_text(""));
 }
 
+static void pass_null(const outlet_host *host, outlet_call call, outlet_request request) {
+    const outlet_view null = {NULL, 5};
+    const void *table = NULL;
+    outlet_view value;
+    uint64_t count;
+    outlet_request_snapshot small = {.struct_size = 8};
+    if (is("result")) host->request_url(host, request, NULL);
+    if (is("name")) host->request_header(host, request, null, 0, &value);
+    if (is("snapshot")) host->request_snapshot(host, request, &small);
+    if (is("buffer")) host->request_body_read(host, request, 0, NULL, 100, &count);
+    if (is("key")) host->request_attr(host, request, null, &value);
+    if (is("service")) host->extension(host, null, &table);
+    if (is("timer") && host->extension(host, outlet_text(OUTLET_TIMER_1), &table) == OUTLET_OK)
+        ((const outlet_timers *)table)->start(host, 1, NULL, NULL, NULL);
+    if (is("send") && host->extension(host, outlet_text(OUTLET_HTTP_1), &table) == OUTLET_OK)
+        ((const outlet_http *)table)->send(host, call, NULL, NULL, NULL, NULL);
+    if (is("slot")) host->request_set_slot(host, request, &table);
+}
+
 PREPARE {
     static const char long_text[70000] = {'x'};
     static const outlet_field fact = {OUTLET_TEXT("a"), OUTLET_TEXT("b")};
@@ -76,6 +97,7 @@ PREPARE {
     if (is("level")) host->log(host, call, 77, outlet_text("x"), NULL, 0);
     if (is("facts"))
         host->log(host, call, OUTLET_LOG_INFO, outlet_text("x"), facts, OUTLET_MAX_LOG_FIELDS + 1);
+    pass_null(host, call, request);
     if (is("answer")) host->request_answer(host, request, 200, &length, 1, outlet_text("abc"));
     if (is("whole") || is("watch") || is("streams") || is("body") || is("settled watch") || is("settled body"))
         stream(host, request);
@@ -121,7 +143,10 @@ static const outlet_hooks *hooks(outlet_instance *self) {
     return &table;
 }
 
+static const outlet_view permissions[] = {OUTLET_TEXT("net:127.0.0.1")};
+
 static const outlet_descriptor descriptor = {
+    .permissions = permissions, .permission_count = 1,
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.refused-calls"),
     .version = OUTLET_TEXT("1.0.0"), .create = create, .destroy = unmake, .hooks = hooks};
 OUTLET_MODULE(descriptor)

@@ -61,6 +61,7 @@ import Testing
         Row("ShortDescriptor", .load, .entryModule),
         Row("ShortModule", .load, .entryModule),
         Row("AnswersDifferently", .entry, .entrySame),
+        Row("ChangesDescriptor", .entry, .entrySame),
         Row("NullModule", .entry, .entryMinor),
         Row("RefusesNewer", .entry, .entryMinor),
     ]
@@ -156,6 +157,14 @@ import Testing
         Row("RefusedCalls", "refused-calls", #"{"call": "level"}"#, .hooks, .valueKnown),
         Row("RefusedCalls", "refused-calls", #"{"call": "url"}"#, .hooks, .valueKnown),
         Row("RefusedCalls", "refused-calls", #"{"call": "watch"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "result"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "name"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "snapshot"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "buffer"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "key"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "service"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "timer"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "send"}"#, .hooks, .valueKnown),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "_Fork"}"#, .hooks, .noFork),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "closefrom"}"#, .hooks, .stateProcess),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "clone"}"#, .hooks, .noFork),
@@ -172,8 +181,16 @@ import Testing
         Row("OddValues", "odd-values", #"{"mode": "prepare"}"#, .hooks, .callReason),
         Row("OddValues", "odd-values", #"{"mode": "quiesce"}"#, .create, .valueKnown),
         Row("RawExit", .hooks, .noExit),
+        Row("RawExit", "raw-exit", #"{"how": "thread"}"#, .hooks, .noExit),
         Row("RawText", .hooks, .noOutput),
         Row("LogsAfterEnd", .hooks, .endInTime),
+        Row("LogsAfterEnd", "logs-after-end", #"{"with": "timer"}"#, .hooks, .endInTime),
+        Row("LogsAfterEnd", "logs-after-end", #"{"with": "send"}"#, .hooks, .endInTime),
+        Row("LogsAfterEnd", "logs-after-end", #"{"with": "extension"}"#, .hooks, .endInTime),
+        Row("LogsAfterEnd", "logs-after-end", #"{"with": "quiesced"}"#, .hooks, .endInTime),
+        Row("LogsAfterEnd", "logs-after-end", #"{"with": "is_awaited"}"#, .hooks, .endInTime),
+        Row(
+            "ChangesState", "changes-state", #"{"what": "default stack"}"#, .state, .stateProcess),
         Row("Prints", .hooks, .noOutput),
         Row("SettlesTwice", .hooks, .settleOnce),
         Row("Streams", "streams", #"{"send": "2", "length": "1500"}"#, .hooks, .valueKnown),
@@ -215,7 +232,7 @@ import Testing
         "umask", "directory", "locale", "environment", "clearenv", "signal", "rt signal", "limit",
         "signal limit", "stream", "alarm", "timer", "rounding", "mask", "thread locale",
         "cancel type", "cancel state", "filter", "priority", "dumpable", "blocking",
-        "thread name",
+        "thread name", "session", "group",
     ]
 
     @Test func `a request that takes longer than the time limit passes while its pieces go on`()
@@ -261,11 +278,21 @@ import Testing
             ["faulty.changes-state": #"{"what": "\#(change)"}"#], [.state])[0]
         let isOfThread = [
             "rounding", "mask", "thread locale", "cancel type", "cancel state", "filter",
-            "priority", "dumpable", "thread name",
+            "priority", "dumpable", "thread name", "session", "group",
         ].contains(change)
         let finding = try #require(result.findings.first)
         #expect(finding.rule == (isOfThread ? .stateThread : .stateProcess))
         #expect(finding.message.contains("faulty.changes-state: will_send changes "))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may change the groups"))
+    func `the finding for changed groups names them`() async throws {
+        let result = try await checked(
+            "libFaultyChangesState.so", ["faulty.changes-state": #"{"what": "groups"}"#], [.state]
+        )[0]
+        let finding = try #require(result.findings.first)
+        #expect(finding.rule == .stateProcess)
+        #expect(finding.message.contains("faulty.changes-state: will_send changes the groups"))
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may change the root directory"))

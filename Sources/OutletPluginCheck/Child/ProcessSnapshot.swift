@@ -11,6 +11,7 @@ struct ProcessSnapshot: Equatable {
     private static let directoryName = "the current directory"
     private var facts: [String: String] = [:]
     private let root = KernelState.Directory.root
+    private let identity = Identity()
 
     /// Records the current state.
     init() {
@@ -30,6 +31,7 @@ struct ProcessSnapshot: Equatable {
         for limit in ResourceLimit.all {
             facts["the limit of \(limit.name)"] = limit.values
         }
+        facts[RestorableProcessState.stackName] = "\(RestorableProcessState.currentStackSize)"
         for (name, descriptor) in [("input", STDIN_FILENO), ("output", 1), ("error", 2)] {
             var status = stat()
             let isOpen = fstat(descriptor, &status) == 0
@@ -50,11 +52,12 @@ struct ProcessSnapshot: Equatable {
 
     /// The names of the items that differ from an earlier state, sorted.
     func changes(since before: ProcessSnapshot) -> [String] {
-        facts.keys.sorted().filter { name in
-            // Below another root directory, which `KernelState` compares, the path is another one.
-            guard name != Self.directoryName || root == before.root else { return false }
-            return facts[name] != before.facts[name]
-        }
+        before.identity.changes(in: identity)
+            + facts.keys.sorted().filter { name in
+                // Below another root directory, which `KernelState` compares, the path is another one.
+                guard name != Self.directoryName || root == before.root else { return false }
+                return facts[name] != before.facts[name]
+            }
     }
 
     private static let timers = [

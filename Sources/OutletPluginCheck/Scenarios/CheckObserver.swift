@@ -57,15 +57,15 @@ final class CheckObserver: PluginObserver {
         endings.withLock { $0[id] }?()
     }
 
-    /// Reports refused lines of the log, and texts that are not UTF-8.
+    /// Reports what the host has refused, except for changes, and texts that are not UTF-8.
     ///
-    /// The host writes a line in the plugin's name about them. Only warns of a line that is too long.
+    /// The host writes a line in the plugin's name about them. Only warns of a text that is too long.
     func pluginDidLog(_ line: PluginLogLine) {
         guard let refused = line.refused else { return }
         var (isText, isLong) = (false, false)
         if case .notUTF8 = refused { isText = true }
         if case .tooLong = refused { isLong = true }
-        guard isText || line.message.startsWithBytes(of: "log was refused: ") else { return }
+        guard isText || !line.isOfChange else { return }
         report.find(.valueKnown, "\(line.plugin): \(line.message)", isWarning: isLong)
     }
 
