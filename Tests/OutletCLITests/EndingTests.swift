@@ -82,6 +82,19 @@ import Testing
                 "outlet: \(name): stdin is not at its end\r\n"))
     }
 
+    @Test(arguments: [(1, 129), (2, 130), (15, 143)] as [(Int32, Int32)])
+    func `a report has the exit code of the signal that ended the program`(
+        signal: Int32, code: Int32
+    ) async throws {
+        let silent = try ScriptedServer.start(.request, .stall)
+        let program = try start("--json", silent.baseURL)
+        while silent.received(on: 0).isEmpty, !Task.isCancelled { await Task.yield() }
+        program.signal(signal)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == code)
+        #expect(result.output.contains("\"exit_code\":\(code)"), "\(result.output)")
+    }
+
     @Test(arguments: ["a=@", "a:=@", "a==@", "A:@"])
     func `the timeout applies while waiting for a file`(item: String) async throws {
         let path = try namedPipe()

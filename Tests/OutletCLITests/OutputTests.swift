@@ -134,6 +134,18 @@ import Testing
         #expect(names == ["name lookup", "connect", "prepare", "wait", "receive"])
     }
 
+    @Test func `the time of a transfer that has failed belongs to the stage in which it did`() {
+        var failed = TransferMetrics()
+        failed.total = 900
+        #expect(TimingText.line(failed) == "900 µs = name lookup 900 µs")
+        failed.nameLookup = 100
+        #expect(TimingText.line(failed) == "900 µs = name lookup 100 µs + connect 800 µs")
+        failed.connect = 300
+        #expect(TimingText.stages(of: failed).map(\.name) == ["name lookup", "connect", "TLS"])
+        failed.preTransfer = 310
+        #expect(TimingText.stages(of: failed).last == .init(name: "wait", start: 310, end: 900))
+    }
+
     @Test func `the stages add up to the total`() {
         let line = TimingText.line(metrics)
         #expect(

@@ -101,6 +101,23 @@ import Testing
                 + "manifest)\n")
     }
 
+    @Test func `a plugin whose settings are wrong is named when plugins are listed or inspected`()
+        async throws
+    {
+        let file = try directory.write(
+            #"{"plugins": {"dev.outlet.pacer": {"permissions": ["foo"]}}}"#, to: "plugins.json")
+        try #require(chmod(file, 0o600) == 0)
+        for arguments in [
+            ["list", directory.path], ["inspect", "dev.outlet.pacer", "--plugins", directory.path],
+        ] {
+            let result = try await Program.run(Products.path("outlet"), ["plugins"] + arguments)
+            #expect(result.exitCode == 7)
+            #expect(result.errorOutput.contains("'foo' is no permission"), "\(result)")
+        }
+        let report = try await outlet("plugins", "list", directory.path, "--json")
+        #expect(report.output.contains("'foo' is no permission"))
+    }
+
     @Test func `listing and inspecting plugins creates no instance`() async throws {
         let folder = try TemporaryDirectory()
         let path = try folder.copy("libFaultyCreateFails.so")

@@ -47,11 +47,8 @@ struct RequestArguments: Sendable {
             }, allowsFiles: arguments.isOn(.allowFile))
         url = address.url
         if let raw = arguments.value(.raw) { body = .raw(raw) }
-        if arguments.value(.auth) != nil, address.credential != nil {
-            throw .usage("credentials: given twice: --auth and the address")
-        }
         try takeCredential(arguments.value(.auth) ?? address.credential, arguments)
-        try takeHeaders(items, hasCredential: !headers.isEmpty)
+        try takeHeaders(items)
         try takeBody(items)
     }
 
@@ -73,18 +70,7 @@ struct RequestArguments: Sendable {
             .authorization(username: credential.user, password: credential.password))
     }
 
-    private mutating func takeHeaders(
-        _ items: [RequestItem], hasCredential: Bool
-    ) throws(CommandError) {
-        // It would replace the one that the credential makes.
-        let isSecond = items.contains { item in
-            guard case .header(let name, _) = item else { return false }
-            return name.lowercasedASCII == "authorization"
-        }
-        guard !hasCredential || !isSecond else {
-            throw .usage(
-                "Authorization: given twice: an item and the credentials of --auth or the address")
-        }
+    private mutating func takeHeaders(_ items: [RequestItem]) throws(CommandError) {
         var seen: Set<String> = []
         for item in items {
             switch item {
@@ -99,6 +85,9 @@ struct RequestArguments: Sendable {
                 seen.insert(name.lowercasedASCII)
                 headers.update(name: name, value: "")
             case .unsetHeader(let name):
+                guard name.lowercasedASCII != "host" else {
+                    throw .usage("Host: cannot be left out: HTTP/1.1 requires it")
+                }
                 headers.remove(name: name)
                 unsetHeaders.append(name)
             case .query, .text, .json, .bodyFile: break
@@ -127,7 +116,9 @@ struct RequestArguments: Sendable {
                     throw .usage("@\(file): no such file, or not readable")
                 }
                 var status = stat()
-                guard stat(file, &status) != 0 || status.st_mode & S_IFMT != S_IFIFO else {
+                let kind = stat(file, &status) == 0 ? status.st_mode & S_IFMT : 0
+                guard kind != S_IFDIR else { throw .usage("@\(file): is a directory") }
+                guard kind != S_IFIFO else {
                     throw .usage(
                         "@\(file): a named pipe", advice: "as stdin it can be waited for: <\(file)")
                 }

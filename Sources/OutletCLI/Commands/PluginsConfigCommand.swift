@@ -60,7 +60,8 @@ struct PluginsConfigCommand {
             }
         }
         let absence = isShown ? nil : id.map { CommandError(.plugin, "\($0): no such plugin") }
-        try report(valid, failures: errors, absence)
+        try report(
+            valid, failures: errors, absence ?? errors.first.map { CommandError(unusable: $0) })
         for error in errors { console.report(CommandError(unusable: error)) }
         if let absence { throw absence }
         return errors.isEmpty ? .ok : .plugin

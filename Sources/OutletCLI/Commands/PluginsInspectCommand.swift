@@ -53,6 +53,7 @@ struct PluginsInspectCommand {
         var failures = inspection.failures
         var known: [String] = []
         var isShown = false
+        var wrong: [PluginLoadError] = []
         if runsCode {
             PluginOutput.begin()
         }
@@ -73,12 +74,13 @@ struct PluginsInspectCommand {
             for facts in facts where isNamed || facts.id == subject {
                 isShown = true
                 try show(facts)
+                if let error = facts.settingsError { wrong.append(error) }
             }
         }
         guard isShown else { throw absence(known: known, failures: failures) }
         loading.report(inspection.warnings, console)
-        for failure in failures { console.report(CommandError(unusable: failure)) }
-        return .ok
+        for failure in failures + wrong { console.report(CommandError(unusable: failure)) }
+        return wrong.isEmpty ? .ok : .plugin
     }
 
     private func show(_ facts: PluginFacts) throws(OutputError) {

@@ -32,6 +32,7 @@ struct PluginsListCommand {
             throw error
         }
         let plugins = inspection.files.flatMap(PluginFacts.all)
+        let failures = inspection.failures + plugins.compactMap(\.settingsError)
         var absence: CommandError?
         if inspection.files.isEmpty, inspection.failures.isEmpty {
             let place = loading.places.joined(separator: ", ")
@@ -40,13 +41,14 @@ struct PluginsListCommand {
         if isReport {
             try console.print(
                 report: PluginReport.list(
-                    plugins, failures: inspection.failures, error: absence))
+                    plugins, failures: failures,
+                    error: absence ?? failures.first.map { CommandError(unusable: $0) }))
         } else {
             try console.output.write(PluginText(style: console.outputStyle).list(plugins))
         }
         loading.report(inspection.warnings, console)
-        for failure in inspection.failures { console.report(CommandError(unusable: failure)) }
+        for failure in failures { console.report(CommandError(unusable: failure)) }
         if let absence { console.report(absence) }
-        return inspection.files.isEmpty || !inspection.failures.isEmpty ? .plugin : .ok
+        return inspection.files.isEmpty || !failures.isEmpty ? .plugin : .ok
     }
 }

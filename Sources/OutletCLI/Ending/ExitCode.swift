@@ -42,6 +42,14 @@ extension ExitCode {
         }
     }
 
+    /// Whether a signal has ended the program.
+    var isOfSignal: Bool {
+        switch self {
+        case .hungUp, .interrupted, .terminated: true
+        default: false
+        }
+    }
+
     /// The meaning of the code, as shown in the help.
     public var explanation: String {
         switch self {

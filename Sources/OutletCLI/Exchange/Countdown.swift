@@ -55,7 +55,7 @@ final class Countdown: Sendable {
             work.cancel()
         }
         let (hasPassed, blocker) = finish()
-        if hasPassed, exchange.failure?.error.exitCode == .interrupted {
+        if hasPassed, exchange.failure?.error.exitCode.isOfSignal == true {
             exchange.failure = Exchange.Failure(
                 timedOutAfter: seconds, waitingFor: blocker ?? retryDelay(of: exchange.actions),
                 request: exchange.request)

@@ -164,7 +164,7 @@ extension Exchange.Failure {
         switch code {
         case .timedOut: .timeout
         case .httpTooManyRedirects: .tooManyRedirects
-        case .cancelled: .interrupted
+        case .cancelled: CommandError.signalCode
         // The settings come from the command line.
         case .badConfiguration: .usage
         default: .failure

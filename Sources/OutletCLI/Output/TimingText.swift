@@ -9,23 +9,32 @@ struct TimingText {
         let end: Int64
     }
 
-    /// Returns the stages that took time, in order.
+    /// Returns the stages that took time, in order; the last one of a transfer that has failed is the
+    /// one in which it did.
     static func stages(of metrics: TransferMetrics) -> [Stage] {
+        var ends: [(name: String, end: Int64)] = [
+            ("prepare", metrics.preTransfer), ("wait", metrics.firstByte),
+            ("receive", metrics.total),
+        ]
+        if !metrics.isReusedConnection {
+            ends.insert(
+                contentsOf: [
+                    ("name lookup", metrics.nameLookup), ("connect", metrics.connect),
+                    ("TLS", metrics.secureConnect),
+                ], at: 0)
+        }
+        // The next one after the last that has ended; files and caches have none of them.
+        let reached = ends.dropLast().lastIndex { $0.end > 0 }
+        let isFromNetwork = metrics.resourceFetchType == .networkLoad
+        let last = reached.map { $0 + 1 } ?? (isFromNetwork ? 0 : ends.count - 1)
         var stages: [Stage] = []
         var start: Int64 = 0
-        func add(_ name: String, until end: Int64) {
-            guard end > start else { return }
-            stages.append(Stage(name: name, start: start, end: end))
+        for (index, stage) in ends.enumerated().prefix(last + 1) {
+            let end = index == last ? metrics.total : stage.end
+            guard end > start else { continue }
+            stages.append(Stage(name: stage.name, start: start, end: end))
             start = end
         }
-        if !metrics.isReusedConnection {
-            add("name lookup", until: metrics.nameLookup)
-            add("connect", until: metrics.connect)
-            add("TLS", until: metrics.secureConnect)
-        }
-        add("prepare", until: metrics.preTransfer)
-        add("wait", until: metrics.firstByte)
-        add("receive", until: metrics.total)
         return stages
     }
 

@@ -27,6 +27,16 @@ struct PluginFacts {
         return try file.plan(for: id, asking: permissions)
     }
 
+    /// The error of its settings; `nil` if they are right, or its id is unknown.
+    var settingsError: PluginLoadError? {
+        do throws(PluginLoadError) {
+            _ = try plan()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Returns the errors in the plugin's settings that can be found with the known data.
     ///
     /// - Throws: `PluginLoadError` if the settings are wrong.

@@ -71,7 +71,7 @@ enum PluginReport {
         var report: JSONObject = ["schema": "outlet.plugin/1"]
         for member in facts(plugin) { report[member.name] = member.value }
         for member in plugin.code.map(facts) ?? [:] { report[member.name] = member.value }
-        report["error"] = JSONValue.null
+        report["error"] = self.report(of: plugin.settingsError.map { CommandError(unusable: $0) })
         return .object(report)
     }
 

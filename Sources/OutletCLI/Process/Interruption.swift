@@ -214,9 +214,12 @@ extension CommandError {
     ///
     /// - Parameter place: What was cancelled.
     static func cancelled(_ place: String) -> CommandError {
-        let word = word(for: signal.load(ordering: .relaxed))
-        return CommandError(.interrupted, "\(place): \(word)")
+        CommandError(
+            signalCode, "\(place): \(word(for: signal.load(ordering: .relaxed)))")
     }
+
+    /// The exit code of work that a signal has cancelled.
+    static var signalCode: ExitCode { ExitCode(signal: signal.load(ordering: .relaxed)) }
 
     /// Makes the error of a program that a signal ends.
     fileprivate init(endedBy number: Int32) {
