@@ -47,11 +47,11 @@ public import OutletTransport
             switch policy {
             case .bufferingOldest(let limit) where state.entries.count >= limit && !isLast:
                 return (nil, done)
-            case .bufferingNewest(let limit) where state.entries.count >= max(limit, 1):
+            case .bufferingNewest(let limit) where limit < 1 && !isLast: return (nil, done)
+            case .bufferingNewest(let limit) where state.entries.count >= limit:
                 let oldest = state.entries.popFirst()
                 state.entries.append(entry)
                 return (nil, oldest?.done)
-            case .bufferingNewest(0) where !isLast: return (nil, done)
             default:
                 state.entries.append(entry)
                 return (nil, nil)

@@ -131,6 +131,7 @@ import Testing
 
     @Test(arguments: [
         StreamOf<Int>.BufferingPolicy.bufferingOldest(1), .bufferingNewest(0), .bufferingOldest(0),
+        .bufferingNewest(-1), .bufferingOldest(-1),
     ])
     func `no policy drops the value that tells of the end`(
         policy: StreamOf<Int>.BufferingPolicy
