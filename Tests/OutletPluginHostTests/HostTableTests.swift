@@ -154,7 +154,8 @@ import Testing
             caller.recorder.lines.values.map { $0.message.parts(separatedBy: " ")[0] } == [
                 "request_set_method", "request_set_url", "request_set_header",
                 "request_set_header", "request_add_header", "request_remove_header",
-                "request_set_attr", "request_set_attr", "request_set_body", "request_answer", "log",
+                "request_set_attr", "request_set_attr", "request_set_body", "request_answer",
+                "request_header", "request_attr", "config_value", "log",
             ])
         #expect(
             caller.context.reason(OUTLET_E_FAILED).message
@@ -198,6 +199,8 @@ import Testing
                 "request_set_url was refused: its url is not UTF-8",
                 "request_set_attr was refused: its key is not UTF-8",
                 "request_set_attr was refused: its value is not UTF-8",
+                "config_value was refused: its key is not UTF-8",
+                "request_attr was refused: its key is not UTF-8",
             ])
         #expect(
             caller.context.reason(OUTLET_E_FAILED).message
