@@ -223,7 +223,7 @@ let package = Package(
 
         // The checker of plugins, whose tests are processes of their own.
         .target(name: "CSpawn", cSettings: c),
-        .target(name: "CPluginCheck", cSettings: c),
+        .target(name: "CPluginCheck", dependencies: ["CPluginLoad"], cSettings: c),
         .target(
             name: "OutletPluginCheck",
             dependencies: [

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "CPluginCheck.h"
+#include "CPluginLoad.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -110,21 +111,11 @@ static void read_lines(int file, void (*take)(const char *line, void *data), voi
     }
 }
 
-/* The size of the stacks of threads that do not ask for another one. */
-static uint64_t usual_stack_size(void) {
-    pthread_attr_t attributes;
-    size_t size = 0;
-    if (pthread_getattr_default_np(&attributes) != 0) return 0;
-    pthread_attr_getstacksize(&attributes, &size);
-    pthread_attr_destroy(&attributes);
-    return size;
-}
-
 cplugincheck_holdings cplugincheck_measure(const cplugincheck_meter *meter) {
     struct mallinfo2 info = mallinfo2();
     uint64_t large = (uint64_t)info.hblkhd; /* of chunks with a mapping of their own */
     uint64_t threads = count_entries(meter->threads), timers = 0;
-    struct mappings mappings = {.usual_stack_size = usual_stack_size()};
+    struct mappings mappings = {.usual_stack_size = cpluginload_stack_size()};
     read_lines(meter->mappings, add_mapping, &mappings);
     read_lines(meter->timers, count_timer, &timers);
     // Without the stacks of threads that run, which are counted as threads. The main thread's is another one.

@@ -424,17 +424,22 @@ import Testing
         }
     }
 
-    @Test(arguments: ["next", "handle", "machine"])
-    func `a plugin that ends the process without the program's functions exits with 7 and is named`(
-        how: String
-    ) async throws {
+    /// The result of a request whose plugin ends the process, or a thread, as `how` says.
+    private func ending(by how: String) async throws -> Program.Result {
         let program = try RunningProgram(
             Products.path("outlet"),
             [
                 server.baseURL + "/get", "--plugins", try directory.copy("libFaultyRawExit.so"),
                 "--plugin-config", #"faulty.raw-exit={"how":"\#(how)"}"#,
             ])
-        let result = try await program.result(within: .seconds(30))
+        return try await program.result(within: .seconds(30))
+    }
+
+    @Test(arguments: ["next", "handle", "machine"])
+    func `a plugin that ends the process without the program's functions exits with 7 and is named`(
+        how: String
+    ) async throws {
+        let result = try await ending(by: how)
         #expect(result.exitCode == 7)
         #expect(result.output.isEmpty)
         #expect(
@@ -451,13 +456,7 @@ import Testing
     func `a plugin is named whose system call ends a thread or takes the signal stack`(
         how: String, code: Int32?, fact: String
     ) async throws {
-        let program = try RunningProgram(
-            Products.path("outlet"),
-            [
-                server.baseURL + "/get", "--plugins", try directory.copy("libFaultyRawExit.so"),
-                "--plugin-config", #"faulty.raw-exit={"how":"\#(how)"}"#,
-            ])
-        let result = try await program.result(within: .seconds(30))
+        let result = try await ending(by: how)
         #expect(result.exitCode == code)
         #expect(
             result.errorOutput.contains("outlet: plugin faulty.raw-exit: \(fact) prepare of GET "),
