@@ -39,8 +39,8 @@ static outlet_status use(void) {
 static void *go_on(void *unused) {
     (void)unused;
     while (!is_over) usleep(1000);
-    usleep(1000);
-    use();
+    /* Until destroy has returned; is_awaited never says so. */
+    for (int i = 0; i < 1000 && use() != OUTLET_E_STALE; i++) usleep(1000);
     return NULL;
 }
 
