@@ -173,6 +173,22 @@ import Testing
         #expect(response.metrics?.responseBodyBytes == Int64(offset))
     }
 
+    @Test(
+        arguments: [
+            (HTTPMethod.head, 200, "4"), (.get, 204, nil), (.get, 205, nil), (.get, 304, "4"),
+            (.get, 200, "4"),
+        ] as [(HTTPMethod, Int, String?)])
+    func `a response that has no content by its rules is delivered without a body`(
+        method: HTTPMethod, code: Int, length: String?
+    ) async {
+        let session = Session(
+            transport: StubTransport(answers: [.text("body", statusCode: code)]))
+        let response = await send(session, method, "/")
+        #expect(response.data.map { $0.count } == (method == .get && code == 200 ? 4 : nil))
+        #expect(response.response?.headers["Content-Length"] == length)
+        #expect(response.error == nil)
+    }
+
     @Test func `a response can fail inside its head, which is not reported then`() async {
         let stubbed = StubAnswer.text("body").failing(with: lost, atByte: 10, of: .head)
         let session = Session(transport: StubTransport(answers: [stubbed]))

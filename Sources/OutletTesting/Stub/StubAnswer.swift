@@ -19,6 +19,9 @@ public struct StubAnswer: Sendable {
     /// `Content-Length` is added if there is a body, and neither it nor `Transfer-Encoding` is set.
     public var headers: HTTPHeaders
     /// The body.
+    ///
+    /// As from a server, it is not delivered to a `HEAD` request, nor with the statuses 204, 205 and
+    /// 304 (RFC 9110 §6.4.1).
     public var body: Data
     /// The sizes of the first chunks, in bytes; later chunks have the size ``chunkSize``.
     public var chunkSizes: [Int] = []

@@ -45,14 +45,24 @@ extension StubAnswer {
             return steps
         }
         steps.append(.head(head))
-        steps += bodySteps
+        var sent = self
+        if !Self.hasContent(code, request) { sent.body = Data() }
+        steps += sent.bodySteps
         steps.append(stallsAtFailure ? .stall : .end(error, trailers: trailers))
         return steps
     }
 
+    /// Whether a response has content (RFC 9110 §6.4.1).
+    private static func hasContent(_ code: Int, _ request: HTTPRequest) -> Bool {
+        request.method != .head && ![204, 205, 304].contains(code)
+    }
+
     private func finalHead(_ code: Int, url: URL?) -> HTTPResponse {
         var headers = headers
-        if !body.isEmpty, headers["Content-Length"] == nil, headers["Transfer-Encoding"] == nil {
+        // Not with 204 and 205 (RFC 9110 §8.6, §15.3.6); the other two tell what a GET would get.
+        if !body.isEmpty, ![204, 205].contains(code), headers["Content-Length"] == nil,
+            headers["Transfer-Encoding"] == nil
+        {
             headers.update(name: "Content-Length", value: "\(body.count)")
         }
         return HTTPResponse(
