@@ -221,14 +221,16 @@ public final class CacheLayer: TransportLayer {
     ///   - key: Its cache key.
     ///   - task: The transfer of the response.
     ///   - handler: Decides what is stored; `nil` stores the entry.
+    ///   - removals: The cache's number of removals when the request began.
     ///   - completion: Called when the handler has decided.
     /// - Returns: Whether it is decided already, so that `completion` is not called.
     func store(
         _ entry: CacheEntry, for key: String, of task: any TransferTask,
-        asking handler: (any CachedResponseHandler)?, completion: @escaping @Sendable () -> Void
+        asking handler: (any CachedResponseHandler)?, since removals: Int,
+        completion: @escaping @Sendable () -> Void
     ) -> Bool {
         switch (handler, (handler as? ResponseCacher)?.behavior) {
-        case (nil, _), (_, .cache): cache.store(entry, for: key)
+        case (nil, _), (_, .cache): cache.store(entry, for: key, since: removals)
         case (_, .doNotCache): break
         case (let handler?, _):
             propose(CachedResponse(entry), of: task, to: handler) { [cache] answer in
@@ -238,7 +240,7 @@ public final class CacheLayer: TransportLayer {
                     entry.data = answer.data
                     entry.userInfo = answer.userInfo
                     entry.storagePolicy = answer.storagePolicy
-                    cache.store(entry, for: key)
+                    cache.store(entry, for: key, since: removals)
                 }
                 completion()
             }
@@ -281,7 +283,7 @@ public final class CacheLayer: TransportLayer {
         }
         var job = job
         job.request.headers.addMissing(from: cache.rules.validators(of: entry))
-        job.delivery = .collect
+        job.delivery = .chunks
         job.reportsProgress = false
         let validation = Validation(
             caching: self, entry: entry, request: request, url: job.request.url,
@@ -302,6 +304,9 @@ private final class Validation: TransferHandler {
     private let url: URL?
     private let storing: (any CachedResponseHandler)?
     private let start = Date()
+    private let removals: Int
+    /// The body so far; `nil` if it is too large to be stored.
+    private let body = Lock<Data?>(Data())
 
     init(
         caching: CacheLayer, entry: CacheEntry, request: CacheRequest, url: URL?,
@@ -312,11 +317,28 @@ private final class Validation: TransferHandler {
         self.request = request
         self.url = url
         self.storing = storing
+        removals = caching.cache.removals
+    }
+
+    func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        body.withLock { body in
+            // As in `CacheTask`, the count only.
+            guard let count = body?.count, count + chunk.count <= caching.cache.bodyLimit else {
+                body = nil
+                return .cancel
+            }
+            body?.append(contentsOf: chunk)
+            return .proceed
+        }
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         defer { caching.didValidate(request.key) }
-        guard result.error == nil, let response = result.response, let key = request.key,
+        let body = body.withLock { $0.take() }
+        guard result.error == nil || body == nil, let response = result.response,
+            let key = request.key,
             caching.mayKeep(response, to: request, from: task, url: url)
         else { return }
         let rules = caching.cache.rules
@@ -325,13 +347,18 @@ private final class Validation: TransferHandler {
             let fresh = rules.freshened(
                 entry, by: response, requestTime: start, responseTime: now)
             guard let fresh else { return }
-            return caching.cache.renew(entry, as: fresh, by: response, to: request)
+            return caching.cache.renew(
+                entry, as: fresh, by: response, to: request, since: removals)
         }
-        let facts = CacheEntry.Facts(response)
-        let new = rules.entry(
-            for: response, facts, data: result.body ?? Data(), to: request, requestTime: start,
-            responseTime: now)
-        if rules.mustRemove(after: response, facts, to: request) { caching.cache.remove(key) }
-        if let new { _ = caching.store(new, for: key, of: task, asking: storing) {} }
+        let new = body.flatMap { body in
+            rules.entry(
+                for: response, CacheEntry.Facts(response), data: body, to: request,
+                requestTime: start, responseTime: now)
+        }
+        if let new {
+            _ = caching.store(new, for: key, of: task, asking: storing, since: removals) {}
+        } else if rules.outdates(response, to: request) {
+            caching.cache.remove(key)
+        }
     }
 }

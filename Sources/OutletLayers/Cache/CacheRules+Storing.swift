@@ -79,10 +79,13 @@ extension CacheRules {
     func freshened(
         _ entry: CacheEntry, by response: HTTPResponse, requestTime: Date, responseTime: Date
     ) -> CacheEntry? {
-        if let new = response.headers.values(for: "ETag").first,
-            let old = entry.response.headers.values(for: "ETag").first,
-            !Self.isSame(new, old)
-        {
+        for name in ["ETag", "Last-Modified"] {
+            guard let new = response.headers.values(for: name).first,
+                let old = entry.response.headers.values(for: name).first
+            else { continue }
+            // The same tag identifies the version. It may be weak on one side only, because some
+            // servers weaken the tags of compressed responses, but not those of a 304.
+            if Self.isSame(new, old) { break }
             return nil
         }
         var fresh = entry
@@ -153,15 +156,12 @@ extension CacheRules {
         "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Trailer",
     ]
 
-    /// Whether a response replaces a stored one, but must not be stored itself (RFC 9111 §5.2.2.5).
+    /// Whether a response outdates the stored ones of its URL even if it is not stored itself, as
+    /// with `no-store`, with `Vary: *`, and above the maximum size.
     ///
-    /// The stored one must then be removed, because it is outdated.
-    ///
-    /// - Parameter facts: Those of the response.
-    func mustRemove(
-        after response: HTTPResponse, _ facts: CacheEntry.Facts, to request: CacheRequest
-    ) -> Bool {
-        request.method == .get && response.statusCode == 200 && facts.directives.noStore
+    /// The stored ones must then be removed: the cache would go back to them.
+    func outdates(_ response: HTTPResponse, to request: CacheRequest) -> Bool {
+        request.method == .get && response.statusCode == 200
     }
 
     /// Returns the keys of the entries that a response invalidates (RFC 9111 §4.4).

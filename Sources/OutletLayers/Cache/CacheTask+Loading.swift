@@ -128,15 +128,7 @@ extension CacheTask: TransferHandler {
             return
         }
         if request.method == .head { learn(fromHead: response, now) }
-        guard let key = request.key else {
-            finish(result, turn: turn)
-            return
-        }
-        let facts = CacheEntry.Facts(response)
-        if caching.cache.rules.mustRemove(after: response, facts, to: request) {
-            caching.cache.remove(key)
-        }
-        keep(response, facts, result, now, turn)
+        keep(response, CacheEntry.Facts(response), result, now, turn)
     }
 
     private func mayKeep(_ response: HTTPResponse, from inner: any TransferTask) -> Bool {
@@ -147,13 +139,14 @@ extension CacheTask: TransferHandler {
     /// §4.3.5).
     private func learn(fromHead response: HTTPResponse, _ now: Date) {
         guard let key = request.key, response.statusCode == 200 else { return }
-        let (caching, request, start) = (caching, request, start)
+        let (caching, request, start, removals) = (caching, request, start, removals)
         @Sendable func learn(_ entry: CacheEntry) {
             let verdict = caching.cache.rules.compare(
                 entry, withHead: response, requestTime: start, responseTime: now)
             switch verdict {
             case .same(let fresh):
-                caching.cache.renew(entry, as: fresh, by: response, to: request)
+                caching.cache.renew(
+                    entry, as: fresh, by: response, to: request, since: removals)
             case .other: caching.cache.remove(key)
             case .unknown: break
             }
@@ -186,7 +179,9 @@ extension CacheTask: TransferHandler {
             caching.queue.async { self.load(self.job, stored: nil, isValidating: false) }
             return
         }
-        if mayKeep { caching.cache.renew(stored, as: fresh, by: response, to: request) }
+        if mayKeep {
+            caching.cache.renew(stored, as: fresh, by: response, to: request, since: removals)
+        }
         play(fresh, .validatedCache, result.metrics)
     }
 }

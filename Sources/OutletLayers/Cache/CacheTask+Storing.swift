@@ -59,13 +59,18 @@ extension CacheTask {
         _ data: Data?, _ response: HTTPResponse, _ facts: CacheEntry.Facts,
         _ result: TransferResult, _ now: Date, _ turn: TransportTurn
     ) {
-        guard let data, data.count <= caching.cache.bodyLimit, let key = request.key,
+        guard let key = request.key else { return finish(result, turn: turn) }
+        guard let data, data.count <= caching.cache.bodyLimit,
             let entry = entry(for: response, facts, data, now)
-        else { return finish(result, turn: turn) }
+        else {
+            if caching.cache.rules.outdates(response, to: request) { caching.cache.remove(key) }
+            return finish(result, turn: turn)
+        }
         var result = result
         result.proposedForCache = CachedResponse(entry)
         let ended = result
-        let isDone = caching.store(entry, for: key, of: self, asking: storing) { [self] in
+        let isDone = caching.store(entry, for: key, of: self, asking: storing, since: removals) {
+            [self] in
             let turn = TransportTurn()
             finish(ended, turn: turn)
             turn.end()

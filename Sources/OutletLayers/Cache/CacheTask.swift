@@ -14,6 +14,8 @@ final class CacheTask: TransferTask {
     /// Decides whether the response is stored.
     let storing: (any CachedResponseHandler)?
     let start: Date
+    /// The cache's number of removals when the request began.
+    let removals: Int
     let stopwatch = Stopwatch()
     let course: Lock<State>
     let inner: InnerTransfer
@@ -47,6 +49,7 @@ final class CacheTask: TransferTask {
         self.request = request
         self.start = start
         self.caching = caching
+        removals = caching.cache.removals
         storing = job.cachedResponseHandler ?? caching.handler
         course = Lock(State(handler: handler, delivery: job.delivery))
         inner = InnerTransfer(job.request, reportsProgress: job.reportsProgress)

@@ -89,11 +89,15 @@ final class DiskStore: Sendable {
         }
         let name = CacheFile.name(of: key)
         if let last = read(name, key: key), last.selectors != entry.selectors {
-            rename(path(name), path("\(name)-\(CacheFile.variant(last.selectors))"))
+            // A second name, and no new one: if the write fails, `<key>` must still be there.
+            let variant = path("\(name)-\(CacheFile.variant(last.selectors))")
+            unlink(variant)
+            link(path(name), variant)
         }
         do throws(PrivateFile.Failure) {
             try PrivateFile.write(data, to: path(name))
         } catch {
+            removeReplaced(by: entry, key: key)
             throw CacheStorageError(error)
         }
         keepInBounds(written: data.count)

@@ -19,6 +19,7 @@ public final class ResponseCache: Sendable {
         var pendingBytes = 0
         /// The number of changes of the memory's contents.
         var changes = 0
+        var removals = Removals()
         var failure: CacheStorageError?
     }
 
@@ -132,7 +133,7 @@ public final class ResponseCache: Sendable {
             CacheEntry(
                 response: cachedResponse.response, data: cachedResponse.data, requestTime: now,
                 responseTime: now, selectors: selectors, userInfo: cachedResponse.userInfo,
-                storagePolicy: cachedResponse.storagePolicy, facts: facts), for: key)
+                storagePolicy: cachedResponse.storagePolicy, facts: facts), for: key, since: nil)
     }
 
     /// Removes the stored responses for a request's URL, of all variants.
@@ -155,6 +156,7 @@ public final class ResponseCache: Sendable {
         state.withLock { state in
             state.memory.removeAll()
             state.changes += 1
+            state.removals.addAll()
         }
     }
 
@@ -191,11 +193,22 @@ public final class ResponseCache: Sendable {
         return entry
     }
 
-    func store(_ entry: CacheEntry, for key: String) {
+    /// The number of removals so far, for ``store(_:for:since:)``.
+    var removals: Int { state.withLock { $0.removals.count } }
+
+    /// Stores an entry.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - key: Its cache key.
+    ///   - removals: The number of ``removals`` when the request began; if the key was removed
+    ///     since, the entry may be outdated, and is not stored. `nil` stores it always.
+    func store(_ entry: CacheEntry, for key: String, since removals: Int?) {
         guard entry.storagePolicy != .notAllowed else { return }
         let hasDisk = disk != nil && diskCapacity > 0
         let mayGoToDisk = entry.storagePolicy == .allowed && !entry.isPersonal
-        let (number, isWritten) = state.withLock { state -> (Int, Bool) in
+        let stored = state.withLock { state -> (number: Int, isWritten: Bool)? in
+            if let removals, state.removals.has(key, since: removals) { return nil }
             state.memory.store(entry, for: key)
             state.changes += 1
             guard hasDisk else { return (0, false) }
@@ -203,7 +216,7 @@ public final class ResponseCache: Sendable {
             if isWritten { state.pendingBytes += entry.cost }
             return (state.note(isWritten ? entry : nil, for: key), isWritten)
         }
-        guard hasDisk, let disk else { return }
+        guard hasDisk, let disk, let (number, isWritten) = stored else { return }
         writing.async { [self] in
             var failure: CacheStorageError?
             do throws(CacheStorageError) {
@@ -233,23 +246,32 @@ public final class ResponseCache: Sendable {
     ///   - fresh: The entry, updated with `answer`.
     ///   - answer: The server's response to `request`.
     ///   - request: The request that revalidated the entry.
+    ///   - removals: The number of ``removals`` when that request began; if the entry may have been
+    ///     removed since, it is not stored again.
     func renew(
-        _ old: CacheEntry, as fresh: CacheEntry, by answer: HTTPResponse, to request: CacheRequest
+        _ old: CacheEntry, as fresh: CacheEntry, by answer: HTTPResponse, to request: CacheRequest,
+        since removals: Int
     ) {
         guard let key = request.key else { return }
         let selectors = request.selectors(
             for: fresh.response, isPublic: fresh.directives.isPublic)
         guard let selectors, !CacheControl(answer.headers).noStore else { return remove(key) }
-        if selectors != old.selectors { remove(key) }
         var fresh = fresh
         fresh.selectors = selectors
-        store(fresh, for: key)
+        if selectors != old.selectors {
+            let isCurrent = state.withLock { !$0.removals.has(key, since: removals) }
+            remove(key)
+            guard isCurrent else { return }
+            return store(fresh, for: key, since: self.removals)
+        }
+        store(fresh, for: key, since: removals)
     }
 
     func remove(_ key: String) {
         let number = state.withLock { state -> Int? in
             state.memory.remove(key)
             state.changes += 1
+            state.removals.add(key)
             return disk == nil ? nil : state.note(nil, for: key)
         }
         guard let number, let disk else { return }

@@ -347,13 +347,31 @@ import Testing
         #expect(verdict != .other && verdict != .unknown)
     }
 
-    @Test(arguments: [(200, true), (404, false), (503, false)])
-    func `only a successful GET response with no-store removes the stored response`(
-        status: Int, forgets: Bool
+    @Test(arguments: [(200, true), (206, false), (404, false), (503, false)])
+    func `only a successful GET response that is not stored outdates the stored response`(
+        status: Int, outdates: Bool
     ) {
         let answer = response(["Cache-Control": "no-store"], status: status)
-        #expect(rules.mustRemove(after: answer, CacheEntry.Facts(answer), to: request()) == forgets)
-        #expect(!rules.mustRemove(after: answer, CacheEntry.Facts(answer), to: request(.head)))
+        #expect(rules.outdates(answer, to: request()) == outdates)
+        #expect(!rules.outdates(answer, to: request(.head)))
+    }
+
+    @Test(
+        arguments: [
+            (["Last-Modified": "Fri, 02 Jan 2026 00:00:00 GMT"], false),
+            (["Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"], true), ([:], true),
+            (["ETag": "\"1\"", "Last-Modified": "Fri, 02 Jan 2026 00:00:00 GMT"], true),
+            (["ETag": "W/\"1\"", "Last-Modified": "Fri, 02 Jan 2026 00:00:00 GMT"], true),
+        ] as [(HTTPHeaders, Bool)])
+    func `a 304 with another date confirms a response only if it has the same tag`(
+        fields: HTTPHeaders, isConfirmed: Bool
+    ) throws {
+        let old = try entry([
+            "ETag": "\"1\"", "Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT",
+        ])
+        let fresh = rules.freshened(
+            old, by: response(fields, status: 304), requestTime: now, responseTime: now)
+        #expect((fresh != nil) == isConfirmed)
     }
 
     @Test func `an unsafe method invalidates the stored responses of its URLs`() {

@@ -719,4 +719,86 @@ import Testing
         #expect(cache.cachedResponse(for: secureRequest())?.data == Data("body".utf8))
         withExtendedLifetime((session, lax)) {}
     }
+
+    // MARK: Outdated responses
+
+    @Test(arguments: [true, false])
+    func `a response that began before a removal is not stored after it`(byRequest: Bool) async {
+        let cache = ResponseCache()
+        let gate = StubGate()
+        let (session, transport) = session(cache) { job in
+            job.request.method == .put
+                ? .status(204)
+                : Self.answer(["Cache-Control": "max-age=60"], "old").waiting(atByte: 1, for: gate)
+        }
+        async let early = get(session)
+        await gate.arrival()
+        if byRequest {
+            _ = await session.request(address, method: .put).serializingData().response
+        } else {
+            cache.removeAllCachedResponses()
+        }
+        gate.open()
+        #expect(await early.value == Data("old".utf8))
+        _ = await get(session)
+        #expect(transport.requests.filter { $0.method == .get }.count == 2)
+        #expect(await get(session).metrics?.resourceFetchType == .localCache)
+    }
+
+    @Test func `a response that was removed during its validation is not stored again`() async {
+        let gate = StubGate()
+        let (session, transport) = session { job in
+            if job.request.method == .put { return .status(204) }
+            return job.request.headers["If-None-Match"] == nil
+                ? Self.answer(["Cache-Control": "max-age=0", "ETag": "\"1\""])
+                : .status(304, headers: ["Cache-Control": "max-age=60"]).waiting(
+                    atByte: 0, for: gate)
+        }
+        _ = await get(session)
+        async let validated = get(session)
+        await gate.arrival()
+        _ = await session.request(address, method: .put).serializingData().response
+        gate.open()
+        #expect(await validated.value == Data("body".utf8))
+        _ = await get(session)
+        #expect(transport.requests.last?.headers["If-None-Match"] == nil)
+        #expect(transport.requests.count == 4)
+    }
+
+    @Test(arguments: [["Cache-Control": "max-age=60"], ["Vary": "*"]] as [HTTPHeaders])
+    func `a newer response that cannot be stored removes the stored one`(fields: HTTPHeaders) async
+    {
+        let cache = ResponseCache()
+        let isLarge = fields["Vary"] == nil
+        let body = Data(count: isLarge ? cache.memoryCapacity / 8 + 1 : 1)
+        let (session, transport) = session(cache) { job in
+            job.request.cachePolicy == .useProtocolCachePolicy
+                ? Self.answer(["Cache-Control": "max-age=60"])
+                : StubAnswer(headers: fields, body: body)
+        }
+        _ = await get(session)
+        let newer = await get(session, policy: .reloadIgnoringLocalCacheData)
+        #expect(newer.value == body)
+        _ = await get(session)
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func `a background validation ends when its body is too large to be stored`() async {
+        let cache = ResponseCache()
+        let gate = StubGate()
+        let (session, _) = session(cache) { job in
+            if job.request.headers["If-None-Match"] == nil {
+                return Self.answer(
+                    ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+            }
+            let size = cache.memoryCapacity / 8 + 1
+            return StubAnswer(headers: ["Transfer-Encoding": "chunked"], body: Data(count: size))
+                .waiting(atByte: size, for: gate)
+        }
+        _ = await get(session)
+        #expect(await get(session).metrics?.resourceFetchType == .localCache)
+        let request = HTTPRequest(url: URL(string: address))
+        while cache.cachedResponse(for: request) != nil, !Task.isCancelled { await Task.yield() }
+        #expect(cache.cachedResponse(for: request) == nil)
+    }
 }

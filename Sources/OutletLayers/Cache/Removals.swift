@@ -1,0 +1,36 @@
+/// The removals of stored responses, for requests that are under way.
+///
+/// The response to a request that began before a removal may be older than what the removal was for,
+/// such as a successful `PUT`, and must not be stored after it.
+///
+/// Not synchronized: the owner holds a lock.
+struct Removals: Sendable {
+    /// The maximum number of keys.
+    ///
+    /// Beyond it all responses under way count as outdated.
+    private static let limit = 1000
+
+    /// The number of removals so far; a request remembers it when it begins.
+    private(set) var count = 0
+    /// The number of the last removal of each key.
+    private var numbers: [String: Int] = [:]
+    /// The number of the last removal of all keys.
+    private var ofAll = 0
+
+    mutating func add(_ key: String) {
+        guard numbers.count < Self.limit || numbers[key] != nil else { return addAll() }
+        count += 1
+        numbers[key] = count
+    }
+
+    mutating func addAll() {
+        count += 1
+        ofAll = count
+        numbers.removeAll(keepingCapacity: true)
+    }
+
+    /// Whether a key was removed after so many removals.
+    func has(_ key: String, since count: Int) -> Bool {
+        ofAll > count || numbers[key].map { $0 > count } == true
+    }
+}
