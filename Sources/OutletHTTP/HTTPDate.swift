@@ -79,6 +79,13 @@ package enum HTTPDate {
                 days * 86_400 + hour * 3600 + minute * 60 + second))
     }
 
+    /// Whether a month has a day.
+    package static func exists(year: Int, month: Int, day: Int) -> Bool {
+        (1...12).contains(month) && (1...31).contains(day)
+            && civil(daysSince1970: daysSince1970(year: year, month: month, day: day))
+                == (year, month, day)
+    }
+
     /// Returns the number of days since 1970-01-01 in the proleptic Gregorian calendar.
     ///
     /// Counts in eras of 400 years that begin in March, so that the leap day is a year's last day.

@@ -7,7 +7,7 @@ enum CookieDate {
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ]
 
-    /// Parses a date; `nil` unless it has a day, a month, a year and a time of day.
+    /// Parses a date; `nil` unless it has a day, a month, a year and a time of day that exist.
     static func parse(_ text: String) -> Date? {
         var time: (Int, Int, Int)?
         var day: Int?
@@ -27,7 +27,9 @@ enum CookieDate {
                 year = found < 70 ? found + 2000 : found < 100 ? found + 1900 : found
             }
         }
-        guard let time, let day, let month, let year, year >= 1601 else { return nil }
+        guard let time, let day, let month, let year, year >= 1601,
+            time.2 < 60, HTTPDate.exists(year: year, month: month, day: day)
+        else { return nil }
         return HTTPDate.date(
             year: year, month: month, day: day, hour: time.0, minute: time.1, second: time.2)
     }

@@ -85,9 +85,16 @@ struct CookieJar: Sendable {
     ///   - isSecure: Whether it was received over a secure connection; otherwise it cannot be a
     ///     secure cookie, nor replace or hide one (RFC 6265bis §5.7).
     ///   - now: The current time.
-    mutating func set(_ cookie: Cookie, isSecure: Bool, now: Date) {
+    /// - Returns: Whether the cookie was accepted; another one, which may end, can hide it.
+    @discardableResult
+    mutating func set(_ cookie: Cookie, isSecure: Bool, now: Date) -> Bool {
+        if !isSecure, cookie.isSecure || hidesSecure(cookie, now) { return false }
+        put(cookie, now)
+        return true
+    }
+
+    private mutating func put(_ cookie: Cookie, _ now: Date) {
         var cookie = cookie
-        if !isSecure, cookie.isSecure || hidesSecure(cookie, now) { return }
         if let index = index(of: cookie), let old = domains[cookie.domain]?[index].cookie {
             guard !cookie.hasEnded(now) else {
                 remove(cookie)

@@ -76,10 +76,10 @@ struct RecentCookies: Sendable {
         guard let parsed else { return }
         let cookie = parsed.cookie(now: now)
         let before = jar.changes
-        jar.set(cookie, isSecure: parsed.isSecure, now: now)
+        let isAccepted = jar.set(cookie, isSecure: parsed.isSecure, now: now)
         guard let known else { return keep(parsed, of: field, url) }
         entries[known].lastURL = url
-        let isIdle = jar.changes == before && cookie.isSessionOnly
+        let isIdle = isAccepted && jar.changes == before && cookie.isSessionOnly
         entries[known].idleSince = isIdle ? before : nil
     }
 

@@ -118,11 +118,13 @@ struct SentCookies: Sendable {
 }
 
 extension HTTPHeaders {
-    /// The request's own `Cookie` field; the values of repeated fields are joined with `", "`.
+    /// The request's own `Cookie` field; the values of repeated fields are joined with `"; "` (RFC
+    /// 9113 §8.2.3).
     private var ownCookies: HTTPHeader? {
         let own = filter { $0.name.equalsIgnoringCase("Cookie") }.map(\.valueBytes)
+            .filter { !$0.isEmpty }
         guard !own.isEmpty else { return nil }
-        return HTTPHeader(name: "Cookie", valueBytes: own.joined(separator: ", ".utf8))
+        return HTTPHeader(name: "Cookie", valueBytes: own.joined(separator: "; ".utf8))
     }
 
     /// Returns the fields with stored cookies after the request's own ones, all in one `Cookie`

@@ -544,6 +544,42 @@ import Testing
             Cookie.requestHeaderFields(with: [cookie]).first?.valueBytes == Array("a=\u{20AC}".utf8)
         )
     }
+
+    @Test func `a cookie that a secure one hid is stored once that has expired`() throws {
+        var jar = CookieJar()
+        var recent = RecentCookies()
+        let now = Date(timeIntervalSince1970: 1_800_000_000)
+        func set(_ field: String, _ address: String, after seconds: Double) throws {
+            let url = try self.url(address)
+            Array(field.utf8).withUnsafeBufferPointer {
+                recent.set($0, from: url, in: &jar, now: now + seconds)
+            }
+        }
+        try set("a=1; Secure; Max-Age=10", "https://x.test/", after: 0)
+        for seconds in 1...3 { try set("a=2", "http://x.test/", after: Double(seconds)) }
+        #expect(jar.cookies(now: now + 5).map(\.pair) == ["a=1"])
+        try set("a=2", "http://x.test/", after: 20)
+        #expect(jar.cookies(now: now + 20).map(\.pair) == ["a=2"])
+    }
+
+    @Test func `the request's own Cookie fields are joined as cookies are`() throws {
+        let storage = CookieStorage()
+        storage.setCookie(Cookie(name: "s", value: "1", domain: "x.test"))
+        var request = HTTPRequest(url: try url("http://x.test/"))
+        for own in ["x=1", "", "y=2"] { request.headers.append(name: "Cookie", value: own) }
+        #expect(
+            storage.addingCookies(to: request)?.headers.values(for: "Cookie") == ["x=1; y=2; s=1"])
+        request.headers = ["Cookie": ""]
+        #expect(storage.addingCookies(to: request)?.headers.values(for: "Cookie") == ["s=1"])
+    }
+
+    @Test(arguments: [
+        ("Sun, 28 Feb 2027 10:00:00 GMT", true), ("Mon, 31 Feb 2027 10:00:00 GMT", false),
+        ("Tue, 29 Feb 2028 10:00:59 GMT", true), ("Tue, 29 Feb 2028 10:00:60 GMT", false),
+    ])
+    func `an Expires date that does not exist is ignored`(text: String, exists: Bool) {
+        #expect((CookieDate.parse(text) != nil) == exists)
+    }
 }
 
 extension SetCookie {
