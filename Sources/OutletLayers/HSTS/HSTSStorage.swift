@@ -46,8 +46,39 @@ public final class HSTSStorage: Sendable {
         /// The policies by host.
         var policies: [String: Policy]
         var recent = RecentUpgrades()
+        /// The hosts whose policies this storage has set or removed; of others the file may know
+        /// more, because another process has written it.
+        var changed: Set<String> = []
+        /// Whether all policies were removed since the file was written.
+        var isCleared = false
         /// Whether the file will be written, with all changes until then.
         var isWritePending = false
+
+        mutating func set(_ policy: Policy, now: Date) {
+            policies[policy.host] = policy.expiresDate > now ? policy : nil
+            changed.insert(policy.host)
+            keepInBounds(now)
+        }
+
+        /// Takes the policies of the file, except for hosts that this storage has changed.
+        mutating func merge(_ others: [Policy], now: Date) {
+            guard !isCleared else { return }
+            for policy in others where !changed.contains(policy.host) {
+                policies[policy.host] = policy
+            }
+            keepInBounds(now)
+        }
+
+        private mutating func keepInBounds(_ now: Date) {
+            if changed.count > 2 * HSTSStorage.limit { changed.formIntersection(policies.keys) }
+            guard policies.count > HSTSStorage.limit else { return }
+            policies = policies.filter { $0.value.expiresDate > now }
+            guard policies.count > HSTSStorage.limit else { return }
+            let inOrder = policies.values.sorted { $0.expiresDate < $1.expiresDate }
+            // Also those of a file with any number of them.
+            let excess = max(HSTSStorage.evictedAtOnce, policies.count - HSTSStorage.limit)
+            for policy in inOrder.prefix(excess) { policies[policy.host] = nil }
+        }
     }
 
     private let known: Lock<State>
@@ -64,7 +95,8 @@ public final class HSTSStorage: Sendable {
     /// Makes a storage that keeps its hosts in a file in curl's format.
     ///
     /// Reads the file at once; a missing file and invalid lines are ignored. After changes, the
-    /// whole file is written in the background.
+    /// whole file is written in the background, with the hosts that other processes have added to
+    /// it meanwhile, which this storage then knows, too.
     ///
     /// - Parameter url: A file URL.
     /// - Returns: The storage.
@@ -72,13 +104,15 @@ public final class HSTSStorage: Sendable {
 
     private init(file: URL? = nil) {
         self.file = file
-        let text = file.flatMap { try? Data(contentOf: $0) }.map {
-            String(decoding: $0, as: UTF8.self)
-        }
-        let policies = HSTSFile.decode(text ?? "")
+        let policies = Self.policies(in: file)
         hasAny = Atomic(!policies.isEmpty)
         known = Lock(
             State(policies: Dictionary(policies.map { ($0.host, $0) }, uniquingKeysWith: { $1 })))
+    }
+
+    private static func policies(in file: URL?) -> [Policy] {
+        let data = file.flatMap { try? Data(contentOf: $0) }
+        return data.map { HSTSFile.decode(String(decoding: $0, as: UTF8.self)) } ?? []
     }
 
     /// The policies that have not expired, sorted by host.
@@ -101,12 +135,7 @@ public final class HSTSStorage: Sendable {
                 hasAny.store(!state.policies.isEmpty, ordering: .releasing)
                 state.recent = RecentUpgrades()
             }
-            state.policies[policy.host] = policy.expiresDate > now ? policy : nil
-            guard state.policies.count > Self.limit else { return }
-            state.policies = state.policies.filter { $0.value.expiresDate > now }
-            guard state.policies.count > Self.limit else { return }
-            let inOrder = state.policies.values.sorted { $0.expiresDate < $1.expiresDate }
-            for policy in inOrder.prefix(Self.evictedAtOnce) { state.policies[policy.host] = nil }
+            state.set(policy, now: now)
         }
         save()
     }
@@ -115,6 +144,8 @@ public final class HSTSStorage: Sendable {
     public func removeAllPolicies() {
         known.withLock { state in
             state.policies = [:]
+            state.changed = []
+            state.isCleared = true
             state.recent = RecentUpgrades()
             hasAny.store(false, ordering: .releasing)
         }
@@ -223,10 +254,17 @@ public final class HSTSStorage: Sendable {
         }
         guard !isPending else { return }
         writing.async { [self] in
-            known.withLock { $0.isWritePending = false }
+            let others = Self.policies(in: file)
+            known.withLock { state in
+                state.isWritePending = false
+                state.merge(others, now: Date())
+                state.recent = RecentUpgrades()
+                hasAny.store(!state.policies.isEmpty, ordering: .releasing)
+            }
             do throws(PrivateFile.Failure) {
                 try PrivateFile.write(
                     Data(HSTSFile.encode(policies).utf8), to: PrivateFile.path(of: file))
+                known.withLock { $0.isCleared = $0.isWritePending && $0.isCleared }
             } catch {
                 failure.withLock { $0 = CacheStorageError(error) }
             }

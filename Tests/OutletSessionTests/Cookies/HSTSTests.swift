@@ -258,4 +258,26 @@ import Testing
         hsts.removeAllPolicies()
         #expect(try upgraded() == nil)
     }
+
+    @Test func `two storages of one file keep the hosts of each other`() throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.url.appending(path: "hsts")
+        let end = Date() + 1000
+        let (first, second) = (HSTSStorage.file(file), HSTSStorage.file(file))
+        func hosts() -> [String] { HSTSStorage.file(file).policies.map(\.host) }
+        first.setPolicy(.init(host: "a.test", expiresDate: end))
+        first.flush()
+        second.setPolicy(.init(host: "b.test", expiresDate: end))
+        second.flush()
+        #expect(hosts() == ["a.test", "b.test"])
+        #expect(second.upgrade(try #require(URL(string: "http://a.test/"))) != nil)
+        // What one has removed does not come back from the other's file.
+        first.setPolicy(.init(host: "a.test", expiresDate: .distantPast))
+        first.flush()
+        #expect(hosts() == ["b.test"])
+        second.setPolicy(.init(host: "c.test", expiresDate: end))
+        second.removeAllPolicies()
+        second.flush()
+        #expect(hosts() == [])
+    }
 }
