@@ -13,16 +13,17 @@ public struct Redaction: Sendable, Equatable {
     public var headerNames: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key",
         "x-goog-api-key", "x-auth-token", "x-csrf-token", "x-xsrf-token", "x-amz-security-token",
-        "dpop", "x-amzn-oidc-data", "session", "x-session",
+        "dpop", "x-amzn-oidc-data", "session", "x-session", "x-ms-client-principal",
     ]
     /// The header fields whose values are shown although ``nameParts`` or ``nameWords`` match;
     /// names in lower case.
     ///
     /// A field that is also in ``headerNames`` is a secret.
     public var openHeaderNames: Set<String> = [
-        "access-control-allow-credentials", "cache-key", "idempotency-key", "public-key-pins",
-        "public-key-pins-report-only", "sec-websocket-key", "signature-input", "surrogate-key",
-        "x-cache-key", "x-idempotency-key",
+        "access-control-allow-credentials", "authentication-info", "cache-key", "idempotency-key",
+        "proxy-authentication-info", "public-key-pins", "public-key-pins-report-only",
+        "sec-websocket-key", "signature-input", "surrogate-key", "x-cache-key",
+        "x-idempotency-key",
     ]
     /// The substrings, in lower case, that make a field, parameter or JSON member a secret if its
     /// name contains one of them.
@@ -41,7 +42,7 @@ public struct Redaction: Sendable, Equatable {
     public var nameWords: Set<String> = [
         "key", "sig", "sign", "code", "auth", "authz", "oauth", "pass", "pw", "pin", "otp", "jwt",
         "sid", "session",
-        "csrf", "xsrf", "hmac", "assertion", "ticket", "hdnts", "hdnea", "hdntl",
+        "authentication", "csrf", "xsrf", "hmac", "assertion", "ticket", "hdnts", "hdnea", "hdntl",
     ]
     /// Whether the user name and password of a URL are secrets.
     public var hidesUserInfo = true
@@ -143,7 +144,7 @@ public struct Redaction: Sendable, Equatable {
 }
 
 /// Returns a percent-decoded text; a `%` without two hexadecimal digits stays as it is.
-func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
+package func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
     var decoded: [UInt8] = []
     var index = text.startIndex
     while index < text.endIndex {
