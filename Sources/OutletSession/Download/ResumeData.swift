@@ -122,10 +122,13 @@ extension HTTPResponse {
         guard headers.value(for: "Content-Encoding")?.equalsIgnoringCase("identity") != false,
             headers.value(for: "Accept-Ranges")?.equalsIgnoringCase("none") != true
         else { return nil }
-        if let tag = headers.value(for: "ETag"), !tag.startsWithBytes(of: "W/") { return tag }
+        // A weak tag says that the date is not exact either (RFC 9110 §13.1.5).
+        if let tag = headers.value(for: "ETag") { return tag.startsWithBytes(of: "W/") ? nil : tag }
         // Content modified in the second of the response may have changed again (RFC 9110
         // §8.8.2.2).
-        guard let date = headers.value(for: "Last-Modified"), date != headers.value(for: "Date")
+        guard let date = headers.value(for: "Last-Modified"),
+            let modified = HTTPDate.parse(date),
+            let sent = headers.value(for: "Date").flatMap(HTTPDate.parse), sent > modified
         else { return nil }
         return date
     }
