@@ -49,8 +49,8 @@ extension Request: TransferHandler {
         if let head = result.tunnelRefusal?.head {
             notifyChallenges(of: head, to: task)
         }
-        if result.error == nil, let response = result.response, response.isRedirect,
-            redirect(task, response, result)
+        if let response = result.response, response.isRedirect,
+            result.error?.mayBeOfDroppedBody != false, redirect(task, response, result)
         {
             return
         }
@@ -190,4 +190,14 @@ extension Request: TransferHandler {
 struct Evaluation: Sendable {
     let attempt: Int
     let validates: Bool
+}
+
+extension TransferError {
+    /// Whether only the body has failed: that of a redirect that is followed is not used.
+    fileprivate var mayBeOfDroppedBody: Bool {
+        switch code {
+        case .cannotDecodeContentData, .decompressionLimitExceeded, .networkConnectionLost: true
+        default: false
+        }
+    }
 }

@@ -110,4 +110,33 @@ import Testing
         #expect(nowhere.response?.statusCode == 302)
         #expect(transport.requests.count == 3)
     }
+
+    @Test(arguments: [
+        TransferError.Code.cannotDecodeContentData, .networkConnectionLost,
+        .decompressionLimitExceeded,
+    ])
+    func `a redirect is followed though its body cannot be read`(code: TransferError.Code) async {
+        let broken = TransferError(code: code, stage: .receiving, reason: "broken")
+        var redirect = StubAnswer.redirect(to: "/2").failing(with: broken, atByte: 1)
+        redirect.body = Data("moved".utf8)
+        let (session, _) = session([
+            "http://a.test/1": redirect, "http://a.test/2": .text("there"),
+        ])
+        let followed = session.request("http://a.test/1").serializingString()
+        #expect(await followed.response.value == "there")
+        // Whoever takes the redirect as the response gets the error.
+        let taken = session.request("http://a.test/1").redirect(using: Redirector.doNotFollow)
+        #expect(await taken.serializingString().response.error?.transferError == broken)
+    }
+
+    @Test(arguments: [TransferError.Code.timedOut, .badServerResponse])
+    func `a redirect that breaks off otherwise is an error`(code: TransferError.Code) async {
+        let broken = TransferError(code: code, stage: .receiving, reason: "broken")
+        let (session, transport) = session([
+            "http://a.test/1": .redirect(to: "/2").failing(with: broken, atByte: 0)
+        ])
+        let response = await session.request("http://a.test/1").serializingString().response
+        #expect(response.error?.transferError == broken)
+        #expect(transport.requests.count == 1)
+    }
 }
