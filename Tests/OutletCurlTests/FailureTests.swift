@@ -354,7 +354,7 @@ import Testing
         #expect(error?.reason == "the body's encoding is broken: br: not at its end after 10 bytes")
     }
 
-    @Test func `a 206 response may end in the middle of its content coding`() async throws {
+    @Test func `a part of coded content is not decoded`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .send("HTTP/1.1 206 Partial Content\r\nContent-Encoding: br\r\n"),
@@ -363,7 +363,8 @@ import Testing
         let result = try await CurlTransport.test().get(
             server.baseURL, headers: ["Accept-Encoding": "br", "Range": "bytes=0-9"])
         #expect(result.error == nil)
-        #expect("0123456789".hasPrefix(result.text))
+        #expect(
+            result.body == Data([0x8B, 0x04, 0x80, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36]))
     }
 
     @Test func `the error of an unknown content coding names the coding`() async throws {

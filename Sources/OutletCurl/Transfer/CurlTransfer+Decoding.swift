@@ -28,11 +28,14 @@ extension CurlTransfer {
     /// Makes the decoder for a response's body, at its first bytes, if `Content-Encoding` names
     /// codings.
     ///
+    /// A partial response (206) is a part of the coded content, and is not decoded (RFC 9110
+    /// §14.1.2).
+    ///
     /// - Returns: Whether the transfer continues.
     func findDecoder() -> Bool {
         loop?.assertOnLoop()
         guard decoder == nil, let headers = response?.headers,
-            headers.containsAny(of: Self.contentEncoding),
+            headers.containsAny(of: Self.contentEncoding), response?.statusCode != 206,
             let first = headers.value(for: "Content-Encoding")
         else { return true }
         let fields = headers.values(for: "Content-Encoding")
@@ -100,12 +103,8 @@ extension CurlTransfer {
     }
 
     /// The error of a body that ended before its coding did; `nil` if the coding is complete.
-    ///
-    /// A partial response (206) is a part of the coded representation, and may end anywhere.
     var unfinishedCoding: TransferError? {
-        guard let decoder, !decoder.decoder.isAtEnd, let response, response.statusCode != 206 else {
-            return nil
-        }
+        guard let decoder, !decoder.decoder.isAtEnd, let response else { return nil }
         let isFramed =
             response.httpVersion == "HTTP/2" || response.headers["Content-Length"] != nil
             || response.headers["Transfer-Encoding"] != nil

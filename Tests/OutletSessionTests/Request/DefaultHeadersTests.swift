@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTesting
 import Testing
 
 @testable import OutletSession
@@ -31,5 +32,20 @@ import Testing
         request.headers["B"] = "2"
         #expect(request.method.rawValue == "QUERY")
         #expect(request.headers.map(\.description) == ["A: 1", "B: 2"])
+    }
+
+    @Test func `a range is asked for without a content coding, unless the request names one`()
+        async
+    {
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(transport: transport)
+        let own: [HTTPHeaders] = [
+            ["Range": "bytes=0-9"], ["Range": "bytes=0-9", "Accept-Encoding": "gzip"], [:],
+        ]
+        for headers in own {
+            _ = await session.request("http://a.test/", headers: headers).serializingData().response
+        }
+        let sent = transport.requests.map { $0.headers.values(for: "Accept-Encoding") }
+        #expect(sent == [["identity"], ["gzip"], [HTTPHeader.defaultAcceptEncoding.value]])
     }
 }
