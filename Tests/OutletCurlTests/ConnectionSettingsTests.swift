@@ -308,6 +308,47 @@ import Testing
             error?.reason
                 == "maximumConnectionsPerOrigin: 0 for https://example.test is less than 1")
     }
+
+    private static let invalid:
+        [(name: String, change: @Sendable (inout TransportConfiguration) -> Void)] = [
+            ("proxy", { $0.proxy = .url("", except: []) }),
+            ("proxy", { $0.proxy = .url("http://h:1", except: ["10.0.0.0/99"]) }),
+            ("proxy", { $0.proxy = .url("http://h:1", except: ["127.*"]) }),
+            ("proxy", { $0.proxy = .url("http://h:1", except: ["127.0.0.0/8:80"]) }),
+            ("proxy", { $0.proxy = .url("http://h:1", except: ["http://a.test"]) }),
+            ("proxy", { $0.proxy = .url("http://h:1", except: [""]) }),
+            ("proxyCredential", { $0.proxyCredential = Credential(bearerToken: "t") }),
+            ("connectTimeout", { $0.connectTimeout = -1 }),
+            ("connectTimeout", { $0.connectTimeout = .nan }),
+            ("timeoutIntervalForRequest", { $0.timeoutIntervalForRequest = .nan }),
+            ("timeoutIntervalForResource", { $0.timeoutIntervalForResource = -1 }),
+            ("httpMaximumConnectionsPerHost", { $0.httpMaximumConnectionsPerHost = 0 }),
+            ("maximumConnections", { $0.maximumConnections = -1 }),
+        ]
+
+    @Test(arguments: invalid.indices)
+    func `an invalid setting is an error that names it`(index: Int) async throws {
+        let (name, change) = Self.invalid[index]
+        let server = try ScriptedServer.start(.request, .respond())
+        let error = try await CurlTransport.test { change(&$0) }.get(server.baseURL).error
+        #expect(error?.code == .badConfiguration)
+        #expect(error?.reason.hasPrefix("\(name): ") == true, "\(error?.reason ?? "")")
+        #expect(server.requests.values.isEmpty)
+    }
+
+    @Test func `every kind of exception from the proxy is valid`() async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "direct"))
+        let transport = CurlTransport.test {
+            $0.proxy = .url(
+                "http://127.0.0.1:1",
+                except: [
+                    "*.a.test", ".b.test", "c.test:80", "[::1]:8080", "::1", "fd00::/8",
+                    "10.0.0.0/0",
+                    "127.0.0.1",
+                ])
+        }
+        #expect(try await transport.get(server.baseURL).text == "direct")
+    }
 }
 
 /// The keep-alive options of a TCP socket.

@@ -54,10 +54,16 @@ import Testing
     @Test(arguments: [
         "p", "p:1", "http://p", "https://u:p@p:65535/", "SOCKS5H://[::1]:1080", "socks5://p",
         "http://p:",
-        "[::1]", "http://u@v:p@q:80/path", "http://b\u{FC}cher.example:1",
+        "[::1]", "http://u@v:p@q:80/path",
     ])
     func `the usual forms of a proxy's address are accepted`(address: String) throws {
         #expect(try resolve(["http_proxy": address]) == address)
+    }
+
+    @Test func `a proxy's international name gets its ASCII form`() throws {
+        let address = "http://m\u{E9}:pw@b\u{FC}cher.example:1/x"
+        #expect(
+            try resolve(["http_proxy": address]) == "http://m\u{E9}:pw@xn--bcher-kva.example:1/x")
     }
 
     @Test(arguments: [
@@ -275,5 +281,70 @@ import Testing
         let own = HTTPHeader.authorization(username: "ada", password: "own").value
         let head = try await server.requests.values(1)[0].head
         #expect(head.contains("Proxy-Authorization: \(own)\r\n"))
+    }
+
+    @Test(arguments: [
+        "socks5h://user:pa%0Ass@", "socks4a://user:pa%00ss@", "socks5://us%1Fer:secret@",
+        "http://user:100%%0apass@", "https://user:100%%09pass@",
+    ])
+    func `a proxy whose credential libcurl cannot decode is an error, and not left out`(
+        proxy: String
+    ) async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "direct"))
+        let error = try await CurlTransport.test {
+            $0.proxy = .url("\(proxy)127.0.0.1:1", except: [])
+        }.get(server.baseURL).error
+        #expect(error?.code == .badConfiguration)
+        #expect(error?.reason.contains("has a control character") == true)
+        #expect(server.requests.values.isEmpty)
+    }
+
+    @Test func `a colon in the user name of a SOCKS proxy, and a lone percent sign, are sent`()
+        async throws
+    {
+        let proxy = try ScriptedServer.start(.request, .respond("200 OK", body: "x"))
+        let transport = CurlTransport.test {
+            $0.proxy = .url("http://user:100%@127.0.0.1:\(proxy.port)", except: [])
+        }
+        #expect(try await transport.get("http://far.invalid/").text == "x")
+        let head = try await proxy.requests.values(1)[0].head
+        #expect(head.contains("Basic \(Data("user:100%".utf8).base64EncodedString())\r\n"))
+        #expect(ProxyAddress.fault(in: "socks5://us%3Aer:secret@h:1") == nil)
+        #expect(ProxyAddress.fault(in: "http://us%3Aer:secret@h:1") != nil)
+    }
+
+    @Test func `proxyCredential is sent in place of the credential in the proxy's address`()
+        async throws
+    {
+        let proxy = try ScriptedServer.start(.request, .respond(body: "x"))
+        let transport = CurlTransport.test {
+            $0.proxy = .url("http://other:no@127.0.0.1:\(proxy.port)", except: [])
+            $0.proxyCredential = Credential(user: "ada", password: "yes", scheme: .basic)
+        }
+        #expect(try await transport.get("http://far.invalid/").text == "x")
+        let head = try await proxy.requests.values(1)[0].head
+        #expect(head.contains("Basic \(Data("ada:yes".utf8).base64EncodedString())\r\n"))
+    }
+
+    @Test func `a proxy's international name is looked up in its ASCII form`() async throws {
+        let error = try await CurlTransport.test {
+            $0.proxy = .url("http://me:secret@bücher.invalid:3128", except: [])
+        }.get("http://far.invalid/").error
+        #expect(
+            error?.reason.contains("resolve proxy: xn--bcher-kva.invalid") == true,
+            "\(error?.reason ?? "")")
+        let refused = ProxyAddress.fault(in: "http://\u{200E}:1")
+        #expect(refused?.contains("its host has no form that DNS knows") == true)
+    }
+
+    @Test(arguments: ["http://[user:SEKRIT]:3128", "[user:SEKRIT]", "http://[user:SEKRIT"])
+    func `what stands in the brackets of a proxy's host is shown only if it is an address`(
+        proxy: String
+    ) throws {
+        let fault = try #require(ProxyAddress.fault(in: proxy))
+        #expect(!fault.contains("SEKRIT"))
+        #expect(ProxyAddress.fault(in: "http://[::1]:3128") == nil)
+        #expect(ProxyAddress.fault(in: "http://[fe80::1%25lo]:3128") == nil)
+        #expect(ProxyAddress.fault(in: "http://[::1]:x")?.hasPrefix("http://[::1]:x") == true)
     }
 }

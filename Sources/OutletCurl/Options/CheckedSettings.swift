@@ -24,6 +24,11 @@ struct CheckedSettings: Sendable {
             if configuration.proxy == .environment, configuration.unixSocketPath == nil {
                 try environment.check(Environment.ofProxies)
             }
+            try ProxyResolver.check(configuration.proxy)
+            if configuration.proxyCredential?.scheme == .bearer {
+                throw .setting("proxyCredential", "it is a token, and proxies take none")
+            }
+            try Self.checkLimits(configuration)
             try Self.checkTLS(configuration)
             keyLogPath = try Self.keyLogPath(configuration.tlsKeyLog, environment)
             resolve = try Self.resolve(configuration.staticAddresses)
@@ -32,12 +37,30 @@ struct CheckedSettings: Sendable {
             dnsCacheTimeout = try Self.dnsCacheTimeout(configuration.dnsCacheLifetime)
             try Self.checkProbes(configuration.tcpKeepAlive)
             try Self.checkThroughput(configuration.minimumThroughput)
-            for (origin, limit) in configuration.maximumConnectionsPerOrigin where limit < 1 {
-                throw .setting(
-                    "maximumConnectionsPerOrigin", "\(limit) for \(origin) is less than 1")
-            }
         } catch {
             fault = error
+        }
+    }
+
+    private static func checkLimits(
+        _ configuration: TransportConfiguration
+    ) throws(TransferError) {
+        // Not a number is not 0 or more either.
+        for (name, time) in [
+            ("timeoutIntervalForRequest", configuration.timeoutIntervalForRequest),
+            ("timeoutIntervalForResource", configuration.timeoutIntervalForResource),
+            ("connectTimeout", configuration.connectTimeout),
+        ] where !(time >= 0) {
+            throw .setting(name, "\(time) s is not 0 or more", advice: "0 means no limit")
+        }
+        for (name, limit) in [
+            ("httpMaximumConnectionsPerHost", configuration.httpMaximumConnectionsPerHost),
+            ("maximumConnections", configuration.maximumConnections),
+        ] where limit < 1 {
+            throw .setting(name, "\(limit) is less than 1")
+        }
+        for (origin, limit) in configuration.maximumConnectionsPerOrigin where limit < 1 {
+            throw .setting("maximumConnectionsPerOrigin", "\(limit) for \(origin) is less than 1")
         }
     }
 

@@ -34,15 +34,16 @@ struct ProxyResolver: Sendable {
             https = ""
             exceptions = []
         case .url(let url, let except):
-            http = url
-            https = url
+            http = ProxyAddress.withASCIIHost(url)
+            https = http
             exceptions = except.compactMap { ProxyException($0) }
         case .environment:
             func first(_ names: String...) -> String {
                 names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
             }
-            http = first("http_proxy", "all_proxy", "ALL_PROXY")
-            https = first("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+            http = ProxyAddress.withASCIIHost(first("http_proxy", "all_proxy", "ALL_PROXY"))
+            https = ProxyAddress.withASCIIHost(
+                first("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"))
             exceptions = first("no_proxy", "NO_PROXY")
                 .utf8.split {
                     [UInt8(ascii: ","), UInt8(ascii: " "), UInt8(ascii: "\t")].contains($0)
@@ -66,6 +67,20 @@ struct ProxyResolver: Sendable {
                     return (proxy, error)
                 }
             }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Checks a policy of the configuration, but for the proxy's address, whose error is that of
+    /// requests through it.
+    static func check(_ policy: ProxyPolicy) throws(TransferError) {
+        guard case .url(let address, let except) = policy else { return }
+        guard !address.isEmpty else {
+            throw .setting("proxy", "its address is empty", advice: ".none means no proxy")
+        }
+        for pattern in except where ProxyException(pattern)?.isValid != true {
+            throw .setting(
+                "proxy",
+                "\(String(reflecting: pattern)) in 'except' is no name, address or network")
+        }
     }
 
     /// The URL of the proxy for an origin; empty for a direct connection.
@@ -114,6 +129,16 @@ private enum ProxyException: Sendable {
             pattern = pattern[..<colon]
         }
         self = .host(Origin.hostForComparison(String(Substring(pattern))), port: port)
+    }
+
+    /// Whether there can be an origin that the pattern covers.
+    var isValid: Bool {
+        switch self {
+        case .all: true
+        case .host(let name, let port):
+            (try? Origin.canonicalHost(name)) != nil && port.map((1...65_535).contains) != false
+        case .network(let network, let bits): (0...(network.isIPv4 ? 32 : 128)).contains(bits)
+        }
     }
 
     func covers(_ origin: Origin) -> Bool {

@@ -30,14 +30,17 @@ package enum ProxyAddress {
             "\(shown): \(fact); if it is a password, '@' and the proxy's host are missing after it"
     }
 
-    /// The address with a mark in place of all that follows the colon after the host, where a password
-    /// is if the host was forgotten; `nil` if only digits follow.
+    /// The address with a mark in place of all that follows the colon after the host, or of what is in
+    /// brackets, where a password is if the host was forgotten; `nil` if that is a port or an address.
     private static func withoutPassword(_ address: String) -> String? {
         let bytes = Array(address.utf8)
         let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
-        guard bytes[start...].first != UInt8(ascii: "["),
-            let colon = bytes[start...].firstIndex(of: UInt8(ascii: ":"))
-        else { return nil }
+        if bytes[start...].first == UInt8(ascii: "[") {
+            let end = bytes[start...].firstIndex(of: UInt8(ascii: "]")) ?? bytes.endIndex
+            guard !isAddress(bytes[(start + 1)..<end]) else { return nil }
+            return String(decoding: bytes[...start], as: UTF8.self) + Redaction.standard.mark
+        }
+        guard let colon = bytes[start...].firstIndex(of: UInt8(ascii: ":")) else { return nil }
         let rest = bytes[(colon + 1)...]
         guard !rest.prefix(while: { !"/?#".utf8.contains($0) }).allSatisfy(\.isDigit) else {
             return nil
@@ -46,16 +49,53 @@ package enum ProxyAddress {
     }
 
     /// What keeps a user name and a password, in percent-encoding, from being sent to a proxy.
-    private static func fault(inCredential bytes: ArraySlice<UInt8>) -> String? {
+    ///
+    /// libcurl connects without the proxy if it cannot decode them, so that this must know all cases:
+    /// an encoded control character, for any scheme.
+    ///
+    /// - Parameters:
+    ///   - bytes: The part of the address before the `@`.
+    ///   - scheme: The scheme that sends them; `nil` for Basic.
+    private static func fault(
+        inCredential bytes: ArraySlice<UInt8>, for scheme: AuthenticationScheme?
+    ) -> String? {
         func decoded(_ bytes: ArraySlice<UInt8>) -> String {
-            let text = String(decoding: bytes, as: UTF8.self)
-            return text.percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? text
+            String(decoding: percentDecoded(bytes), as: UTF8.self)
         }
         let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
         let password = colon.map { bytes[($0 + 1)...] } ?? []
         return Credential(
-            user: decoded(bytes[..<(colon ?? bytes.endIndex)]), password: decoded(password)
+            user: decoded(bytes[..<(colon ?? bytes.endIndex)]), password: decoded(password),
+            scheme: scheme
         ).fault
+    }
+
+    /// Whether the text in brackets is an IPv6 address.
+    private static func isAddress(_ bytes: ArraySlice<UInt8>) -> Bool {
+        (try? Origin.canonicalHost("[\(String(decoding: bytes, as: UTF8.self))]")) != nil
+    }
+
+    /// The address with its host in the form that DNS uses, if that is a name outside ASCII.
+    package static func withASCIIHost(_ address: String) -> String {
+        let bytes = Array(address.utf8)
+        let authority = authority(of: bytes)
+        let start =
+            bytes[authority].lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 }
+            ?? authority.lowerBound
+        let end =
+            bytes[start..<authority.upperBound].lastIndex(of: UInt8(ascii: ":"))
+            ?? authority.upperBound
+        guard bytes[start..<end].contains(where: { $0 >= 0x80 }),
+            let host = try? Origin.canonicalHost(
+                String(decoding: bytes[start..<end], as: UTF8.self))
+        else { return address }
+        return String(decoding: bytes[..<start] + Array(host.utf8) + bytes[end...], as: UTF8.self)
+    }
+
+    /// The range of user name, password, host and port.
+    private static func authority(of bytes: [UInt8]) -> Range<Int> {
+        let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
+        return start..<(bytes[start...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex)
     }
 
     private static func fact(about address: String) -> String? {
@@ -75,7 +115,9 @@ package enum ProxyAddress {
         }
         rest = rest.prefix { !"/?#".utf8.contains($0) }
         if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
-            if isHTTP, let fault = fault(inCredential: rest[..<at]) { return fault }
+            // The methods of SOCKS send the lengths, so that a colon has no meaning there.
+            let fault = fault(inCredential: rest[..<at], for: isHTTP ? nil : .digest)
+            if let fault { return fault }
             rest = rest[(at + 1)...]
         }
         var host = rest
@@ -93,9 +135,15 @@ package enum ProxyAddress {
         let isAddress = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]")
         let name = isAddress ? host.dropFirst().dropLast() : host
         let isName = !name.contains { "[]{}<>|^`\\\"".utf8.contains($0) }
-        guard isName, isAddress || !name.contains(UInt8(ascii: ":")) else {
+        guard isName, isAddress ? Self.isAddress(name) : !name.contains(UInt8(ascii: ":")) else {
             return "its host is neither a name nor an address"
         }
-        return nil
+        guard name.contains(where: { $0 >= 0x80 }) else { return nil }
+        do throws(OriginError) {
+            _ = try Origin.canonicalHost(String(decoding: name, as: UTF8.self))
+            return nil
+        } catch {
+            return "its host has no form that DNS knows"
+        }
     }
 }
