@@ -72,6 +72,13 @@ public struct Origin: Sendable, Hashable {
         host.utf8.firstIndex(of: UInt8(ascii: "%")).map { String(host[..<$0]) } ?? host
     }
 
+    /// The zone of an IPv6 address: the name or the number of an interface; `nil` for none.
+    package var zone: String? {
+        host.utf8.firstIndex(of: UInt8(ascii: "%")).map {
+            String(host[host.utf8.index(after: $0)...])
+        }
+    }
+
     /// The host as written in a URL: an IPv6 address is in brackets, its zone follows `%25`.
     package var bracketedHost: String { Self.bracketed(host) }
 
@@ -139,7 +146,11 @@ extension OriginError: CustomStringConvertible {
         case .noHost: "it has no host"
         case .invalidHost(let host, let reason): "host \(Self.shown(host)): \(reason)"
         case .invalidPort(let port, let host):
-            "host \(Self.shown(host)): port \(Self.shown(port)) is not a number from 1 to 65535"
+            // Other text may be the beginning of a password with a slash.
+            "host \(Self.shown(host)): "
+                + (port.utf8.allSatisfy(\.isDigit) && !port.isEmpty
+                    ? "port \(Self.shown(port)) is not" : "its port is not")
+                + " a number from 1 to 65535"
         case .ambiguousUserInfo(let host):
             "host \(Self.shown(host)): there is more than one @ before it; in a user name "
                 + "or a password it is written %40"

@@ -1,5 +1,6 @@
 import CCurl
 import FoundationEssentials
+import Glibc
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
@@ -192,5 +193,18 @@ import OutletTransport
         #expect(error?.code == .badURL)
         #expect(error?.reason == "address: host \"a%2Fb.test\": a host has no '/'")
         #expect(proxy.connections.values.isEmpty)
+    }
+
+    @Test func `the zone of an address names the interface to connect through`() async throws {
+        func scope(_ address: String) throws -> UInt32? {
+            try Address(address) { OriginQueue($0, limit: 1) }.scope
+        }
+        let number = if_nametoindex("lo")
+        #expect(try scope("http://[fe80::1%25lo]:1/") == number)
+        #expect(try scope("http://[fe80::1%25\(number)]/") == number)
+        #expect(try scope("http://[fe80::1]/") == nil)
+        let error = try await CurlTransport.test().get("http://[fe80::1%25nosuch]/").error
+        #expect(error?.code == .badURL)
+        #expect(error?.reason == "address: its zone nosuch is no interface of this machine")
     }
 }

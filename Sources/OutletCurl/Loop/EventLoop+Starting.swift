@@ -155,7 +155,8 @@ extension EventLoop {
         let version = settings.version(of: address)
         easy.applyMultiplexing(version)
         easy.applyReuse(address.queue, version, isDirect: settings.proxies.isEmpty)
-        if address.queue.usesConnectionsOnce { easy.applySingleUse() }
+        // libcurl would share a connection between the zones of an address.
+        if address.queue.usesConnectionsOnce || address.scope != nil { easy.applySingleUse() }
         var answer: String?
         if let extras = transfer.extras {
             if let link = extras.link {

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 import OutletHTTP
 import OutletTransport
 
@@ -16,6 +17,8 @@ final class Address {
     let hostField: String
     /// Whether the URL contains a user name or a password.
     let hasCredential: Bool
+    /// The index of the interface that the zone of an IPv6 address names; `nil` for none.
+    let scope: UInt32?
     /// The origin's queue of waiting transfers.
     let queue: OriginQueue<CurlTransfer>
 
@@ -40,6 +43,7 @@ final class Address {
         } catch {
             throw TransferError(error)
         }
+        let scope = try Self.scope(of: address.origin)
         guard let handle = curl_url() else {
             throw TransferError(code: .unknown, reason: "address: no memory left to parse it")
         }
@@ -57,6 +61,7 @@ final class Address {
             throw TransferError(code: .badURL, reason: "address: \(fault)")
         }
         self.handle = handle
+        self.scope = scope
         origin = address.origin
         isSecure = origin.isSecure
         hasCredential = address.hasUserInfo
@@ -65,6 +70,17 @@ final class Address {
             origin.port == (isSecure ? 443 : 80)
             ? address.wireHost : "\(address.wireHost):\(origin.port)"
         self.queue = queue(origin)
+    }
+
+    private static func scope(of origin: Origin) throws(TransferError) -> UInt32? {
+        guard let zone = origin.zone else { return nil }
+        let index = UInt32(zone) ?? if_nametoindex(zone)
+        guard index > 0 else {
+            throw TransferError(
+                code: .badURL, host: origin.bracketedHost,
+                reason: "address: its zone \(zone) is no interface of this machine")
+        }
+        return index
     }
 
     deinit {
@@ -85,8 +101,8 @@ final class Address {
     private static func credential(of handle: OpaquePointer) -> Credential {
         // Not libcurl's own decoding, which has no result for control characters.
         func decoded(_ part: CURLUPart) -> String {
-            let text = Self.part(part, of: handle) ?? ""
-            return text.percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? text
+            let text = Array((Self.part(part, of: handle) ?? "").utf8)
+            return String(decoding: percentDecoded(text[...]), as: UTF8.self)
         }
         return Credential(
             user: decoded(CURLUPART_USER), password: decoded(CURLUPART_PASSWORD))

@@ -91,6 +91,10 @@ extension EasyHandle {
     func applyAddress(_ address: Address) {
         set(CURLOPT_CURLU, pointer: UnsafeRawPointer(address.handle))
         if address.hasCredential { isMarked = true }
+        // libcurl does not copy the zone of a parsed URL.
+        guard let scope = address.scope else { return }
+        isMarked = true
+        set(CURLOPT_ADDRESS_SCOPE, Int(scope))
     }
 
     /// Sets the proxy.
@@ -106,7 +110,10 @@ extension EasyHandle {
     ) throws(TransferError) -> String {
         let proxy = try settings.proxies.proxy(for: address.origin)
         guard !proxy.isEmpty else { return "" }
-        set(CURLOPT_PROXY, text: proxy)
+        let name = ProxyAddress.withoutCredentials(proxy)
+        // libcurl would prefer the credential of the address.
+        let isCredentialSet = settings.configuration.proxyCredential != nil
+        set(CURLOPT_PROXY, text: isCredentialSet ? name : proxy)
         // Lets `BusyWatch` end the transfer while a tunnel is opened, also that of a WebSocket.
         applyProgress()
         if address.isSecure {
@@ -114,7 +121,6 @@ extension EasyHandle {
             // The challenge of a proxy that refuses the tunnel is only in these heads.
             set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 0)
         }
-        let name = ProxyAddress.withoutCredentials(proxy)
         // Credentials in the proxy's URL take precedence over stored ones.
         let stored = name == proxy ? credentials[name] : nil
         if let credential = settings.configuration.proxyCredential ?? stored {
