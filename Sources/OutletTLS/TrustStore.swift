@@ -41,8 +41,9 @@ package struct TrustStore: Sendable, Equatable {
     /// Finds the store of the environment or the system.
     ///
     /// `CURL_CA_BUNDLE` comes first, then `SSL_CERT_FILE` and `SSL_CERT_DIR`, which may both be
-    /// set. Without them a hashed directory is preferred, because only the needed authority is
-    /// read, while a bundle is parsed completely (20 ms for that of Debian).
+    /// set; `SSL_CERT_DIR` is a list with colons, of which at least one directory must be readable
+    /// (`SSL_CTX_load_verify_dir`). Without them a hashed directory is preferred, because only the
+    /// needed authority is read, while a bundle is parsed completely (20 ms for that of Debian).
     ///
     /// - Parameters:
     ///   - environment: The environment of the process.
@@ -54,15 +55,13 @@ package struct TrustStore: Sendable, Equatable {
         environment: [String: String], directories: [String] = directories,
         bundles: [String] = bundles
     ) throws(TrustStoreError) -> TrustStore {
-        func named(
-            _ variable: String, isBundle: Bool = true
-        ) throws(TrustStoreError) -> String? {
+        func named(_ variable: String) throws(TrustStoreError) -> String? {
             guard let path = environment[variable], !path.isEmpty else { return nil }
             guard access(path, R_OK) == 0 else {
                 throw .unreadable(
                     variable: variable, path: path, reason: systemText(errno))
             }
-            if isBundle, let fault = NotPlainFile(path) {
+            if let fault = NotPlainFile(path) {
                 throw .unreadable(
                     variable: variable, path: path, reason: "it is \(fault.kind), not a plain file")
             }
@@ -72,10 +71,7 @@ package struct TrustStore: Sendable, Equatable {
             return TrustStore(bundle: bundle, source: .variables(["CURL_CA_BUNDLE"]))
         }
         let bundle = try named("SSL_CERT_FILE")
-        let directory = try named("SSL_CERT_DIR", isBundle: false)
-        if let directory, let fault = fault(inDirectory: directory) {
-            throw .unreadable(variable: "SSL_CERT_DIR", path: directory, reason: "\(fault)")
-        }
+        let directory = try listed(environment["SSL_CERT_DIR"] ?? "")
         if bundle != nil || directory != nil {
             let variables = [
                 bundle.map { _ in "SSL_CERT_FILE" }, directory.map { _ in "SSL_CERT_DIR" },
@@ -91,6 +87,22 @@ package struct TrustStore: Sendable, Equatable {
             return TrustStore(bundle: bundle, source: .system)
         }
         throw .notFound(places: directories + bundles)
+    }
+
+    /// Checks the directories of `SSL_CERT_DIR`.
+    ///
+    /// - Returns: The whole list; `nil` if it is empty.
+    private static func listed(_ list: String) throws(TrustStoreError) -> String? {
+        let paths = list.utf8.split(separator: UInt8(ascii: ":")).map { String(Substring($0)) }
+        guard !paths.isEmpty else { return nil }
+        if paths.allSatisfy({ access($0, R_OK) != 0 }) {
+            throw .unreadable(variable: "SSL_CERT_DIR", path: list, reason: systemText(errno))
+        }
+        for path in paths {
+            guard let fault = fault(inDirectory: path) else { continue }
+            throw .unreadable(variable: "SSL_CERT_DIR", path: path, reason: "\(fault)")
+        }
+        return list
     }
 
     /// Returns the first hashed name of a directory that is no plain file; `nil` if there is none.

@@ -102,4 +102,23 @@ import Testing
             environment: [:], directories: [directory.path], bundles: [bundle])
         #expect(found == TrustStore(bundle: bundle, source: .system))
     }
+
+    @Test func `of several directories at least one must be readable`() throws {
+        let directory = try TemporaryDirectory()
+        let missing = directory.path("missing")
+        for list in ["\(directory.path):/etc/ssl/certs", "\(missing):\(directory.path)"] {
+            #expect(try TrustStore.find(environment: ["SSL_CERT_DIR": list]).directory == list)
+        }
+        #expect(
+            throws: TrustStoreError.unreadable(
+                variable: "SSL_CERT_DIR", path: "\(missing):\(missing)",
+                reason: "No such file or directory")
+        ) {
+            try TrustStore.find(environment: ["SSL_CERT_DIR": "\(missing):\(missing)"])
+        }
+        try #require(mkfifo(directory.path("0a1b2c3d.0"), 0o600) == 0)
+        #expect(throws: TrustStoreError.self) {
+            try TrustStore.find(environment: ["SSL_CERT_DIR": "/etc/ssl/certs:\(directory.path)"])
+        }
+    }
 }
