@@ -238,4 +238,41 @@ import Testing
         let stub = StubTransport(answers: [.status(200)])
         _ = try await host.provider(over: stub).request(.page)
     }
+
+    @Test func `request_done receives the request as the program made it`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(
+            """
+            #include <stdio.h>
+            static outlet_status adapt(outlet_instance *self, outlet_call call,
+                                       outlet_request request, outlet_completion completion) {
+                (void)call, (void)completion;
+                return self->host->request_set_header(self->host, request, outlet_text("X-Own"),
+                                                      outlet_text("1"));
+            }
+            static void done(outlet_instance *self, outlet_call call, outlet_request request) {
+                outlet_request_snapshot seen = {.struct_size = sizeof seen};
+                char text[200];
+                self->host->request_snapshot(self->host, request, &seen);
+                snprintf(text, sizeof text, "%.*s %.*s %d", (int)seen.method.len,
+                         (const char *)seen.method.ptr, (int)seen.url.len,
+                         (const char *)seen.url.ptr, (int)seen.field_count);
+                self->host->log(self->host, call, OUTLET_LOG_INFO, outlet_text(text), NULL, 0);
+            }
+            static const outlet_hooks table = {
+                .struct_size = sizeof(outlet_hooks), .adapt = adapt, .request_done = done};
+            static const outlet_hooks *hooks(outlet_instance *self) { (void)self; return &table; }
+            static const outlet_descriptor descriptor = {
+                DESCRIPTOR("test.done"), .flags = OUTLET_F_CONCURRENT, .hooks = hooks};
+            OUTLET_MODULE(descriptor)
+            """, as: "done.so")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let request = HTTPRequest(
+            url: URL(string: "http://a.test/x"), method: .put, headers: ["X-Asked": "1"])
+        #expect(await session.request(request).serializingString().response.value == "x")
+        await host.shutDown()
+        #expect(recorder.lines.values.map(\.message) == ["PUT http://a.test/x 1"])
+    }
 }

@@ -279,4 +279,73 @@ import Testing
         #expect(try count("fired", host) == 1)
         #expect(await host.shutDown() == [])
     }
+
+    /// Sends a request from `adapt`, and a second one when that is done, with the call of that
+    /// function.
+    private static let asksTwice = """
+        #include <stdlib.h>
+        struct waiting { outlet_completion completion; int isSecond; };
+        static outlet_status send_one(outlet_instance *, outlet_call, struct waiting *);
+        static void answered(outlet_instance *self, outlet_call call, outlet_response response,
+                             void *data) {
+            struct waiting *waiting = data;
+            (void)response;
+            if (waiting->isSecond++ == 0 && send_one(self, call, waiting) == OUTLET_OK) return;
+            self->host->done(self->host, waiting->completion, OUTLET_OK, outlet_text(""),
+                             outlet_text(""));
+            free(waiting);
+        }
+        static outlet_status send_one(outlet_instance *self, outlet_call call,
+                                      struct waiting *waiting) {
+            const outlet_http_request asked = {.struct_size = sizeof asked,
+                                               .url = outlet_text("http://own.test/" NAME)};
+            const void *table = NULL;
+            outlet_exchange exchange;
+            self->host->extension(self->host, outlet_text(OUTLET_HTTP_1), &table);
+            const outlet_http *http = table;
+            return http == NULL ? OUTLET_E_FAILED
+                                : http->send(self->host, call, &asked, answered, waiting, &exchange);
+        }
+        static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_request request,
+                                   outlet_completion completion) {
+            struct waiting *waiting = calloc(1, sizeof *waiting);
+            (void)request;
+            waiting->completion = completion;
+            outlet_status status = send_one(self, call, waiting);
+            if (status == OUTLET_OK) return OUTLET_PENDING;
+            free(waiting);
+            return status;
+        }
+        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .adapt = adapt};
+        static const outlet_hooks *hooks(outlet_instance *self) { (void)self; return &table; }
+        static const outlet_view needed[] = {OUTLET_TEXT("outlet.http/1")};
+        static const outlet_view permissions[] = {OUTLET_TEXT("net:own.test")};
+        static const outlet_descriptor descriptor = {
+            DESCRIPTOR("test." NAME), .flags = OUTLET_F_CONCURRENT, .hooks = hooks,
+            .permissions = permissions, .permission_count = 1,
+            .required_services = needed, .required_service_count = 1};
+        OUTLET_MODULE(descriptor)
+        """
+
+    @Test func `plugins whose requests lead to further ones do not call each other for ever`()
+        async throws
+    {
+        let folder = try PluginFolder()
+        for name in ["a", "b"] {
+            try await folder.compile(
+                "#define NAME \"\(name)\"\n\(Self.asksTwice)", as: "\(name).so")
+        }
+        let host = try folder.load()
+        #expect(host.plugins.count == 2)
+        let other = Session(transport: StubTransport { _ in .text("other") }, plugins: host)
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request("http://test.example/").serializingString().response
+        #expect(response.value == "x")
+        let paths = stub.requests.map { $0.url?.path() ?? "" }
+        // Each plugin sends two requests for that of the program, and two for each of the other's.
+        #expect(paths.filter { $0 == "/a" }.count == 6 && paths.filter { $0 == "/b" }.count == 6)
+        #expect(paths.count == 13)
+        withExtendedLifetime((other, session)) {}
+    }
 }

@@ -162,8 +162,9 @@ import Testing
         #expect(error.plugin == streams.id && error.hook == .streamPiece)
         #expect(error.code == "refused" && error.message == "this body is refused")
         #expect(!FileManager.default.fileExists(atPath: directory.path("file")))
-        // With the refusal at the first piece the stream ends incomplete, otherwise complete.
-        try await streams.reach(1, watch == "refuse" ? "broken" : "whole")
+        // Also if only the end is refused, the program has not received the whole body.
+        try await streams.reach(1, "broken")
+        #expect(try streams.count("whole") == 0)
         withExtendedLifetime(session) {}
     }
 
@@ -496,6 +497,21 @@ import Testing
         #expect(await response.error?.isExplicitlyCancelledError == true)
         try await streams.reach(1, "broken")
         #expect(await streams.host.shutDown() == [])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: [false, true])
+    func `the stream of a body whose end is not settled in time is not complete`(
+        failsOpen: Bool
+    ) async throws {
+        let streams = try Streams(
+            ["watch": "hold"], pieceDeadline: 0.05, failsOpen: failsOpen)
+        let session = Session(
+            transport: StubTransport { _ in .status(200) }, plugins: streams.host)
+        let response = await session.request("http://a.test/").serializingUnserialized().response
+        #expect((response.error == nil) == failsOpen)
+        try await streams.reach(1, "broken")
+        #expect(try streams.count("whole") == 0)
         withExtendedLifetime(session) {}
     }
 }

@@ -1,5 +1,6 @@
 import COutletPlugin
 import FoundationEssentials
+import OutletHTTP
 import OutletSession
 import OutletTransport
 
@@ -18,6 +19,13 @@ final class HookedTrust: ServerTrustDeciding {
         self.plugins = plugins
         self.manager = manager
         self.verifies = verifies
+    }
+
+    func decider(for request: HTTPRequest) -> any ServerTrustDeciding {
+        guard request.excludedPlugins != nil else { return self }
+        return HookedTrust(
+            plugins.filter { !request.excludes($0) }, behind: manager, verifies: verifies,
+            keeping: running)
     }
 
     func policy(forHost host: String, port: Int) -> ServerTrustPolicy? {

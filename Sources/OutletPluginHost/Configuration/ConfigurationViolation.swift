@@ -50,7 +50,10 @@ extension ConfigurationViolation {
         text.shortened(toBytes: 256)
     }
 
-    /// Repeated keys in objects, and numbers beyond the range of a `Double`; at most 100.
+    /// The maximum number of violations that are found (`most_violations` in `CJSONSchema`).
+    static let most = 100
+
+    /// Repeated keys in objects, and numbers beyond the range of a `Double`; at most ``most``.
     ///
     /// They are refused because parsers disagree on whether the first or the last value of a key
     /// counts, and on whether such a number is infinite or an error.
@@ -58,7 +61,7 @@ extension ConfigurationViolation {
         var found: [ConfigurationViolation] = []
         var tokens: [String] = []
         func add(_ fact: String) {
-            guard found.count < 100 else { return }
+            guard found.count < most else { return }
             let path = shortened(tokens.map { "/\($0)" }.joined())
             found.append(ConfigurationViolation(path: path, fact: fact))
         }
@@ -71,7 +74,7 @@ extension ConfigurationViolation {
             switch value {
             case .object(let members):
                 var names: Set<[UInt8]> = []
-                for member in members where found.count < 100 {
+                for member in members where found.count < most {
                     // By bytes: equal texts may have different ones.
                     if !names.insert(Array(member.name.utf8)).inserted {
                         add("the key '\(shortened(member.name))' is there twice")
@@ -79,7 +82,7 @@ extension ConfigurationViolation {
                     look(member.value, in: member.name)
                 }
             case .array(let elements):
-                for (index, element) in elements.enumerated() where found.count < 100 {
+                for (index, element) in elements.enumerated() where found.count < most {
                     look(element, in: "\(index)")
                 }
             case .number(let number) where number.doubleValue.isInfinite:
@@ -128,6 +131,8 @@ extension [ConfigurationViolation] {
             return violation.description
         }
         let text = facts.joined(separator: "; ")
-        return count <= limit ? text : "\(text); and \(count - limit) more"
+        guard count > limit else { return text }
+        let isCut = count >= ConfigurationViolation.most
+        return "\(text); and \(isCut ? "at least " : "")\(count - limit) more"
     }
 }

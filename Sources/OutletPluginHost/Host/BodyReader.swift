@@ -87,6 +87,8 @@ final class BodyReader: Sendable {
         case .none: return .bytes(0)
         case .data(let data): return .bytes(data.copy(from: offset, into: buffer))
         case .file(let path):
+            // The system takes no larger offset, and no file is longer.
+            guard offset <= UInt64(off_t.max) - UInt64(buffer.count) else { return .bytes(0) }
             let file = state.withLock { state in
                 if state.file < 0 { state.file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
                 return state.file

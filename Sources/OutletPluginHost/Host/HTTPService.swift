@@ -37,27 +37,30 @@ enum HTTPService {
             owner.reportInvalidRequest()
             return OUTLET_E_ARGUMENT
         }
-        var caller: RequestHandle?
+        var origin: CallOrigin?
         if call.id != 0 {
             guard let context = HostTable.find(host, call.id, CallContext.self) else {
                 return OUTLET_E_STALE
             }
-            caller = (context as? Completion)?.argument(.request) as? RequestHandle
+            let caller = (context as? Completion)?.argument(.request) as? RequestHandle
+            origin = caller?.origin ?? (context as? ServiceHook)?.origin
         }
         guard let instance = HostTable.instance(host),
-            let session = caller?.session ?? instance.sessions.first
+            let session = origin?.session() ?? instance.sessions.first
         else { return OUTLET_E_STATE }
         let grants = instance.owner.grants
         guard grants.allowsNetwork(to: request.url) else { return OUTLET_E_DENIED }
         let flags = asked.pointee.flags
         guard flags & ~UInt32(OUTLET_HTTP_NO_REDIRECTS) == 0 else { return OUTLET_E_UNSUPPORTED }
-        request.context.exclude(instance, and: caller?.excluded)
+        request.context.exclude(instance, and: origin?.excluded)
         request.context.exceedsLimits = true
         request.context.limit(to: grants)
         let limit = asked.pointee.timeout_ns
         let data = UInt(bitPattern: data)
         let exchange = Call(
             of: instance, .httpDone, name: "\(request)",
+            origin: CallOrigin(
+                session: { [weak session] in session }, excluded: request.excludedPlugins),
             makeResponse: { ResponseHandle($0, isMutable: false) },
             callPlugin: { pointer, call, _, completion in
                 done(

@@ -18,6 +18,7 @@ final class PluginStream: ServiceSubject {
 
     let instance: PluginInstance
     let name: String
+    let origin: CallOrigin?
     private let ending: ServiceCall<outlet_status>
     private let state = Lock(State())
     private let completeness = Completeness()
@@ -33,10 +34,12 @@ final class PluginStream: ServiceSubject {
     }
 
     private init(
-        of instance: PluginInstance, name: String, ending: ServiceCall<outlet_status>
+        of instance: PluginInstance, name: String, origin: CallOrigin,
+        ending: ServiceCall<outlet_status>
     ) {
         self.instance = instance
         self.name = name
+        self.origin = origin
         self.ending = ending
     }
 
@@ -51,16 +54,19 @@ final class PluginStream: ServiceSubject {
     /// - Parameters:
     ///   - instance: The plugin instance.
     ///   - name: A description of the request, without secrets.
+    ///   - origin: The call of the request.
     ///   - end: Calls the plugin's end function; called once.
     /// - Returns: `nil` if `OUTLET_MAX_STREAMS` are open, or the plugin is shutting down.
     static func open(
-        for instance: PluginInstance, name: String,
+        for instance: PluginInstance, name: String, origin: CallOrigin,
         end: @escaping @Sendable (OpaquePointer, outlet_call, outlet_status) -> Void
     ) -> PluginStream? {
-        let ending = ServiceCall<outlet_status>(of: instance, .streamEnd, name: name) {
+        let ending = ServiceCall<outlet_status>(
+            of: instance, .streamEnd, name: name, origin: origin
+        ) {
             pointer, call, status, _ in end(pointer, call, status)
         }
-        let stream = PluginStream(of: instance, name: name, ending: ending)
+        let stream = PluginStream(of: instance, name: name, origin: origin, ending: ending)
         let completeness = stream.completeness
         let id = ending.begin(limit: Int(OUTLET_MAX_STREAMS)) { [weak stream] in
             if let stream { stream.end() } else { ending.end(completeness.outcome) }

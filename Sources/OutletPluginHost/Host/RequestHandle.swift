@@ -154,11 +154,6 @@ final class RequestHandle: SettledSubject {
                 wire: wire))
     }
 
-    /// The plugin instances whose hooks are skipped for the request; `nil` for none.
-    var excluded: Set<ObjectIdentifier>? {
-        state.withLock { $0.request.excludedPlugins }
-    }
-
     /// Ends the hook's access and returns the changed request.
     ///
     /// Further changes fail with `OUTLET_E_STALE`. Only the copies that the plugin has read are
@@ -196,8 +191,13 @@ final class RequestHandle: SettledSubject {
         }
     }
 
-    /// The session of the call; `nil` if it is not known or no longer exists.
-    var session: Session? { scope?.session }
+    /// The call of the request.
+    var origin: CallOrigin {
+        let scope = scope
+        return CallOrigin(
+            session: { [weak scope] in scope?.session },
+            excluded: state.withLock { $0.request.excludedPlugins })
+    }
 
     /// Adds a hook that is about to be called to the running hooks of the call.
     ///

@@ -61,21 +61,23 @@ final class RequestScope: Sendable {
     let number = count.wrappingAdd(1, ordering: .relaxed).newValue
     private let state = Lock(State())
     private let id: UUID?
+    /// The request as the program made it; `nil` if it is not known.
+    private let asked: HTTPRequest?
     private let lifetime: RequestLifetime?
     /// A description of the request for crash reports; `nil` without them.
     private let name: String?
-    /// The same in the scope that is passed to `request_done`, whose request has no URL; otherwise
-    /// `nil`.
+    /// The same in the scope that is passed to `request_done`; otherwise `nil`.
     let nameOfEnded: String?
 
     /// Creates a scope without entries.
     ///
     /// - Parameters:
     ///   - id: The id of the request.
-    ///   - request: The request, for crash reports; `nil` if it is not known.
+    ///   - request: The request as the program made it; `nil` if it is not known.
     ///   - lifetime: The lifetime of the session's call; `nil` for a call without a session.
     init(id: UUID?, of request: HTTPRequest? = nil, lifetime: RequestLifetime? = nil) {
         self.id = id
+        asked = request
         name = PluginWatch.isOn ? request.map { "\($0)" } : nil
         nameOfEnded = nil
         self.lifetime = lifetime
@@ -84,6 +86,7 @@ final class RequestScope: Sendable {
     /// Creates the scope that is passed to the `request_done` of one instance.
     private init(last entry: Entry, of scope: RequestScope) {
         id = scope.id
+        asked = nil
         name = nil
         nameOfEnded = scope.name
         lifetime = nil
@@ -248,6 +251,7 @@ final class RequestScope: Sendable {
         entry.instance.closed(ObjectIdentifier(self))
         // Made here, because `self` must not be retained where `deinit` calls this.
         let scope = RequestScope(last: entry, of: self)
+        let asked = asked
         let pending = entry.instance.completions.open(ofCall: number)
         let left = Lock(entry.streams.count + pending.count + 1)
         @Sendable func endOne() {
@@ -257,7 +261,7 @@ final class RequestScope: Sendable {
             }
             guard isLast else { return }
             defer { if entry.isHeld { entry.instance.endHold() } }
-            var request = HTTPRequest(url: nil)
+            var request = asked ?? HTTPRequest(url: nil)
             request.context.id = scope.id
             entry.instance.notifyDone(request, scope: scope)
         }

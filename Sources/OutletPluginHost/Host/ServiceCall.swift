@@ -15,6 +15,7 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
     }
 
     let name: String
+    let origin: CallOrigin?
     private let instance: PluginInstance
     private let hook: PluginHook
     /// Makes the response handle that the plugin receives with an outcome.
@@ -33,10 +34,11 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
     ///   - instance: The plugin instance that makes the request.
     ///   - hook: The hook that reports the outcome.
     ///   - name: A description of the request, without secrets.
+    ///   - origin: The call that the request belongs to; `nil` for none.
     ///   - makeResponse: Makes the response handle that the plugin receives; `nil` for none.
     ///   - callPlugin: Calls the plugin with the outcome.
     init(
-        of instance: PluginInstance, _ hook: PluginHook, name: String,
+        of instance: PluginInstance, _ hook: PluginHook, name: String, origin: CallOrigin? = nil,
         makeResponse: @escaping @Sendable (Outcome) -> ResponseHandle? = { _ in nil },
         callPlugin:
             @escaping @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
@@ -44,6 +46,7 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
         self.instance = instance
         self.hook = hook
         self.name = name
+        self.origin = origin
         self.makeResponse = makeResponse
         self.callPlugin = callPlugin
     }

@@ -1,9 +1,21 @@
 import OutletHTTP
+import OutletSession
+
+/// The call of the session that a stream or a service belongs to, for requests that the plugin sends
+/// from its functions.
+struct CallOrigin: Sendable {
+    /// Returns the session; `nil` if it no longer exists.
+    let session: @Sendable () -> Session?
+    /// The instances whose hooks are skipped; `nil` for none.
+    let excluded: Set<ObjectIdentifier>?
+}
 
 /// What a hook of a stream or service is called for.
 protocol ServiceSubject: Sendable {
     /// A short description without secrets.
     var name: String { get }
+    /// The call of the session that it belongs to; `nil` for none.
+    var origin: CallOrigin? { get }
     /// Called before a hook is called with this subject.
     ///
     /// - Returns: `false` where it is too late for the hook, which is then not called.
@@ -13,6 +25,8 @@ protocol ServiceSubject: Sendable {
 }
 
 extension ServiceSubject {
+    /// `nil`: the subject belongs to no call.
+    var origin: CallOrigin? { nil }
     /// Returns `true`: the subject does not end while it is used.
     func enter() -> Bool { true }
     /// Does nothing: the subject does not end while it is used.
@@ -53,6 +67,9 @@ final class ServiceHook: Completion, @unchecked Sendable {
 
     /// A description of what the hook is called for, without secrets.
     var name: String { subject.name }
+
+    /// The call of the session that the subject belongs to; `nil` for none.
+    var origin: CallOrigin? { subject.origin }
 
     override var subjectName: String? { name.shortened(toBytes: 200) }
 

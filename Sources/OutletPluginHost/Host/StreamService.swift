@@ -78,10 +78,11 @@ enum StreamService {
             guard let instance = HostTable.instance(host),
                 let hook = HandleTable.shared.completion(of: request.id)
             else { return OUTLET_E_STATE }
+            let origin = handle.origin
             return handle.attach(
                 replacesBody: replacesBody,
                 open: { name in
-                    let stream = PluginStream.open(for: instance, name: name) {
+                    let stream = PluginStream.open(for: instance, name: name, origin: origin) {
                         end?($0, $1, $2, UnsafeMutableRawPointer(bitPattern: data))
                     }
                     isRefusedByInstance = stream == nil

@@ -51,7 +51,6 @@ final class WatchedBody: Sendable {
         answered: @escaping @Sendable (PluginError?) -> Void
     ) {
         guard !isSkipped.load(ordering: .relaxed) else { return answered(nil) }
-        stream.note(isWhole: piece.isEmpty)
         let response = ResponseHandle(
             .init(response: head, body: Data()), isMutable: false)
         stream.ask(
@@ -59,6 +58,7 @@ final class WatchedBody: Sendable {
         ) { [show] in
             show($0, $1, $2.response, offset, piece.view, $2)
         } answered: { [self] failure in
+            if failure == nil, piece.isEmpty { stream.note(isWhole: true) }
             guard let failure, stream.instance.skips(failure, of: stream.name) else {
                 return answered(failure)
             }

@@ -324,7 +324,7 @@ extension Request {
         else { return nil }
         let hasStorage = core.configuration.urlCredentialStorage != nil
         var answers = TransferJob.Answers()
-        answers.trustManager = core.trustDecider
+        answers.trustManager = core.trustDecider?.decider(for: request)
         answers.addressPolicy = core.addressPolicy
         answers.sharesTransfer = shares
         answers.cachedResponseHandler = mutable.cachedResponseHandler

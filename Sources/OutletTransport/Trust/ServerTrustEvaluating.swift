@@ -1,3 +1,5 @@
+public import OutletHTTP
+
 /// Decides whether a server is trusted.
 ///
 /// Evaluators run during the TLS handshake, once for each connection, before a client certificate
@@ -53,4 +55,13 @@ public protocol ServerTrustDeciding: AnyObject, Sendable {
     ///   - host: The host's name or IP address, without brackets and zone.
     ///   - port: The port.
     func policy(forHost host: String, port: Int) -> ServerTrustPolicy?
+    /// Returns the object that decides for one request; by default this one.
+    ///
+    /// - Parameter request: The request.
+    func decider(for request: HTTPRequest) -> any ServerTrustDeciding
+}
+
+extension ServerTrustDeciding {
+    /// Returns this object.
+    public func decider(for request: HTTPRequest) -> any ServerTrustDeciding { self }
 }

@@ -88,7 +88,10 @@ typedef struct outlet_hooks {
      * Called exactly once for every call for which a hook of this instance was called, also if it
      * was refused or cancelled, and after all these hooks and the end functions of the streams that
      * the instance has opened for it. For hooks that were still pending, `cancel` has been called
-     * before. Thread: [hook]. */
+     * before.
+     *
+     * request: the request as the program made it, without the attributes of plugins; without a URL
+     * and with the attribute "request.id" only if it was sent without a session. Thread: [hook]. */
     void (*OUTLET_OPTIONAL request_done)(outlet_instance *instance, outlet_call call,
                                          outlet_request request);
 
@@ -107,7 +110,8 @@ typedef struct outlet_hooks {
 
     /* Decides whether a redirect is followed, and may change the next request.
      *
-     * request: the request that was sent. response: the redirect, without a body. next: the request
+     * request: the request that was sent, as it was before finalize. response: the redirect, without
+     * a body. next: the request
      * to be sent, without the fields that the program removes for another server. It can be changed
      * as in adapt, but request_answer is not possible. If the plugin sends it to another server
      * than the redirect does, its credentials are removed.

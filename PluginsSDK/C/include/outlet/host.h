@@ -188,6 +188,11 @@ struct outlet_host {
     outlet_status (*request_set_body)(const outlet_host *host, outlet_request request,
                                       outlet_view body);
     /* Sets an attribute, which later hooks and other plugins can read and which is never sent.
+     *
+     * Attributes that adapt and prepare set belong to an attempt: all hooks up to process can read
+     * them, but not those of a further attempt, nor request_done. Attributes that finalize sets
+     * reach will_send only, and those that redirect sets on the next request only the hooks up to
+     * its will_send. What a plugin needs for the whole call belongs to its slot (request_slot).
      * Returns OUTLET_E_DENIED for keys that begin with "target.", "request." or "outlet.", and
      * OUTLET_E_ARGUMENT for an empty key and above OUTLET_MAX_ATTRIBUTES attributes or
      * OUTLET_MAX_ATTRIBUTE_BYTES bytes of all plugins together. */
