@@ -1,6 +1,9 @@
 /// Generates completion scripts for shells from the option table and the verbs.
 enum Completions {
     /// The script for bash 4 and later, to install as `bash-completion/completions/outlet`.
+    ///
+    /// File names are left to readline (`-o default`), which quotes them. Only for those behind `@`,
+    /// which it takes for host names, they are listed here.
     static var bash: String {
         var cases = ""
         for option in OptionTable.all where option.value != nil {
@@ -8,10 +11,10 @@ enum Completions {
                 .joined(separator: "|")
             let words =
                 option.choices.isEmpty
-                ? "mapfile -t COMPREPLY < <(compgen -f -- \"$word\")"
+                ? ""
                 : "mapfile -t COMPREPLY < <(compgen -W '\(option.choices.joined(separator: " "))' "
-                    + "-- \"$word\")"
-            cases += "        \(names)) \(words); return ;;\n"
+                    + "-- \"$word\"); "
+            cases += "        \(names)) \(words)return ;;\n"
         }
         let options = OptionTable.all.flatMap { option in
             ["--\(option.long)"] + (option.isOnByDefault ? ["--no-\(option.long)"] : [])
@@ -19,8 +22,18 @@ enum Completions {
         return """
             # Completions of outlet for bash; made by 'outlet --generate bash'.
             _outlet() {
-                local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+                local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} at= file
                 COMPREPLY=()
+                # '=' and '@' are words of their own.
+                if [[ $word == *@ ]]; then
+                    at=@ word=
+                elif [[ $before == *@ ]]; then
+                    at=@
+                elif [[ $word == '=' ]]; then
+                    word=
+                elif [[ $before == '=' ]] && ((COMP_CWORD > 1)); then
+                    before=${COMP_WORDS[COMP_CWORD-2]}
+                fi
                 case $before in
             \(cases)        plugins) mapfile -t COMPREPLY < <(compgen -W '\(second("plugins"))' -- "$word"); return ;;
                 esac
@@ -28,11 +41,15 @@ enum Completions {
                     mapfile -t COMPREPLY < <(compgen -W '\(options.joined(separator: " "))' -- "$word")
                 elif ((COMP_CWORD == 1)); then
                     mapfile -t COMPREPLY < <(compgen -W '\(firstWords.joined(separator: " "))' -- "$word")
-                else
-                    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+                elif [[ $at ]]; then
+                    compopt -o filenames
+                    while IFS= read -r file; do
+                        if [[ -d $file ]]; then compopt -o nospace; file+=/; fi
+                        COMPREPLY+=("@$file")
+                    done < <(compgen -f -- "$word")
                 fi
             }
-            complete -F _outlet outlet
+            complete -o default -F _outlet outlet
 
             """
     }
@@ -49,10 +66,14 @@ enum Completions {
         return """
             #compdef outlet
             # Completions of outlet for zsh; made by 'outlet --generate zsh'.
+            _outlet_item() {
+                compset -P '*@'
+                _files
+            }
             _arguments -s -S \\
             \(lines.joined(separator: " \\\n")) \\
                 '1: :(\(firstWords.joined(separator: " ")))' \\
-                '*: :_files'
+                '*: :_outlet_item'
 
             """
     }
