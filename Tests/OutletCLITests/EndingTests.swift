@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import Outlet
 import OutletTestServer
@@ -202,5 +203,29 @@ import Testing
         #expect(result.exitCode == 2)
         let report = try JSONValue(parsing: result.standardOutput)
         #expect(report["error"]?["code"] == "timedOut")
+    }
+
+    @Test(arguments: [
+        ["http://"], ["plugins", "check", "/nonexistent"], ["plugins", "list", "x", "y"],
+    ])
+    func `a signal ends the program while the error of its command line cannot be written`(
+        arguments: [String]
+    ) async throws {
+        // Fills the pipe, so that the write of the error blocks.
+        let program = try RunningProgram(
+            "/bin/sh",
+            [
+                "-c", #"head -c 65536 /dev/zero; exec "$0" "$@" 2>&1 <&-"#, Products.path("outlet"),
+            ] + arguments, standardOutput: .unread(after: 0))
+        func isWriting() -> Bool {
+            let call = try? String(
+                contentsOfFile: "/proc/\(program.processID)/syscall", encoding: .utf8)
+            let name = try? String(
+                contentsOfFile: "/proc/\(program.processID)/comm", encoding: .utf8)
+            return call?.hasPrefix("1 ") == true && name == "outlet\n"
+        }
+        while !isWriting(), !Task.isCancelled { await Task.yield() }
+        program.signal(15)
+        #expect(try await program.result(within: .seconds(30)).signal == 15)
     }
 }

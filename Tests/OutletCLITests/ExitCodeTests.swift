@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Outlet
 import OutletTestServer
 import OutletTestSupport
@@ -397,5 +398,80 @@ import Testing
     private func isOneLine(_ text: String) -> Bool {
         text.hasPrefix("outlet: ") && text.hasSuffix("\n")
             && text.split(separator: "\n").count == 1
+    }
+
+    @Test(arguments: ["list", "config --run --plugins", "inspect --plugins", "check"])
+    func `with a closed reader a command for plugins has the exit code of its result`(
+        command: String
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let faulty = directory.path("plugin.so")
+        try FileManager.default.copyItem(
+            atPath: Products.path(
+                command == "check" ? "libFaultyNoEntry.so" : "libFaultyCreateFails.so"),
+            toPath: faulty)
+        try directory.write(
+            #"{"plugins": {"faulty.create-fails": {"config": 1}}}"#, to: "plugins.json")
+        let subject =
+            command.hasPrefix("inspect")
+            ? "\(directory.path) faulty.create-fails"
+            : command == "check" ? "--only load \(faulty)" : directory.path
+        let line = #""$0" plugins \#(command) \#(subject)"#
+        for closes in [false, true] {
+            let result = try await Program.run(
+                "/bin/bash",
+                [
+                    "-c", closes ? Self.afterReader(line) : "\(line) >/dev/null; echo $?",
+                    Products.path("outlet"),
+                ])
+            #expect(result.output == "7\n", "\(closes)")
+        }
+    }
+
+    // MARK: Files that are open already
+
+    @Test(arguments: ["/dev/stdout", "/dev/fd/1", "/dev/fd/3", "$2"])
+    func `--output to an open file keeps what is there, and its order`(path: String) async throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("before\n", to: "log")
+        let result = try await Program.run(
+            "/bin/bash",
+            [
+                "-c",
+                #"""
+                "$0" "$1/bytes/5" -p hb -o "\#(path)" >>"$2" 3>>"$2"; echo after >>"$2"
+                """#, Products.path("outlet"), server.baseURL, file,
+            ])
+        #expect(result.errorOutput == "")
+        let text = String(decoding: try directory.read("log"), as: UTF8.self)
+        #expect(text.hasPrefix("before\nHTTP/1.1 200 OK\n") && text.hasSuffix("after\n"))
+        let body = try await outlet("\(server.baseURL)/bytes/5").output
+        #expect(text.contains("\n\n\(body)after"))
+    }
+
+    @Test(arguments: ["@\"$2\"", "<\"$2\"", "--chunked <\"$2\""])
+    func `--output to the file that the request sends is refused`(body: String) async throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write(String(repeating: "x", count: 3_000_000), to: "data")
+        let result = try await Program.run(
+            "/bin/bash",
+            [
+                "-c", #""$0" POST "$1/post" -o "$2" \#(body)"#, Products.path("outlet"),
+                server.baseURL, file,
+            ])
+        #expect(result.exitCode == 64)
+        #expect(
+            result.errorOutput
+                == "outlet: --output: \(file) is the file that the request sends (name another)\n")
+        #expect(try directory.read("data").count == 3_000_000)
+    }
+
+    @Test(arguments: [["--json"], ["--pretty=all"]])
+    func `deeply nested JSON is JSON for every kind of output`(options: [String]) async throws {
+        let nested = String(repeating: "[", count: 600) + String(repeating: "]", count: 600)
+        let deep = try ScriptedServer.start(
+            .request, .respond(headers: ["Content-Type: application/json"], body: nested))
+        let result = try await Program.run(Products.path("outlet"), [deep.baseURL] + options)
+        #expect(result.exitCode == 0 && result.errorOutput == "")
     }
 }

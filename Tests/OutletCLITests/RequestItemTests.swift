@@ -196,7 +196,18 @@ private func item(_ text: String) throws -> RequestItem {
             "http://localhost:99999/: host \"localhost\": port \"99999\" is not a number from 1 to "
                 + "65535"
         ),
-        ("h:port/", "http://h:port/: host \"h\": port \"port\" is not a number from 1 to 65535"),
+        ("h:port/", "http://h:port/: host \"h\": its port is not a number from 1 to 65535"),
+        (
+            "http://user:sekrit/x@h/",
+            "http://•••@h/: host \"user\": its port is not a number from 1 to 65535"
+        ),
+        (
+            "http://user:sekrit#x@h/",
+            "http://•••@h/: host \"user\": its port is not a number from 1 to 65535"
+        ),
+        ("user:%e9@h/", "http://h/: its user name or password is not UTF-8"),
+        ("u%ff@h/", "http://h/: its user name or password is not UTF-8"),
+        ("user:100%%0a@h/", "http://h/: its password has a control character"),
         ("[::1", "http://[::1: host \"[\": its bracket is not closed"),
         ("a b/", "http://a b/: host \"a b\": a host has no byte 0x20"),
         ("a\\b/", "http://a\\b/: host \"a\\\\b\": a host has no '\\'"),

@@ -31,6 +31,8 @@ struct AddressShorthand: Sendable, Equatable {
         }
         var address = AddressShorthand.withScheme(text)
         credential = try AddressShorthand.takeCredential(from: &address)
+        // The whole text, because a password with '#' is recognized by what follows it.
+        let whole = address
         if let (head, _) = address.cut(at: "#") { address = String(head) }
         if !query.isEmpty {
             let pairs = query.map { pair in
@@ -40,7 +42,7 @@ struct AddressShorthand: Sendable, Equatable {
                 !address.containsByte("?") ? "?" : address.endsWithBytes(of: "?") ? "" : "&"
             address += joint + pairs.joined(separator: "&")
         }
-        let shown = Redaction.standard.address(address)
+        let shown = Redaction.standard.address(whole)
         if let url = URL(escaping: address), url.isFileURL {
             guard allowsFiles else {
                 throw .usage(
@@ -101,10 +103,15 @@ struct AddressShorthand: Sendable, Equatable {
         guard let (scheme, rest) = address.cut(around: "://") else { return nil }
         let authority = rest.prefix(whileByte: isAuthorityByte)
         guard let (credential, _) = authority.cutAtLast("@") else { return nil }
-        let parsed = URL(string: "http://\(credential)@host")
         address = "\(scheme)://\(rest.droppingBytes(credential.utf8.count + 1))"
-        guard let user = parsed?.user(percentEncoded: false) else { return nil }
-        let password = parsed?.password(percentEncoded: false) ?? ""
+        let (encodedUser, encodedPassword) = credential.cut(at: ":") ?? (credential, "")
+        func decoded(_ text: Substring) -> String? {
+            String(validating: percentDecoded(Array(text.utf8)[...]), as: UTF8.self)
+        }
+        guard let user = decoded(encodedUser), let password = decoded(encodedPassword) else {
+            throw .usage(
+                "\(Redaction.standard.address(address)): its user name or password is not UTF-8")
+        }
         guard !user.isEmpty || !password.isEmpty else { return nil }
         if let fault = Credential(user: user, password: password).fault {
             throw .usage("\(Redaction.standard.address(address)): \(fault)")

@@ -44,14 +44,14 @@ struct PluginsCallCommand {
             let isGood = end.report(host.shutDownAndWait())
             let value = try outcome.get()
             if isReport {
-                try console.print(
+                try console.show(
                     report: PluginReport.call(
                         function, value, without: host.unusable, watcher.violations))
             }
             return isGood ? .ok : .plugin
         } catch let error as CommandError {
             if isReport {
-                try console.print(
+                try console.show(
                     report: PluginReport.call(function, failure: error, watcher.violations))
             }
             throw error

@@ -82,7 +82,7 @@ struct PluginsCheckCommand {
         let text = PluginCheckText(style: console.outputStyle, repeated: repeated)
         guard FileManager.default.isReadableFile(atPath: check.file) else {
             let error = CommandError(.noInput, "\(check.file): no such file, or not readable")
-            if isReport { try console.print(report: text.report([], of: check, error: error)) }
+            if isReport { try console.show(report: text.report([], of: check, error: error)) }
             throw error
         }
         let (console, isReport) = (console, isReport)
@@ -90,13 +90,13 @@ struct PluginsCheckCommand {
         check.run { result in
             results.list.withLock { $0.append(result) }
             // An error of stdout is thrown below, by the write of the summary.
-            if !isReport { try? console.output.write(text.result(result)) }
+            if !isReport { try? console.show(text.result(result)) }
         }
         let list = results.list.withLock { $0 }
         if isReport {
-            try console.print(report: text.report(list, of: check))
+            try console.show(report: text.report(list, of: check))
         } else {
-            try console.output.write(text.summary(list, of: check))
+            try console.show(text.summary(list, of: check))
         }
         if list.contains(where: { $0.verdict == .failed }) { return .plugin }
         return list.contains { $0.verdict == .notRun } ? .failure : .ok

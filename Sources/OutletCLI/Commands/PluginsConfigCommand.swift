@@ -72,7 +72,7 @@ struct PluginsConfigCommand {
         _ valid: [PluginFacts], failures: [PluginLoadError], _ error: CommandError?
     ) throws(OutputError) {
         guard isReport else { return }
-        try console.print(
+        try console.show(
             report: PluginReport.settings(of: valid, failures: failures, error: error))
     }
 
@@ -89,7 +89,7 @@ struct PluginsConfigCommand {
             ? "settings can be read; --run asks the code for its schema"
             : "settings fit"
                 + (facts.code?.configurationSchema.isEmpty == true ? "; no schema" : "")
-        try console.output.write(
+        try console.show(
             "\(TerminalText.visibleLine(facts.id ?? facts.file.path)): \(what)\n")
     }
 }

@@ -37,7 +37,7 @@ struct PluginsInspectCommand {
             return try inspect()
         } catch let error as CommandError {
             if isReport {
-                try console.print(
+                try console.show(
                     report: PluginReport.plugin(
                         id: isFile ? nil : subject, file: isFile ? subject : nil, failure: error))
             }
@@ -85,9 +85,9 @@ struct PluginsInspectCommand {
 
     private func show(_ facts: PluginFacts) throws(OutputError) {
         if isReport {
-            try console.print(report: PluginReport.plugin(facts))
+            try console.show(report: PluginReport.plugin(facts))
         } else {
-            try console.output.write(PluginText(style: console.outputStyle).page(facts))
+            try console.show(PluginText(style: console.outputStyle).page(facts))
         }
     }
 

@@ -27,7 +27,7 @@ struct PluginsListCommand {
             inspection = try loading.inspect()
         } catch {
             if isReport {
-                try console.print(report: PluginReport.list([], failures: [], error: error))
+                try console.show(report: PluginReport.list([], failures: [], error: error))
             }
             throw error
         }
@@ -39,12 +39,12 @@ struct PluginsListCommand {
             absence = CommandError(.plugin, "\(place): no plugin: there is no .so file in it")
         }
         if isReport {
-            try console.print(
+            try console.show(
                 report: PluginReport.list(
                     plugins, failures: failures,
                     error: absence ?? failures.first.map { CommandError(unusable: $0) }))
         } else {
-            try console.output.write(PluginText(style: console.outputStyle).list(plugins))
+            try console.show(PluginText(style: console.outputStyle).list(plugins))
         }
         loading.report(inspection.warnings, console)
         for failure in failures { console.report(CommandError(unusable: failure)) }

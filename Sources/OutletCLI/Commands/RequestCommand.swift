@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Outlet
 import OutletTransport
 
@@ -38,6 +39,7 @@ struct RequestCommand: Sendable {
             configuration.transport.recordsSentHeads = true
             request.context[SentHeadRecorder.Key.self] = SentHeadRecorder()
         }
+        if let path = output.path { try RequestCommand.check(path, isNotSentBy: request) }
         self.request = request
         self.configuration = configuration
         followsRedirects = arguments.isOn(.follow)
@@ -124,6 +126,23 @@ struct RequestCommand: Sendable {
         return try StandardInput.body {
             console.report("outlet: stdin: waiting for the body (--ignore-stdin does without)")
         }
+    }
+
+    /// Checks that the file for the response is not the one that the request reads while it is sent.
+    private static func check(
+        _ path: String, isNotSentBy request: HTTPRequest
+    ) throws(CommandError) {
+        guard let file = BodySink.identity(of: path), !BodySink(path: path).isSpecial else {
+            return
+        }
+        let sent: FileIdentity? =
+            switch request.body {
+            case .file(let body): BodySink.identity(of: body)
+            case .stream: FileIdentity(of: STDIN_FILENO)
+            case .none, .data: nil
+            }
+        guard file == sent else { return }
+        throw .usage("--output: \(path) is the file that the request sends", advice: "name another")
     }
 
     /// Returns the body from stdin for `--chunked`, even if it turns out to be empty.

@@ -56,6 +56,28 @@ final class BodySink: Sendable {
         faccessat(AT_FDCWD, place, access, AT_EACCESS) == 0 ? 0 : errno
     }
 
+    /// The identity of the file at a path; `nil` if there is none.
+    static func identity(of path: String) -> FileIdentity? { FileIdentity(at: place(of: path)) }
+
+    /// The open descriptor that the path means: that of stdout or stderr if it is the same file, and
+    /// that of `/dev/fd/N`; `nil` for others.
+    ///
+    /// Opening them again would truncate the file, and write over what is already there.
+    private var openDescriptor: Int32? {
+        let streams = [OutputFile.standardOutput, .standardError]
+        // Descriptor 1 may be stderr (``OutputFile/keepStandardOutput()``).
+        let named = [
+            "/dev/stdout": streams[0], "/dev/fd/1": streams[0], "/proc/self/fd/1": streams[0],
+            "/dev/stderr": streams[1], "/dev/fd/2": streams[1], "/proc/self/fd/2": streams[1],
+        ]
+        if let stream = named[place] { return stream.descriptor }
+        for folder in ["/dev/fd/", "/proc/self/fd/"] where place.startsWithBytes(of: folder) {
+            return Int32(place.droppingBytes(folder.utf8.count))
+        }
+        guard let file = FileIdentity(at: place) else { return nil }
+        return streams.first { FileIdentity(of: $0.descriptor) == file }?.descriptor
+    }
+
     /// Whether the path is that of a pipe or a device, which has no old content to keep.
     var isSpecial: Bool {
         var status = stat()
@@ -102,7 +124,9 @@ final class BodySink: Sendable {
         // Opening a named pipe blocks until it has a reader.
         let number = ActiveWrites.begin(path)
         defer { ActiveWrites.end(number, took: 0) }
-        let descriptor = Glibc.open(place, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        let descriptor =
+            openDescriptor.map { fcntl($0, F_DUPFD_CLOEXEC, 3) }
+            ?? Glibc.open(place, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             throw .failed(name: path, reason: systemText(errno))
         }

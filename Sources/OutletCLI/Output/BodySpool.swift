@@ -39,7 +39,7 @@ struct BodySpool {
     ///   - limit: The maximum number of bytes.
     init(claimsJSON: Bool, limit: Int64) {
         self.limit = limit
-        json = claimsJSON ? JSONReformatter(layout: .compact) : nil
+        json = claimsJSON ? .reader : nil
     }
 
     /// Adds a piece.

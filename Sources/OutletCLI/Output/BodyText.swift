@@ -19,14 +19,17 @@ enum BodyText {
 }
 
 extension JSONReformatter {
-    /// The maximum nesting depth of a report.
-    ///
-    /// It is above that of bodies, because a report contains a body some levels deep.
+    /// The maximum nesting depth of bodies; a report contains a body some levels deep.
     private static let maximumDepth = 1024
 
-    /// Prints JSON on one line.
-    static var oneLine: JSONReformatter {
+    /// Reads a body without printing it.
+    static var reader: JSONReformatter {
         JSONReformatter(layout: .compact, maximumDepth: maximumDepth)
+    }
+
+    /// Prints a report on one line.
+    static var oneLine: JSONReformatter {
+        JSONReformatter(layout: .compact, maximumDepth: maximumDepth + 16)
     }
 
     /// Prints indented JSON: four spaces per level, in the colours of `style`.
@@ -38,6 +41,6 @@ extension JSONReformatter {
                     name: "\u{1B}[34m", string: "\u{1B}[32m", number: "\u{1B}[36m",
                     literal: "\u{1B}[35m", reset: "\u{1B}[0m")
                 : nil,
-            maximumDepth: maximumDepth)
+            maximumDepth: maximumDepth + 16)
     }
 }

@@ -50,10 +50,25 @@ struct Console: Sendable {
         try output.write(outputIsTerminal ? TerminalText.visible(text) : text)
     }
 
-    /// Writes a report to stdout, indented if that is a terminal, else on one line.
+    /// Writes the result of a command to stdout.
     ///
-    /// - Throws: ``OutputError`` if stdout cannot be written.
-    func print(report: JSONValue) throws(OutputError) {
-        try print(report.text(outputIsTerminal ? .pretty : .compact) + "\n")
+    /// A reader that has closed stdout, as `head` does, has no influence on what the command does and
+    /// on its exit code.
+    ///
+    /// - Throws: ``OutputError/failed(name:reason:advice:)`` if stdout cannot be written.
+    func show(_ text: String) throws(OutputError) {
+        do throws(OutputError) {
+            try output.write(text)
+        } catch {
+            guard error == .closed else { throw error }
+        }
+    }
+
+    /// Writes a report to stdout as ``show(_:)``, indented if that is a terminal, else on one line.
+    ///
+    /// - Throws: ``OutputError/failed(name:reason:advice:)`` if stdout cannot be written.
+    func show(report: JSONValue) throws(OutputError) {
+        let text = report.text(outputIsTerminal ? .pretty : .compact) + "\n"
+        try show(outputIsTerminal ? TerminalText.visible(text) : text)
     }
 }

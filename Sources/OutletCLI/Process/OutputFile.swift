@@ -173,6 +173,17 @@ struct FileIdentity: Equatable {
     init?(of descriptor: Int32) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
+    /// Reads the identity of the file at a path; `nil` if there is none.
+    init?(at path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
+    private init(_ status: stat) {
         device = status.st_dev
         number = status.st_ino
     }
