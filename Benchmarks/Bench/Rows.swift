@@ -50,6 +50,8 @@ let rows: [String: Row] = [
     "plugin-101-calls": Row { .calls(101, of: try PluginHost.one($0)) },
     "decodable": Row { .decodable(of: Session(), $0) },
     "cookie": Row { .request(of: Session(), $0) },
+    // Stored already, and sent; what responses set is ignored.
+    "cookie-sent": Row { .request(of: .sendingCookie, $0) },
     // Without a storage: the requests have the field Cookie from the start.
     "session-cookie": Row { .request(of: .withoutCookies, fields: cookieFields, $0) },
     "hsts": Row { .request(of: .withHSTSHost, $0) },
@@ -130,6 +132,18 @@ extension Session {
         var configuration = SessionConfiguration.default
         configuration.certificateAuthorities = .file(path: setting.argument)
         return Session(configuration: configuration, delivery: delivery)
+    }
+
+    /// With the cookie that the benchmark server sets, and takes no others.
+    static var sendingCookie: Session {
+        let storage = CookieStorage()
+        storage.setCookie(
+            Cookie(
+                name: "session", value: "0123456789abcdef", domain: "127.0.0.1", isHTTPOnly: true))
+        var configuration = SessionConfiguration.default
+        configuration.httpCookieStorage = storage
+        configuration.httpCookieAcceptPolicy = .never
+        return Session(configuration: configuration)
     }
 
     static var withoutCookies: Session {
