@@ -46,31 +46,58 @@ public final class HSTSStorage: Sendable {
         /// The policies by host.
         var policies: [String: Policy]
         var recent = RecentUpgrades()
-        /// The hosts whose policies this storage has set or removed; of others the file may know
-        /// more, because another process has written it.
+        /// The hosts whose policies were set or removed since the file was written; of others the
+        /// file knows more, because another process may have written it.
         var changed: Set<String> = []
-        /// Whether all policies were removed since the file was written.
+        /// Whether all policies were removed since the file was written, also those of other processes.
         var isCleared = false
+        /// The hosts that have ended their policies, so that not each response writes the file.
+        var ended: Set<String> = []
         /// Whether the file will be written, with all changes until then.
         var isWritePending = false
 
         mutating func set(_ policy: Policy, now: Date) {
-            policies[policy.host] = policy.expiresDate > now ? policy : nil
+            let isOver = policy.expiresDate <= now
+            policies[policy.host] = isOver ? nil : policy
+            if isOver { ended.insert(policy.host) } else { ended.remove(policy.host) }
             changed.insert(policy.host)
             keepInBounds(now)
         }
 
-        /// Takes the policies of the file, except for hosts that this storage has changed.
-        mutating func merge(_ others: [Policy], now: Date) {
-            guard !isCleared else { return }
-            for policy in others where !changed.contains(policy.host) {
-                policies[policy.host] = policy
+        mutating func removeAll() {
+            changed = []
+            policies = [:]
+            isCleared = true
+        }
+
+        /// Whether a policy says more than what is known.
+        ///
+        /// One that is not stored ends a hundredth of its time too early at most.
+        func isNews(_ policy: Policy, now: Date) -> Bool {
+            let isOver = policy.expiresDate <= now
+            guard let old = policies[policy.host] else {
+                // The file may have the policy that ends.
+                return !isOver || !ended.contains(policy.host)
             }
+            return isOver || old.includesSubdomains != policy.includesSubdomains
+                || abs(old.expiresDate.timeIntervalSince(policy.expiresDate))
+                    > min(60, policy.expiresDate.timeIntervalSince(now) / 100)
+        }
+
+        /// Takes the policies of the file, except for hosts that were changed.
+        ///
+        /// - Parameter others: The file's policies; `nil` if there is no file, whose end is not that
+        ///   of the policies.
+        mutating func merge(_ others: [Policy]?, now: Date) {
+            guard let others = isCleared ? [] : others else { return }
+            let own = policies.filter { changed.contains($0.key) }
+            policies = Dictionary(others.map { ($0.host, $0) }, uniquingKeysWith: { $1 })
+            for host in changed { policies[host] = own[host] }
             keepInBounds(now)
         }
 
         private mutating func keepInBounds(_ now: Date) {
-            if changed.count > 2 * HSTSStorage.limit { changed.formIntersection(policies.keys) }
+            if ended.count > HSTSStorage.limit { ended = [] }
             guard policies.count > HSTSStorage.limit else { return }
             policies = policies.filter { $0.value.expiresDate > now }
             guard policies.count > HSTSStorage.limit else { return }
@@ -104,15 +131,16 @@ public final class HSTSStorage: Sendable {
 
     private init(file: URL? = nil) {
         self.file = file
-        let policies = Self.policies(in: file)
+        let policies = Self.policies(in: file) ?? []
         hasAny = Atomic(!policies.isEmpty)
         known = Lock(
             State(policies: Dictionary(policies.map { ($0.host, $0) }, uniquingKeysWith: { $1 })))
     }
 
-    private static func policies(in file: URL?) -> [Policy] {
+    /// The policies of a file; `nil` if it cannot be read.
+    private static func policies(in file: URL?) -> [Policy]? {
         let data = file.flatMap { try? Data(contentOf: $0) }
-        return data.map { HSTSFile.decode(String(decoding: $0, as: UTF8.self)) } ?? []
+        return data.map { HSTSFile.decode(String(decoding: $0, as: UTF8.self)) }
     }
 
     /// The policies that have not expired, sorted by host.
@@ -143,9 +171,7 @@ public final class HSTSStorage: Sendable {
     /// Removes all policies.
     public func removeAllPolicies() {
         known.withLock { state in
-            state.policies = [:]
-            state.changed = []
-            state.isCleared = true
+            state.removeAll()
             state.recent = RecentUpgrades()
             hasAny.store(false, ordering: .releasing)
         }
@@ -211,15 +237,8 @@ public final class HSTSStorage: Sendable {
             case let (host, now) = (origin.host, Date()),
             let policy = Self.policy(field, host: host, now: now)
         else { return }
-        // Most responses repeat the stored policy. One that is not stored ends a hundredth of its time
-        // too early at most.
-        let isNews = known.withLock { state in
-            let isOver = policy.expiresDate <= now
-            guard let old = state.policies[host] else { return !isOver }
-            return isOver || old.includesSubdomains != policy.includesSubdomains
-                || abs(old.expiresDate.timeIntervalSince(policy.expiresDate))
-                    > min(60, policy.expiresDate.timeIntervalSince(now) / 100)
-        }
+        // Most responses repeat the stored policy.
+        let isNews = known.withLock { $0.isNews(policy, now: now) }
         if isNews { setPolicy(policy) }
     }
 
@@ -254,18 +273,25 @@ public final class HSTSStorage: Sendable {
         }
         guard !isPending else { return }
         writing.async { [self] in
+            let lock = DirectoryLock(of: file)
+            defer { lock?.end() }
             let others = Self.policies(in: file)
-            known.withLock { state in
+            let written = known.withLock { state in
                 state.isWritePending = false
                 state.merge(others, now: Date())
                 state.recent = RecentUpgrades()
                 hasAny.store(!state.policies.isEmpty, ordering: .releasing)
+                defer { (state.changed, state.isCleared) = ([], false) }
+                return (changed: state.changed, isCleared: state.isCleared)
             }
             do throws(PrivateFile.Failure) {
                 try PrivateFile.write(
                     Data(HSTSFile.encode(policies).utf8), to: PrivateFile.path(of: file))
-                known.withLock { $0.isCleared = $0.isWritePending && $0.isCleared }
             } catch {
+                known.withLock { state in
+                    state.changed.formUnion(written.changed)
+                    if written.isCleared { state.isCleared = true }
+                }
                 failure.withLock { $0 = CacheStorageError(error) }
             }
         }

@@ -259,6 +259,59 @@ import Testing
         #expect(try upgraded() == nil)
     }
 
+    @Test func `a storage neither shortens nor revives the policies of another one`() throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.url.appending(path: "hsts")
+        let (soon, late) = (Date() + 100, Date() + 1_000_000)
+        let (first, second) = (HSTSStorage.file(file), HSTSStorage.file(file))
+        func ends() -> [String: Date] {
+            Dictionary(
+                uniqueKeysWithValues: HSTSStorage.file(file).policies.map {
+                    ($0.host, $0.expiresDate)
+                })
+        }
+        for (storage, end) in [(first, soon), (second, late)] {
+            storage.setPolicy(.init(host: "bank.test", expiresDate: end))
+            storage.flush()
+        }
+        first.setPolicy(.init(host: "a.test", expiresDate: late))
+        first.flush()
+        #expect(try #require(ends()["bank.test"]) > soon + 1000)
+        // What another one has removed does not come back.
+        second.removeAllPolicies()
+        second.flush()
+        first.setPolicy(.init(host: "b.test", expiresDate: late))
+        first.flush()
+        #expect(Array(ends().keys) == ["b.test"])
+        #expect(first.policies.map(\.host) == ["b.test"])
+        // A host ends its policy, which only the file has.
+        let third = HSTSStorage.file(file)
+        first.setPolicy(.init(host: "c.test", expiresDate: late))
+        first.flush()
+        third.learn(
+            from: ["Strict-Transport-Security": "max-age=0"], of: URL(string: "https://c.test/"))
+        third.flush()
+        #expect(Array(ends().keys) == ["b.test"])
+    }
+
+    @Test func `storages that write one file at the same time lose no host`() async throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.url.appending(path: "hsts")
+        let storages = (0..<4).map { _ in HSTSStorage.file(file) }
+        await withTaskGroup(of: Void.self) { group in
+            for (index, storage) in storages.enumerated() {
+                group.addTask {
+                    for host in 0..<25 {
+                        storage.setPolicy(
+                            .init(host: "h\(host).s\(index).test", expiresDate: Date() + 1000))
+                        storage.flush()
+                    }
+                }
+            }
+        }
+        #expect(HSTSStorage.file(file).policies.count == 100)
+    }
+
     @Test func `two storages of one file keep the hosts of each other`() throws {
         let directory = try TemporaryDirectory()
         let file = directory.url.appending(path: "hsts")
