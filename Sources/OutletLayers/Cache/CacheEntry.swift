@@ -190,6 +190,16 @@ struct CacheEntry: Sendable, Equatable {
         }
     }
 
+    /// Whether a newer entry for the same key is for the same requests, or may be for some of them.
+    func isReplaced(by newer: CacheEntry) -> Bool {
+        selectors.allSatisfy { own in
+            guard let other = newer.selectors.first(where: { $0.name == own.name }) else {
+                return true
+            }
+            return own == other
+        }
+    }
+
     /// Whether the entry must not be written to disk.
     ///
     /// True if it depends on a user's credentials, or on a trust policy, whose number means nothing

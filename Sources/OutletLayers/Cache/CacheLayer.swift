@@ -275,15 +275,22 @@ public final class CacheLayer: TransportLayer {
         }
     }
 
-    /// Revalidates a response that was used although stale; at most one revalidation per URL is
-    /// active.
+    /// The maximum number of revalidations in the background, so that they leave connections.
+    private static let mostValidations = 8
+
+    /// Revalidates a response that was used although stale.
+    ///
+    /// At most one revalidation per URL is active. Others wait for the next use of the response.
     func validateLater(_ entry: CacheEntry, _ job: TransferJob, _ request: CacheRequest) {
-        guard let key = request.key, validations.withLock({ $0.insert(key).inserted }) else {
-            return
-        }
+        guard let key = request.key,
+            validations.withLock({
+                $0.count < Self.mostValidations && $0.insert(key).inserted
+            })
+        else { return }
         var job = job
         job.request.headers.addMissing(from: cache.rules.validators(of: entry))
         job.delivery = .chunks
+        job.priority = .low
         job.reportsProgress = false
         let validation = Validation(
             caching: self, entry: entry, request: request, url: job.request.url,
@@ -346,7 +353,11 @@ private final class Validation: TransferHandler {
         if response.statusCode == 304 {
             let fresh = rules.freshened(
                 entry, by: response, requestTime: start, responseTime: now)
-            guard let fresh else { return }
+            // It is about another version, which the next request loads.
+            guard let fresh else {
+                caching.cache.remove(key)
+                return
+            }
             return caching.cache.renew(
                 entry, as: fresh, by: response, to: request, since: removals)
         }

@@ -161,7 +161,7 @@ extension CacheRules {
     ///
     /// The stored ones must then be removed: the cache would go back to them.
     func outdates(_ response: HTTPResponse, to request: CacheRequest) -> Bool {
-        request.method == .get && response.statusCode == 200
+        request.method == .get && Self.isCacheable(response.statusCode)
     }
 
     /// Returns the keys of the entries that a response invalidates (RFC 9111 §4.4).

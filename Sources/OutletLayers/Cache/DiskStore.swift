@@ -88,7 +88,7 @@ final class DiskStore: Sendable {
                 PrivateFile.Failure(path: directory, what: "cannot be made", number: errno))
         }
         let name = CacheFile.name(of: key)
-        if let last = read(name, key: key), last.selectors != entry.selectors {
+        if let last = read(name, key: key), !last.isReplaced(by: entry) {
             // A second name, and no new one: if the write fails, `<key>` must still be there.
             let variant = path("\(name)-\(CacheFile.variant(last.selectors))")
             unlink(variant)
@@ -107,7 +107,7 @@ final class DiskStore: Sendable {
     func removeReplaced(by entry: CacheEntry, key: String) {
         let name = CacheFile.name(of: key)
         guard let last = read(name, key: key) else { return }
-        if last.selectors == entry.selectors {
+        if last.isReplaced(by: entry) {
             removeFile(name)
         } else {
             removeFile("\(name)-\(CacheFile.variant(entry.selectors))")

@@ -75,8 +75,10 @@ struct MemoryStore: Sendable {
     /// Stores an entry, unless it is too large; removes the one for the same requests.
     mutating func store(_ entry: CacheEntry, for key: String) {
         var entries = nodes(for: key)
-        entries.removeAll { $0.selectors == entry.selectors }
-        if entry.cost <= entryLimit { entries.insert(entry, at: 0) }
+        let fits = entry.cost <= entryLimit
+        // One that is stored comes before those that it replaces for some requests only.
+        entries.removeAll { fits ? $0.selectors == entry.selectors : $0.isReplaced(by: entry) }
+        if fits { entries.insert(entry, at: 0) }
         if entries.count > Self.variantLimit { entries.removeLast() }
         remove(key)
         guard !entries.isEmpty else { return }

@@ -8,7 +8,7 @@ struct Removals: Sendable {
     /// The maximum number of keys.
     ///
     /// Beyond it all responses under way count as outdated.
-    private static let limit = 1000
+    private static let limit = 10_000
 
     /// The number of removals so far; a request remembers it when it begins.
     private(set) var count = 0

@@ -255,30 +255,38 @@ public final class ResponseCache: Sendable {
         guard let key = request.key else { return }
         let selectors = request.selectors(
             for: fresh.response, isPublic: fresh.directives.isPublic)
-        guard let selectors, !CacheControl(answer.headers).noStore else { return remove(key) }
+        guard let selectors, !CacheControl(answer.headers).noStore else {
+            remove(key)
+            return
+        }
         var fresh = fresh
         fresh.selectors = selectors
         if selectors != old.selectors {
             let isCurrent = state.withLock { !$0.removals.has(key, since: removals) }
-            remove(key)
+            let own = remove(key)
             guard isCurrent else { return }
-            return store(fresh, for: key, since: self.removals)
+            return store(fresh, for: key, since: own)
         }
         store(fresh, for: key, since: removals)
     }
 
-    func remove(_ key: String) {
-        let number = state.withLock { state -> Int? in
+    /// Removes the responses of a key.
+    ///
+    /// - Returns: The number of ``removals`` with this one.
+    @discardableResult
+    func remove(_ key: String) -> Int {
+        let (count, number) = state.withLock { state -> (Int, Int?) in
             state.memory.remove(key)
             state.changes += 1
             state.removals.add(key)
-            return disk == nil ? nil : state.note(nil, for: key)
+            return (state.removals.count, disk == nil ? nil : state.note(nil, for: key))
         }
-        guard let number, let disk else { return }
+        guard let number, let disk else { return count }
         writing.async { [self] in
             disk.remove(key)
             state.withLock { $0.settle(key, number) }
         }
+        return count
     }
 
     /// The maximum size of a body that can be stored, in bytes.

@@ -347,8 +347,11 @@ import Testing
         #expect(verdict != .other && verdict != .unknown)
     }
 
-    @Test(arguments: [(200, true), (206, false), (404, false), (503, false)])
-    func `only a successful GET response that is not stored outdates the stored response`(
+    @Test(arguments: [
+        (200, true), (203, true), (308, true), (404, true), (410, true), (206, false), (304, false),
+        (401, false), (503, false),
+    ])
+    func `a GET response that could replace a stored one outdates it even if it is not stored`(
         status: Int, outdates: Bool
     ) {
         let answer = response(["Cache-Control": "no-store"], status: status)

@@ -801,4 +801,39 @@ import Testing
         while cache.cachedResponse(for: request) != nil, !Task.isCancelled { await Task.yield() }
         #expect(cache.cachedResponse(for: request) == nil)
     }
+
+    @Test func `a background 304 about another version removes the stored response`() async {
+        let cache = ResponseCache()
+        let (session, _) = session(cache) { job in
+            job.request.headers["If-None-Match"] == nil
+                ? Self.answer(
+                    ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+                : .status(304, headers: ["ETag": "\"2\""])
+        }
+        _ = await get(session)
+        #expect(await get(session).metrics?.resourceFetchType == .localCache)
+        let request = HTTPRequest(url: URL(string: address))
+        while cache.cachedResponse(for: request) != nil, !Task.isCancelled { await Task.yield() }
+        #expect(cache.cachedResponse(for: request) == nil)
+    }
+
+    @Test func `at most eight background validations run at a time, with low priority`() async {
+        let gate = StubGate()
+        let (session, transport) = session { job in
+            let answer = Self.answer(
+                ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+            return job.request.headers["If-None-Match"] == nil
+                ? answer : answer.waiting(atByte: 0, for: gate)
+        }
+        for _ in 0..<2 {
+            for path in 0..<20 {
+                _ = await session.request("http://a.test/\(path)").serializingData().response
+            }
+        }
+        let validations = transport.jobs.filter { $0.request.headers["If-None-Match"] != nil }
+        #expect(validations.count == 8)
+        #expect(validations.allSatisfy { $0.priority == .low })
+        gate.open()
+        withExtendedLifetime(session) {}
+    }
 }

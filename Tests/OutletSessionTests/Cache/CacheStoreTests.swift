@@ -525,4 +525,22 @@ import Testing
         cache.flush()
         #expect(cache.cachedResponse(for: request("a")) == nil)
     }
+
+    @Test(arguments: [true, false])
+    func `a newer response with another Vary replaces the one without`(isWritten: Bool) throws {
+        let directory = try TemporaryDirectory()
+        let german = request("a", ["Accept-Language": "de"])
+        let cache = onDisk(directory)
+        cache.storeCachedResponse(response(1), for: german)
+        cache.storeCachedResponse(
+            response(isWritten ? 2 : 200_000, ["Vary": "Accept-Language"]), for: german)
+        cache.flush()
+        let found = onDisk(directory).cachedResponse(for: german)
+        #expect(found?.data.count == (isWritten ? 2 : nil))
+        let inMemory = ResponseCache(memoryCapacity: 64 * 1024)
+        inMemory.storeCachedResponse(response(1), for: german)
+        inMemory.storeCachedResponse(
+            response(isWritten ? 2 : 1 << 20, ["Vary": "Accept-Language"]), for: german)
+        #expect(inMemory.cachedResponse(for: german)?.data.count == (isWritten ? 2 : nil))
+    }
 }
