@@ -122,8 +122,9 @@ extension HTTPResponse {
         guard headers.value(for: "Content-Encoding")?.equalsIgnoringCase("identity") != false,
             headers.value(for: "Accept-Ranges")?.equalsIgnoringCase("none") != true
         else { return nil }
-        // A weak tag says that the date is not exact either (RFC 9110 §13.1.5).
-        if let tag = headers.value(for: "ETag") { return tag.startsWithBytes(of: "W/") ? nil : tag }
+        // With a weak tag the date is not exact either (RFC 9110 §13.1.5).
+        let tags = headers.values(for: "ETag")
+        if !tags.isEmpty { return tags.count == 1 && isStrongTag(tags[0]) ? tags[0] : nil }
         // Content modified in the second of the response may have changed again (RFC 9110
         // §8.8.2.2).
         guard let date = headers.value(for: "Last-Modified"),
@@ -131,5 +132,13 @@ extension HTTPResponse {
             let sent = headers.value(for: "Date").flatMap(HTTPDate.parse), sent > modified
         else { return nil }
         return date
+    }
+
+    /// Whether a text is one strong entity tag (RFC 9110 §8.8.3).
+    private func isStrongTag(_ text: String) -> Bool {
+        let bytes = text.utf8
+        let quote = UInt8(ascii: "\"")
+        return bytes.count >= 2 && bytes.first == quote && bytes.last == quote
+            && !bytes.dropFirst().dropLast().contains(quote)
     }
 }

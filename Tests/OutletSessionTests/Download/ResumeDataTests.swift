@@ -31,6 +31,12 @@ import Testing
     @Test func `a weak tag, or a date that is not before that of the response, is no validator`() {
         #expect(data([:]) == nil)
         #expect(data(["ETag": "W/\"1\""]) == nil)
+        for tag in ["", "abc", "\"", "w/\"a\"", "\"a\", \"b\""] {
+            #expect(data(["ETag": tag, "Last-Modified": date, "Date": later]) == nil)
+        }
+        var two = self.tag
+        two.append(name: "ETag", value: "\"2\"")
+        #expect(data(two) == nil)
         #expect(data(["ETag": "W/\"1\"", "Last-Modified": date, "Date": later]) == nil)
         #expect(data(["Last-Modified": date]) == nil)
         #expect(data(["Last-Modified": date, "Date": date]) == nil)
