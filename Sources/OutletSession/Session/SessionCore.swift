@@ -334,11 +334,12 @@ final class SessionCore: Sendable {
         // Compared in place: a copy would retain the fields.
         if let known = lastHeaders.withLock({ $0.own == own ? $0.all : nil }) { return known }
         var all = own
-        // A range is one of the coded content (RFC 9110 §14.1.2), which is of no use.
+        // A range is one of the coded content (RFC 9110 §14.1.2), which is of no use. Not only
+        // `identity`, with which no response would be decoded.
         if !own.values(for: "Range").isEmpty,
             !configuration.headers.values(for: "Accept-Encoding").isEmpty
         {
-            all.addMissing(from: ["Accept-Encoding": "identity"])
+            all.addMissing(from: ["Accept-Encoding": "identity;q=1, *;q=0"])
         }
         all.addMissing(from: configuration.headers)
         lastHeaders.withLock { [all] in $0 = LastHeaders(own: own, all: all) }
