@@ -102,6 +102,13 @@ public final class CurlTransport: Transport {
         post: (EventLoop, CurlTransfer) -> Bool
     ) -> CurlTransfer {
         do throws(TransferError) {
+            // Not a number is not 0 or more either.
+            guard job.request.timeoutInterval >= 0 else {
+                throw TransferError(
+                    code: .badRequest, host: job.request.url?.host(),
+                    reason: "timeoutInterval: \(job.request.timeoutInterval) s is not 0 or more",
+                    advice: "0 means no limit")
+            }
             while true {
                 let loop = try loop(isBulk: job.isBulk, for: job.request)
                 let transfer = CurlTransfer(

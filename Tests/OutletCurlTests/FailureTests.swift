@@ -367,6 +367,29 @@ import Testing
             result.body == Data([0x8B, 0x04, 0x80, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36]))
     }
 
+    @Test func `a whole response to a request for a range is decoded`() async throws {
+        let text = [UInt8]([0x8B, 0x04, 0x80] + Array("0123456789".utf8) + [0x03])
+        let server = try ScriptedServer.start(
+            .request,
+            .send("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 14\r\n\r\n"),
+            .send(text))
+        let result = try await CurlTransport.test().get(
+            server.baseURL,
+            headers: ["Accept-Encoding": "identity;q=1, *;q=0", "Range": "bytes=0-9"])
+        #expect(result.error == nil && result.text == "0123456789")
+    }
+
+    @Test(arguments: [-1, .nan, -Double.infinity])
+    func `a time limit that is no time is an error`(limit: TimeInterval) async throws {
+        let server = try ScriptedServer.start(.request, .respond())
+        var request = HTTPRequest(url: URL(string: server.baseURL))
+        request.timeoutInterval = limit
+        let error = try await CurlTransport.test().carry(TransferJob(request: request)).error
+        #expect(error?.code == .badRequest)
+        #expect(error?.reason == "timeoutInterval: \(limit) s is not 0 or more")
+        #expect(server.requests.values.isEmpty)
+    }
+
     @Test func `the error of an unknown content coding names the coding`() async throws {
         let server = try ScriptedServer.start(
             .request, .respond(headers: ["Content-Encoding: rot13"], body: "uryyb"))

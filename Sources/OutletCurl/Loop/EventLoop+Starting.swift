@@ -155,8 +155,9 @@ extension EventLoop {
         let version = settings.version(of: address)
         easy.applyMultiplexing(version)
         easy.applyReuse(address.queue, version, isDirect: settings.proxies.isEmpty)
-        // libcurl would share a connection between the zones of an address.
-        if address.queue.usesConnectionsOnce || address.scope != nil { easy.applySingleUse() }
+        if address.queue.usesConnectionsOnce { easy.applySingleUse() }
+        // A proxy does not get the zone.
+        if transfer.proxy.isEmpty { try easy.applyScope(of: address) }
         var answer: String?
         if let extras = transfer.extras {
             if let link = extras.link {

@@ -50,6 +50,7 @@ struct CheckedSettings: Sendable {
             ("timeoutIntervalForRequest", configuration.timeoutIntervalForRequest),
             ("timeoutIntervalForResource", configuration.timeoutIntervalForResource),
             ("connectTimeout", configuration.connectTimeout),
+            ("connectionIdleTimeout", configuration.connectionIdleTimeout),
         ] where !(time >= 0) {
             throw .setting(name, "\(time) s is not 0 or more", advice: "0 means no limit")
         }
@@ -58,6 +59,13 @@ struct CheckedSettings: Sendable {
             ("maximumConnections", configuration.maximumConnections),
         ] where limit < 1 {
             throw .setting(name, "\(limit) is less than 1")
+        }
+        for (name, limit) in [
+            ("maximumQueuedRequests", Int64(configuration.maximumQueuedRequests)),
+            ("maximumResponseSize", configuration.maximumResponseSize),
+            ("maximumHeaderSize", Int64(configuration.maximumHeaderSize)),
+        ] where limit < 0 {
+            throw .setting(name, "\(limit) is less than 0")
         }
         for (origin, limit) in configuration.maximumConnectionsPerOrigin where limit < 1 {
             throw .setting("maximumConnectionsPerOrigin", "\(limit) for \(origin) is less than 1")

@@ -17,7 +17,8 @@ final class Address {
     let hostField: String
     /// Whether the URL contains a user name or a password.
     let hasCredential: Bool
-    /// The index of the interface that the zone of an IPv6 address names; `nil` for none.
+    /// The index of the interface that the zone of an IPv6 address names, 0 for an unknown one;
+    /// `nil` without a zone.
     let scope: UInt32?
     /// The origin's queue of waiting transfers.
     let queue: OriginQueue<CurlTransfer>
@@ -43,7 +44,6 @@ final class Address {
         } catch {
             throw TransferError(error)
         }
-        let scope = try Self.scope(of: address.origin)
         guard let handle = curl_url() else {
             throw TransferError(code: .unknown, reason: "address: no memory left to parse it")
         }
@@ -61,8 +61,8 @@ final class Address {
             throw TransferError(code: .badURL, reason: "address: \(fault)")
         }
         self.handle = handle
-        self.scope = scope
         origin = address.origin
+        scope = origin.zone.map { UInt32($0) ?? if_nametoindex($0) }
         isSecure = origin.isSecure
         hasCredential = address.hasUserInfo
         hostField = address.hostField
@@ -70,17 +70,6 @@ final class Address {
             origin.port == (isSecure ? 443 : 80)
             ? address.wireHost : "\(address.wireHost):\(origin.port)"
         self.queue = queue(origin)
-    }
-
-    private static func scope(of origin: Origin) throws(TransferError) -> UInt32? {
-        guard let zone = origin.zone else { return nil }
-        let index = UInt32(zone) ?? if_nametoindex(zone)
-        guard index > 0 else {
-            throw TransferError(
-                code: .badURL, host: origin.bracketedHost,
-                reason: "address: its zone \(zone) is no interface of this machine")
-        }
-        return index
     }
 
     deinit {

@@ -91,10 +91,23 @@ extension EasyHandle {
     func applyAddress(_ address: Address) {
         set(CURLOPT_CURLU, pointer: UnsafeRawPointer(address.handle))
         if address.hasCredential { isMarked = true }
-        // libcurl does not copy the zone of a parsed URL.
+    }
+
+    /// Connects through the interface that the zone of an address names, by a connection of its own:
+    /// libcurl does not copy the zone of a parsed URL, and would share connections between zones.
+    ///
+    /// - Throws: The error of a zone that is no interface.
+    func applyScope(of address: Address) throws(TransferError) {
         guard let scope = address.scope else { return }
+        guard scope > 0 else {
+            throw TransferError(
+                code: .badURL, host: address.host,
+                reason: "address: its zone \(address.origin.zone ?? "") is no interface of this "
+                    + "machine")
+        }
         isMarked = true
         set(CURLOPT_ADDRESS_SCOPE, Int(scope))
+        applySingleUse()
     }
 
     /// Sets the proxy.

@@ -26,8 +26,8 @@ public struct TransportConfiguration: Sendable {
     /// five seconds once a second. Slower transfers fail with ``TransferError/Code/timedOut``.
     public var minimumThroughput: MinimumThroughput?
 
-    /// The maximum number of simultaneous connections to one host; further requests wait in the
-    /// transport's queue.
+    /// The maximum number of simultaneous connections to one host, at least 1; further requests wait
+    /// in the transport's queue.
     ///
     /// Transfers from or to a file or a stream have a thread of their own, on which connections are
     /// counted separately. A limit above 512 is divided evenly among up to 8 threads, and rounded
@@ -36,7 +36,7 @@ public struct TransportConfiguration: Sendable {
     /// The maximum number of connections to certain servers, at least 1; replaces
     /// ``httpMaximumConnectionsPerHost`` for them.
     public var maximumConnectionsPerOrigin: [Origin: Int] = [:]
-    /// The maximum number of simultaneous connections to all hosts, counted as for
+    /// The maximum number of simultaneous connections to all hosts, at least 1; counted as for
     /// ``httpMaximumConnectionsPerHost``.
     ///
     /// If one host may have more than 512, this limit is divided among the threads, too; the first
@@ -138,8 +138,9 @@ public struct TransportConfiguration: Sendable {
 
     /// The proxy; by default that of the environment variables.
     public var proxy: ProxyPolicy = .environment
-    /// The credential for the proxy (`CURLOPT_PROXYUSERNAME`, `CURLOPT_PROXYAUTH`).
+    /// The credential for the proxy (`CURLOPT_PROXYUSERNAME`, `CURLOPT_PROXYAUTH`); not a token.
     ///
+    /// It counts before user name and password in the proxy's URL.
     /// If `nil`, user name and password in the proxy's URL are sent with basic authentication,
     /// without waiting for a challenge.
     public var proxyCredential: Credential?
