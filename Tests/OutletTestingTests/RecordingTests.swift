@@ -272,6 +272,43 @@ import Testing
         #expect(response.response?.httpVersion == "h2")
     }
 
+    /// An entry as other programs write it.
+    private func entry(
+        status: Int, headers: [HAR.Pair] = [], size: Int64, text: String? = nil
+    ) -> HAR.Entry {
+        var entry = HAR.Entry(
+            startedDateTime: "2026-01-01T00:00:00.000Z", time: 1,
+            request: HAR.Request(method: "GET", url: address, httpVersion: "", headers: []),
+            response: HAR.Response(
+                status: status, httpVersion: "", headers: headers,
+                content: HAR.Content(size: size, mimeType: "text/plain")),
+            timings: HAR.Timings())
+        entry.response.content.text = text
+        if text != nil { entry.response.content.encoding = "base64" }
+        return entry
+    }
+
+    private func replay(_ entries: HAR.Entry...) -> Session {
+        Session(
+            transport: ReplayTransport(HAR(log: HAR.Log(entries: entries)), redaction: .none))
+    }
+
+    @Test(arguments: [0, -1, 100])
+    func `an entry without a response and without an error is a failure`(status: Int) async {
+        let session = replay(entry(status: status, size: 0))
+        let response = await session.request(address).serializingUnserialized().response
+        #expect(response.response == nil)
+        #expect(response.error?.transferError?.code == .networkConnectionLost)
+    }
+
+    @Test func `a redirect is replayed without its body, and base64 in lines is read`() async {
+        let location = HAR.Pair(name: "Location", value: address)
+        let session = replay(
+            entry(status: 302, headers: [location], size: 5),
+            entry(status: 200, size: 2, text: "aG\nk=\r\n"))
+        #expect(await session.request(address).serializingString().response.value == "hi")
+    }
+
     @Test func `a recording replaces an older one only when it is finished`() async throws {
         _ = try await record(StubTransport(answers: [.text("old")])) { session in
             _ = await session.request("http://api.test/old").serializingData().response

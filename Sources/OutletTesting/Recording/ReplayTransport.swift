@@ -221,15 +221,21 @@ extension StubAnswer {
         let body: Data
         switch (response.content.text, response.content.encoding) {
         case (let text?, "base64"?):
-            guard let data = Data(base64Encoded: text) else { return nil }
+            // Some programs write it in lines.
+            guard let data = Data(base64Encoded: Data(text.utf8.filter { $0 > 0x20 })) else {
+                return nil
+            }
             body = data
         case (let text?, _): body = Data(text.utf8)
         case (nil, _):
-            guard response.content.size <= 0 else { return nil }
+            // That of a redirect, which recorders do not see, is not used.
+            let isRedirect = (300..<400).contains(response.status)
+            guard response.content.size <= 0 || isRedirect else { return nil }
             body = Data()
         }
+        let hasResponse = response.status >= 200 || response.status == 101
         self.init(
-            statusCode: response.status > 0 ? response.status : nil,
+            statusCode: hasResponse ? response.status : nil,
             headers: HTTPHeaders(pairs: response.headers), body: body,
             delay: isTimed ? max(0, entry.time / 1000) : 0)
         if !response.httpVersion.isEmpty { httpVersion = response.httpVersion }
@@ -245,6 +251,10 @@ extension StubAnswer {
                 stage: TransferError.Stage(rawValue: failure.stage) ?? .receiving,
                 reason: failure.reason)
             failureOffset = body.count
+        } else if !hasResponse {
+            error = TransferError(
+                code: .networkConnectionLost, stage: .receiving,
+                reason: "the archive has no response to this request, and no error")
         }
     }
 }
