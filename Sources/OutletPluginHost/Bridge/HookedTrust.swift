@@ -10,11 +10,24 @@ final class HookedTrust: ServerTrustDeciding {
     private let manager: (any ServerTrustDeciding)?
     private let verifies: Bool
     private let running: RunningPlugins
+    /// The instances that are skipped, because their requests led to the connection; `nil` for none.
+    private let excluded: Set<ObjectIdentifier>?
+
+    private struct Kept: Sendable {
+        /// The objects that decide for requests with skipped instances.
+        var deciders: [Set<ObjectIdentifier>: HookedTrust] = [:]
+        /// Keeps the numbers of policies, so that connections are used again.
+        var policies: [ServerTrustPolicy] = []
+    }
+    /// The maximum number of each of the kept objects.
+    private static let limit = 64
+    private let kept = Lock(Kept())
 
     init(
         _ plugins: [PluginInstance], behind manager: (any ServerTrustDeciding)?, verifies: Bool,
-        keeping running: RunningPlugins
+        keeping running: RunningPlugins, without excluded: Set<ObjectIdentifier>? = nil
     ) {
+        self.excluded = excluded
         self.running = running
         self.plugins = plugins
         self.manager = manager
@@ -22,17 +35,29 @@ final class HookedTrust: ServerTrustDeciding {
     }
 
     func decider(for request: HTTPRequest) -> any ServerTrustDeciding {
-        guard request.excludedPlugins != nil else { return self }
-        return HookedTrust(
-            plugins.filter { !request.excludes($0) }, behind: manager, verifies: verifies,
-            keeping: running)
+        guard let excluded = request.excludedPlugins else { return self }
+        return kept.withLock { kept in
+            if let known = kept.deciders[excluded] { return known }
+            let decider = HookedTrust(
+                plugins.filter { !request.excludes($0) }, behind: manager, verifies: verifies,
+                keeping: running, without: excluded)
+            if kept.deciders.count == Self.limit { kept.deciders = [:] }
+            kept.deciders[excluded] = decider
+            return decider
+        }
     }
 
     func policy(forHost host: String, port: Int) -> ServerTrustPolicy? {
-        .of(
+        let policy = ServerTrustPolicy.of(
             PluginTrustEvaluator(
                 plugins: plugins, policy: manager?.policy(forHost: host, port: port),
-                verifies: verifies))
+                verifies: verifies, excluded: excluded))
+        kept.withLock { kept in
+            guard !kept.policies.contains(where: { $0.number == policy.number }) else { return }
+            if kept.policies.count == Self.limit { kept.policies.removeFirst() }
+            kept.policies.append(policy)
+        }
+        return policy
     }
 }
 
@@ -42,9 +67,11 @@ private struct PluginTrustEvaluator: ServerTrustEvaluating, Equatable {
     let plugins: [PluginInstance]
     let policy: ServerTrustPolicy?
     let verifies: Bool
+    let excluded: Set<ObjectIdentifier>?
 
     static func == (a: PluginTrustEvaluator, b: PluginTrustEvaluator) -> Bool {
         a.policy?.number == b.policy?.number && a.verifies == b.verifies
+            && a.excluded == b.excluded
             && a.plugins.elementsEqual(b.plugins) { $0 === $1 }
     }
 
@@ -54,7 +81,7 @@ private struct PluginTrustEvaluator: ServerTrustEvaluating, Equatable {
         } else if verifies {
             try DefaultTrustEvaluator().evaluate(trust, forHost: host)
         }
-        for plugin in plugins { try plugin.judge(trust, verifies: verifies) }
+        for plugin in plugins { try plugin.judge(trust, verifies: verifies, excluded) }
     }
 
     func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
@@ -69,14 +96,17 @@ extension PluginInstance {
     /// - Parameters:
     ///   - trust: The server and its certificates.
     ///   - verifies: Whether the plugin receives the fault that the default checks find.
+    ///   - excluded: The instances whose requests led to the connection; `nil` for none.
     /// - Throws: ``PluginError`` when the plugin does not trust the server, is closed or is
     ///   suspended.
-    fileprivate func judge(_ trust: ServerTrust, verifies: Bool) throws(PluginError) {
+    fileprivate func judge(
+        _ trust: ServerTrust, verifies: Bool, _ excluded: Set<ObjectIdentifier>?
+    ) throws(PluginError) {
         guard let hook = hooks.trust else { return }
         var arena = ByteArena()
         let certificates = trust.certificates.map { arena.copy($0.der).view }
         let fault = verifies ? trust.chainFault ?? trust.hostFault(for: trust.host) : nil
-        let context = CallContext(deadline: 0)
+        let context = TrustContext(CallOrigin(session: { nil }, excluded: excluded))
         let call = HandleTable.shared.insert(context, owner: owner.number)
         defer { HandleTable.shared.remove(call) }
         let stopwatch = Stopwatch(owner.observer)

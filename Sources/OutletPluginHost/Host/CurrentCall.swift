@@ -69,6 +69,13 @@ struct CurrentCall {
         return made
     }
 
+    /// The call of the session that the hook belongs to which this thread is running; `nil` for none.
+    static var origin: CallOrigin? {
+        guard let current, let completion = completion(of: current.pointee.id) else { return nil }
+        return (completion.argument(.request) as? RequestHandle)?.origin
+            ?? (completion as? ServiceHook)?.origin
+    }
+
     /// The request of a handle that was used before in the hook that this thread is running.
     ///
     /// - Returns: `nil` for others, and after the answer.

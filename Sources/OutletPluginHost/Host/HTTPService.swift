@@ -43,7 +43,9 @@ enum HTTPService {
                 return OUTLET_E_STALE
             }
             let caller = (context as? Completion)?.argument(.request) as? RequestHandle
-            origin = caller?.origin ?? (context as? ServiceHook)?.origin
+            origin =
+                caller?.origin ?? (context as? ServiceHook)?.origin
+                ?? (context as? TrustContext)?.origin
         }
         guard let instance = HostTable.instance(host),
             let session = origin?.session() ?? instance.sessions.first

@@ -25,7 +25,9 @@ enum TimerService {
         guard HostTable.serving(host, "start") != nil else { return OUTLET_E_STALE }
         guard let instance = HostTable.instance(host) else { return OUTLET_E_STATE }
         let data = UInt(bitPattern: data)
-        let call = Call(of: instance, .timerDone, name: "a timer") { pointer, call, status, _ in
+        let call = Call(
+            of: instance, .timerDone, name: "a timer", origin: CurrentCall.origin
+        ) { pointer, call, status, _ in
             done(pointer, call, status, UnsafeMutableRawPointer(bitPattern: data))
         }
         guard let id = call.begin(limit: Int(OUTLET_MAX_TIMERS), closed: { OUTLET_E_CANCELLED })
