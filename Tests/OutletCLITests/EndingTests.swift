@@ -226,6 +226,6 @@ import Testing
         }
         while !isWriting(), !Task.isCancelled { await Task.yield() }
         program.signal(15)
-        #expect(try await program.result(within: .seconds(30)).signal == 15)
+        #expect(try await program.result(within: .seconds(30)).exitCode == 143)
     }
 }

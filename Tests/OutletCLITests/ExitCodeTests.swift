@@ -430,7 +430,18 @@ import Testing
 
     // MARK: Files that are open already
 
-    @Test(arguments: ["/dev/stdout", "/dev/fd/1", "/dev/fd/3", "$2"])
+    @Test(arguments: [4, 5, 9, 12, 100])
+    func `--output to a descriptor that is not open is an error before the request`(
+        number: Int
+    ) async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"))
+        let result = try await outlet(server.baseURL, "-o", "/dev/fd/\(number)")
+        #expect(result.exitCode == 1)
+        #expect(result.errorOutput.contains("/dev/fd/\(number): cannot be written: "))
+        #expect(server.requests.values.isEmpty)
+    }
+
+    @Test(arguments: ["/dev/stdout", "/dev/fd/1", "/dev/fd/3", "/dev/./fd/3", "$2"])
     func `--output to an open file keeps what is there, and its order`(path: String) async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("before\n", to: "log")

@@ -38,6 +38,7 @@ import Testing
         let folder = try TemporaryDirectory()
         try folder.write("x", to: "my file;touch PWNED.json")
         try folder.write("x", to: "there/x")
+        try folder.write("x", to: "z`touch PWNED.json`$x")
         // Completes in an interactive shell, in a terminal: readline quotes the names.
         let program = #"""
             import os, pty, select, sys
@@ -58,6 +59,7 @@ import Testing
                 ("outlet -o my\t", b"<-o><my file;touch PWNED.json>"),
                 ("outlet POST :1/x doc=@my\t", b"<doc=@my file;touch PWNED.json>"),
                 ("outlet POST :1/x @the\tx", b"<@there/x>"),
+                ("outlet POST :1/x a=@z\t", b"<a=@z`touch PWNED.json`$x>"),
                 ("outlet --pretty=al\t", b"<--pretty=all>"),
             ]:
                 send(line + "\n")

@@ -196,7 +196,8 @@ private func item(_ text: String) throws -> RequestItem {
             "http://localhost:99999/: host \"localhost\": port \"99999\" is not a number from 1 to "
                 + "65535"
         ),
-        ("h:port/", "http://h:port/: host \"h\": its port is not a number from 1 to 65535"),
+        ("h:secret/", "http://h:•••: its port is not a number from 1 to 65535"),
+        ("[::1]:secret", "http://[::1]:•••: its port is not a number from 1 to 65535"),
         (
             "http://user:sekrit/x@h/",
             "http://•••@h/: host \"user\": its port is not a number from 1 to 65535"

@@ -56,6 +56,14 @@ struct AddressShorthand: Sendable, Equatable {
             let address = try CanonicalAddress(address)
             if address.scheme != address.origin.scheme { throw .unsupportedScheme(address.scheme) }
         } catch {
+            if case .invalidPort(let port, let host) = error, !port.utf8.allSatisfy(\.isDigit),
+                let scheme = address.cut(around: "://")?.head, !whole.containsByte("@")
+            {
+                throw .usage(
+                    "\(scheme)://\(host):\(Redaction.standard.mark): its port is not a number from 1 "
+                        + "to 65535",
+                    advice: "if it is a password, '@' and the host are missing after it")
+            }
             throw .usage("\(shown): \(error)")
         }
         guard let url = URL(escaping: address) else { throw .usage("\(shown): not a URL") }

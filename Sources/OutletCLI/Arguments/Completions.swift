@@ -2,8 +2,8 @@
 enum Completions {
     /// The script for bash 4 and later, to install as `bash-completion/completions/outlet`.
     ///
-    /// File names are left to readline (`-o default`), which quotes them. Only for those behind `@`,
-    /// which it takes for host names, they are listed here.
+    /// File names are left to readline (`-o default`), which quotes them. Only those behind `@`, which
+    /// it takes for host names, are listed and quoted here.
     static var bash: String {
         var cases = ""
         for option in OptionTable.all where option.value != nil {
@@ -23,11 +23,12 @@ enum Completions {
             # Completions of outlet for bash; made by 'outlet --generate bash'.
             _outlet() {
                 local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} at= file
+                local line=${COMP_LINE:0:COMP_POINT}
                 COMPREPLY=()
                 # '=' and '@' are words of their own.
-                if [[ $word == *@ ]]; then
+                if [[ $word == *@ && $line == *@ ]]; then
                     at=@ word=
-                elif [[ $before == *@ ]]; then
+                elif [[ $before == *@ && $line == *@"$word" ]]; then
                     at=@
                 elif [[ $word == '=' ]]; then
                     word=
@@ -42,10 +43,12 @@ enum Completions {
                 elif ((COMP_CWORD == 1)); then
                     mapfile -t COMPREPLY < <(compgen -W '\(firstWords.joined(separator: " "))' -- "$word")
                 elif [[ $at ]]; then
-                    compopt -o filenames
                     while IFS= read -r file; do
+                        # A part of a name with a line break.
+                        [[ -e $file || -L $file ]] || continue
                         if [[ -d $file ]]; then compopt -o nospace; file+=/; fi
-                        COMPREPLY+=("@$file")
+                        printf -v file '@%q' "$file"
+                        COMPREPLY+=("$file")
                     done < <(compgen -f -- "$word")
                 fi
             }

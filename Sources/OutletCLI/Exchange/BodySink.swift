@@ -36,6 +36,9 @@ final class BodySink: Sendable {
     /// - Returns: `nil` if nothing is in the way. The file stays as it is.
     static func fault(of path: String) -> OutputError? {
         let place = place(of: path)
+        if case .nothing = target(of: place) {
+            return .failed(name: path, reason: systemText(EBADF))
+        }
         var status = stat()
         let code: Int32
         if stat(place, &status) == 0 {
@@ -59,30 +62,51 @@ final class BodySink: Sendable {
     /// The identity of the file at a path; `nil` if there is none.
     static func identity(of path: String) -> FileIdentity? { FileIdentity(at: place(of: path)) }
 
-    /// The open descriptor that the path means: that of stdout or stderr if it is the same file, and
-    /// that of `/dev/fd/N`; `nil` for others.
-    ///
-    /// Opening them again would truncate the file, and write over what is already there.
-    private var openDescriptor: Int32? {
+    /// What a path means.
+    private enum Target {
+        /// A descriptor that is open already, and would be truncated and written over if its file
+        /// were opened again.
+        case descriptor(Int32)
+        /// A file to open.
+        case file
+        /// A descriptor of the program's own, or one that is not open.
+        case nothing
+    }
+
+    private static func target(of place: String) -> Target {
         let streams = [OutputFile.standardOutput, .standardError]
         // Descriptor 1 may be stderr (``OutputFile/keepStandardOutput()``).
         let named = [
             "/dev/stdout": streams[0], "/dev/fd/1": streams[0], "/proc/self/fd/1": streams[0],
             "/dev/stderr": streams[1], "/dev/fd/2": streams[1], "/proc/self/fd/2": streams[1],
         ]
-        if let stream = named[place] { return stream.descriptor }
-        for folder in ["/dev/fd/", "/proc/self/fd/"] where place.startsWithBytes(of: folder) {
-            return Int32(place.droppingBytes(folder.utf8.count))
+        if let stream = named[place] { return .descriptor(stream.descriptor) }
+        let isDescriptor = ["/dev/fd/", "/proc/self/fd/"].contains { place.startsWithBytes(of: $0) }
+        guard let file = FileIdentity(at: place) else { return isDescriptor ? .nothing : .file }
+        if let stream = streams.first(where: { FileIdentity(of: $0.descriptor) == file }) {
+            return .descriptor(stream.descriptor)
         }
-        guard let file = FileIdentity(at: place) else { return nil }
-        return streams.first { FileIdentity(of: $0.descriptor) == file }?.descriptor
+        var isOwn = false
+        for number in 0..<Self.mostDescriptors where FileIdentity(of: number) == file {
+            // What the program opens itself is not inherited by others.
+            let isInherited = fcntl(number, F_GETFD) & FD_CLOEXEC == 0
+            let isWritable = fcntl(number, F_GETFL) & O_ACCMODE != O_RDONLY
+            if isInherited, isWritable, !(1...2).contains(number) { return .descriptor(number) }
+            isOwn = isOwn || !isInherited
+        }
+        return isOwn && (isDescriptor || isSpecial(place)) ? .nothing : .file
     }
 
-    /// Whether the path is that of a pipe or a device, which has no old content to keep.
-    var isSpecial: Bool {
+    /// The number of descriptors that are compared with a path.
+    private static let mostDescriptors: Int32 = 1024
+
+    private static func isSpecial(_ place: String) -> Bool {
         var status = stat()
         return stat(place, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
     }
+
+    /// Whether the path is that of a pipe or a device, which has no old content to keep.
+    var isSpecial: Bool { Self.isSpecial(place) }
 
     // Of a body that could not be written, whose error is known.
     deinit { try? close() }
@@ -124,9 +148,13 @@ final class BodySink: Sendable {
         // Opening a named pipe blocks until it has a reader.
         let number = ActiveWrites.begin(path)
         defer { ActiveWrites.end(number, took: 0) }
-        let descriptor =
-            openDescriptor.map { fcntl($0, F_DUPFD_CLOEXEC, 3) }
-            ?? Glibc.open(place, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        let descriptor: Int32
+        switch Self.target(of: place) {
+        case .descriptor(let number): descriptor = fcntl(number, F_DUPFD_CLOEXEC, 3)
+        case .file:
+            descriptor = Glibc.open(place, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        case .nothing: throw .failed(name: path, reason: systemText(EBADF))
+        }
         guard descriptor >= 0 else {
             throw .failed(name: path, reason: systemText(errno))
         }

@@ -33,7 +33,7 @@ extension JSONReformatter {
     }
 
     /// Prints indented JSON: four spaces per level, in the colours of `style`.
-    static func pretty(_ style: Style) -> JSONReformatter {
+    static func pretty(_ style: Style, isReport: Bool = false) -> JSONReformatter {
         JSONReformatter(
             layout: .indented(4),
             palette: style.isOn
@@ -41,6 +41,6 @@ extension JSONReformatter {
                     name: "\u{1B}[34m", string: "\u{1B}[32m", number: "\u{1B}[36m",
                     literal: "\u{1B}[35m", reset: "\u{1B}[0m")
                 : nil,
-            maximumDepth: maximumDepth + 16)
+            maximumDepth: maximumDepth + (isReport ? 16 : 0))
     }
 }

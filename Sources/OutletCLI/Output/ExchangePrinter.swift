@@ -123,7 +123,7 @@ final class ExchangePrinter: ResponseReceiver {
             let report = ExchangeReport(showsSecrets: options.showsSecrets)
             try report.write(
                 exchange, exitCode: exitCode, body: state.storedBody,
-                layout: options.formats ? .pretty(options.style) : .oneLine,
+                layout: options.formats ? .pretty(options.style, isReport: true) : .oneLine,
                 to: console.output.write)
         } else {
             try printRequest(exchange.request, &state)

@@ -135,8 +135,6 @@ private struct SignalPipe {
     private static var lastSignal: Int { 3 }
 
     private let cancellation: Cancellation
-    /// The signals that are not ignored.
-    private let handled: [Int32]
 
     /// Calls `body` with the number of each signal received, until ``cancel()``.
     ///
@@ -174,8 +172,7 @@ private struct SignalPipe {
         // Initialized here, because the first use must not be in a signal handler.
         received.store(0, ordering: .relaxed)
         numbers.store(0, ordering: .relaxed)
-        let handled = [SIGINT, SIGTERM, SIGHUP].filter { !isIgnored($0) }
-        for number in handled {
+        for number in [SIGINT, SIGTERM, SIGHUP] where !isIgnored(number) {
             var action = sigaction()
             action.__sigaction_handler.sa_sigaction = { number, info, _ in
                 if let info { PluginWatch.endIfPluginSent(number, info) }
@@ -190,12 +187,12 @@ private struct SignalPipe {
             action.sa_flags = SA_RESTART | SA_SIGINFO
             sigaction(number, &action, nil)
         }
-        return SignalPipe(cancellation: cancellation, handled: handled)
+        return SignalPipe(cancellation: cancellation)
     }
 
-    /// Stops the calls; from now on, the signals end the process.
+    /// Stops the calls; from now on, the handler itself ends the process.
     func cancel() {
-        for number in handled { signal(number, SIG_DFL) }
+        Self.received.store(Self.lastSignal, ordering: .relaxed)
         cancellation.isSet.store(true, ordering: .releasing)
         // Ends the thread's wait.
         var byte: UInt8 = 0
