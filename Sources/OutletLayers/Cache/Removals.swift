@@ -12,15 +12,17 @@ struct Removals: Sendable {
 
     /// The number of removals so far; a request remembers it when it begins.
     private(set) var count = 0
-    /// The number of the last removal of each key.
-    private var numbers: [String: Int] = [:]
+    /// The number of the last removal of each key, by its hash: servers name keys of any length in
+    /// `Location`, and a key with the same hash only counts as removed, too.
+    private var numbers: [Int: Int] = [:]
     /// The number of the last removal of all keys.
     private var ofAll = 0
 
     mutating func add(_ key: String) {
-        guard numbers.count < Self.limit || numbers[key] != nil else { return addAll() }
+        let hash = key.hashValue
+        guard numbers.count < Self.limit || numbers[hash] != nil else { return addAll() }
         count += 1
-        numbers[key] = count
+        numbers[hash] = count
     }
 
     mutating func addAll() {
@@ -31,6 +33,6 @@ struct Removals: Sendable {
 
     /// Whether a key was removed after so many removals.
     func has(_ key: String, since count: Int) -> Bool {
-        ofAll > count || numbers[key].map { $0 > count } == true
+        ofAll > count || numbers[key.hashValue].map { $0 > count } == true
     }
 }

@@ -98,6 +98,8 @@ public final class HSTSStorage: Sendable {
 
         private mutating func keepInBounds(_ now: Date) {
             if ended.count > HSTSStorage.limit { ended = [] }
+            // Without a file, or if it cannot be written, they are never forgotten otherwise.
+            if changed.count > 2 * HSTSStorage.limit { changed.formIntersection(policies.keys) }
             guard policies.count > HSTSStorage.limit else { return }
             policies = policies.filter { $0.value.expiresDate > now }
             guard policies.count > HSTSStorage.limit else { return }
