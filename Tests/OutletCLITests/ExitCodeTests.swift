@@ -430,6 +430,19 @@ import Testing
 
     // MARK: Files that are open already
 
+    @Test func `--output replaces a file that another descriptor may write to`() async throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write(String(repeating: "old", count: 100), to: "data")
+        let result = try await Program.run(
+            "/bin/bash",
+            [
+                "-c", #"exec 3<>"$2"; "$0" "$1/bytes/5" -o "$2""#, Products.path("outlet"),
+                server.baseURL, file,
+            ])
+        #expect(result.exitCode == 0)
+        #expect(try directory.read("data").count == 5)
+    }
+
     @Test(arguments: [4, 5, 9, 12, 100])
     func `--output to a descriptor that is not open is an error before the request`(
         number: Int

@@ -64,8 +64,8 @@ final class BodySink: Sendable {
 
     /// What a path means.
     private enum Target {
-        /// A descriptor that is open already, and would be truncated and written over if its file
-        /// were opened again.
+        /// A descriptor that is open already: opening its file again would truncate it, and write
+        /// over what others append.
         case descriptor(Int32)
         /// A file to open.
         case file
@@ -90,8 +90,13 @@ final class BodySink: Sendable {
         for number in 0..<Self.mostDescriptors where FileIdentity(of: number) == file {
             // What the program opens itself is not inherited by others.
             let isInherited = fcntl(number, F_GETFD) & FD_CLOEXEC == 0
-            let isWritable = fcntl(number, F_GETFL) & O_ACCMODE != O_RDONLY
-            if isInherited, isWritable, !(1...2).contains(number) { return .descriptor(number) }
+            let flags = fcntl(number, F_GETFL)
+            let isWritable = flags & O_ACCMODE != O_RDONLY
+            // A file that is named by its path gets a new content, unless somebody appends to it.
+            let isMeant = isDescriptor || flags & O_APPEND != 0
+            if isInherited, isWritable, isMeant, !(1...2).contains(number) {
+                return .descriptor(number)
+            }
             isOwn = isOwn || !isInherited
         }
         return isOwn && (isDescriptor || isSpecial(place)) ? .nothing : .file
