@@ -35,6 +35,11 @@ import Testing
         StubAnswer(headers: fields, body: Data(text.utf8))
     }
 
+    /// The fields of a response that is used and validated in the background.
+    private static let staleFields: HTTPHeaders = [
+        "Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\"",
+    ]
+
     private func get(
         _ session: Session, policy: HTTPRequest.CachePolicy = .useProtocolCachePolicy,
         headers: HTTPHeaders = [:]
@@ -201,8 +206,7 @@ import Testing
         let cache = ResponseCache()
         let (session, _) = session(cache) { job in
             job.request.headers["If-None-Match"] == nil
-                ? Self.answer(
-                    ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+                ? Self.answer(Self.staleFields)
                 : .status(304, headers: ["Cache-Control": "no-store"])
         }
         _ = await get(session)
@@ -280,8 +284,7 @@ import Testing
         let asked = Recorder<String?>()
         let (session, _) = session { job in
             asked.record(job.request.headers["If-None-Match"])
-            return Self.answer(
-                ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+            return Self.answer(Self.staleFields)
         }
         _ = await get(session)
         let second = await get(session)
@@ -292,8 +295,7 @@ import Testing
     @Test func `only one background validation runs for a response`() async {
         let gate = StubGate()
         let (session, transport) = session { job in
-            let answer = Self.answer(
-                ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+            let answer = Self.answer(Self.staleFields)
             return job.request.headers["If-None-Match"] == nil
                 ? answer : answer.waiting(atByte: 0, for: gate)
         }
@@ -335,7 +337,7 @@ import Testing
                 return response
             })
         let (session, _) = session(cache, handler: handler) { _ in
-            Self.answer(["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+            Self.answer(Self.staleFields)
         }
         _ = await get(session)
         for _ in 0..<3 { #expect(await get(session).value == Data("modified".utf8)) }
@@ -788,8 +790,7 @@ import Testing
         let gate = StubGate()
         let (session, _) = session(cache) { job in
             if job.request.headers["If-None-Match"] == nil {
-                return Self.answer(
-                    ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+                return Self.answer(Self.staleFields)
             }
             let size = cache.memoryCapacity / 8 + 1
             return StubAnswer(headers: ["Transfer-Encoding": "chunked"], body: Data(count: size))
@@ -806,8 +807,7 @@ import Testing
         let cache = ResponseCache()
         let (session, _) = session(cache) { job in
             job.request.headers["If-None-Match"] == nil
-                ? Self.answer(
-                    ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+                ? Self.answer(Self.staleFields)
                 : .status(304, headers: ["ETag": "\"2\""])
         }
         _ = await get(session)
@@ -820,8 +820,7 @@ import Testing
     @Test func `at most eight background validations run at a time, with low priority`() async {
         let gate = StubGate()
         let (session, transport) = session { job in
-            let answer = Self.answer(
-                ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+            let answer = Self.answer(Self.staleFields)
             return job.request.headers["If-None-Match"] == nil
                 ? answer : answer.waiting(atByte: 0, for: gate)
         }
