@@ -153,16 +153,24 @@ public struct WebSocketTask: Sendable {
     /// Messages that arrive before the first loop or handler are kept for it: the last
     /// ``SessionConfiguration/streamBufferSize`` bytes of them.
     ///
+    /// If the current task is cancelled, this throws at once. The connection stays open, and the
+    /// message may still be sent: half a message cannot be taken back.
+    ///
     /// - Parameter message: The message to send.
-    /// - Throws: The ``SessionError`` of the request if the connection could not be opened, or was
+    /// - Throws: ``SessionError/explicitlyCancelled`` if the current task is cancelled. The ``SessionError`` of the request if the connection could not be opened, or was
     ///   lost; its ``SessionError/responseCode`` is the status if the server refused the handshake.
     ///   ``SessionError/sessionTaskFailed(error:)`` if the message could not be sent for another
     ///   reason.
     public func send(_ message: WebSocketMessage) async throws {
+        guard !Task.isCancelled else { throw SessionError.explicitlyCancelled }
         let sent = Promise<Result<Void, any Error>>()
         request.startAutomatically()
         request.sendAtOnce(message) { sent.fulfil($0) }
-        try await sent.value.get()
+        try await withTaskCancellationHandler {
+            try await sent.value.get()
+        } onCancel: {
+            sent.fulfil(.failure(SessionError.explicitlyCancelled))
+        }
     }
 
     /// Closes the connection with a close frame, after the messages sent before.

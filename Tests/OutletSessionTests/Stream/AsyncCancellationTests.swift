@@ -216,4 +216,23 @@ import Testing
         #expect(throws: SessionError.self) { try result.get() }
         await ended
     }
+
+    @Test func `a cancelled task stops waiting for its message, and the socket goes on`() async {
+        let socket = sessions.make(StubTransport { _ in .silence })
+            .webSocketRequest(to: "ws://example.test/chat")
+        let task = socket.webSocketTask()
+        let sending = Task { try await task.send(.string("x")) }
+        while socket.task == nil, !Task.isCancelled { await Task.yield() }
+        sending.cancel()
+        let result = await sending.result
+        #expect(throws: SessionError.explicitlyCancelled) { try result.get() }
+        #expect(!socket.isCancelled && !socket.isFinished)
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await task.send(.string("y"))
+        }
+        await #expect(throws: SessionError.explicitlyCancelled) { try await late.value }
+        task.cancel()
+        for await _ in task.streamingMessages() {}
+    }
 }
