@@ -155,6 +155,7 @@ let package = Package(
             name: "OutletObservation",
             dependencies: [
                 "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP", "OutletFiles",
+                "OutletCompression",
             ],
             swiftSettings: swift),
         .target(

@@ -76,7 +76,7 @@ extension HAR.Request {
         headersSize = exchange.metrics.requestHeaderBytes
         bodySize = exchange.metrics.requestBodyBytes
         guard !request.body.isNone else {
-            bodyKey = HAR.bodyKey(of: Data(), contentType: nil, redaction)
+            bodyKey = HAR.bodyKey(of: Data(), [:], redaction)
             return
         }
         let type = request.headers["Content-Type"]
@@ -85,7 +85,7 @@ extension HAR.Request {
             postData?.comment = "the body was read from a file or a stream"
             return
         }
-        bodyKey = HAR.bodyKey(of: body, contentType: type, redaction)
+        bodyKey = HAR.bodyKey(of: body, request.headers, redaction)
         bodySize = max(bodySize, Int64(body.count))
         guard redaction.requestBody(Data(), of: request.headers) != nil else {
             postData = HAR.PostData(mimeType: type ?? "", text: "")
@@ -181,34 +181,5 @@ extension HAR {
             return (text, nil, nil)
         }
         return (Data(shown).base64EncodedString(), "base64", nil)
-    }
-
-    /// Returns a key that identifies a body: its length and checksum (FNV-1a) after redaction.
-    ///
-    /// The key does not depend on the boundary of a multipart body, because that is random.
-    package static func bodyKey(
-        of body: Data, contentType: String?, _ redaction: Redaction
-    ) -> String {
-        var bytes = Data(redaction.bodyBytes(body, contentType: contentType))
-        if let boundary = boundary(contentType) {
-            let pieces = bytes.split(separator: Data(boundary.utf8))
-            bytes = Data(pieces.joined(separator: Data("boundary".utf8)))
-        }
-        let sum = bytes.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { sum, byte in
-            (sum ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
-        return "\(bytes.count):\(String(sum, radix: 16))"
-    }
-
-    private static func boundary(_ contentType: String?) -> String? {
-        guard let contentType, contentType.startsIgnoringCase(with: "multipart/") else {
-            return nil
-        }
-        let boundary = contentType.listItems(separatedBy: ";").lazy
-            .map { item in
-                var scanner = ByteScanner(item)
-                return scanner.readParameter()
-            }.first { $0.name.equalsIgnoringCase("boundary") }?.value
-        return boundary?.isEmpty == false ? boundary : nil
     }
 }

@@ -9,7 +9,9 @@ public import OutletTransport
 /// The first unused entry with the request's method, URL and body answers a request. The fragment
 /// of the URL is not compared. Entries of archives that other programs wrote, and of bodies that
 /// were not recorded, match any body unless there is an unused entry with the request's body.
-/// Requests that differ in nothing but secrets are answered in the order of the archive. A request
+/// The order of the members of JSON objects does not matter. Requests that differ in nothing but
+/// secrets are answered in the order of the archive, and so are those whose bodies are hidden as a
+/// whole, such as JSON in UTF-16. A request
 /// without an entry fails with `TransferError.Code.resourceUnavailable`, and ``unmatched`` says why.
 /// WebSockets are refused.
 public final class ReplayTransport: Transport {
@@ -112,8 +114,7 @@ public final class ReplayTransport: Transport {
         let request = job.request
         let wanted = Wanted(
             method: request.method.rawValue, url: HAR.address(request.url, archive.redaction),
-            bodyKey: HAR.bodyKey(
-                of: body, contentType: request.headers["Content-Type"], archive.redaction))
+            bodyKey: HAR.bodyKey(of: body, request.headers, archive.redaction))
         do throws(Mismatch) {
             let entry = try archive.state.withLock { state throws(Mismatch) in
                 try state.take(wanted, archive.redaction)
@@ -154,8 +155,8 @@ public final class ReplayTransport: Transport {
             let text = request.postData?.text ?? ""
             let isText = request.postData?.encoding != "base64"
             let body = isText ? Data(text.utf8) : Data(base64Encoded: text) ?? Data()
-            let type = request.postData?.mimeType
-            return HAR.bodyKey(of: body, contentType: type, redaction) == bodyKey
+            let type: HTTPHeaders = ["Content-Type": request.postData?.mimeType ?? ""]
+            return HAR.bodyKey(of: body, type, redaction) == bodyKey
         }
     }
 }

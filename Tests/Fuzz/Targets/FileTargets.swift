@@ -46,7 +46,7 @@ let fileTargets: [FuzzTarget] = [
     },
     FuzzTarget("har") { data in
         guard let har = try? JSONDecoder().decode(HAR.self, from: data) else {
-            _ = HAR.bodyKey(of: data, contentType: data.prefix(100).text, .standard)
+            _ = HAR.bodyKey(of: data, ["Content-Type": data.prefix(100).text], .standard)
             _ = HAR.query(of: data.text)
             _ = HAR.cookies([data.text])
             return
