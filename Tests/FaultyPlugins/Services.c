@@ -1,6 +1,7 @@
 /* Uses outlet.http/1 and outlet.timer/1: the exports send requests and start timers. If "token" is
  * set, adapt fetches that URL and adds the response's body as X-Token. If "late" is set, adapt asks
- * for outlet.http/1. That is allowed; the host must end all requests and timers before quiesce.
+ * for outlet.http/1. If "report" is set, request_done sends a request to that URL. That is allowed;
+ * the host must end all requests and timers before quiesce.
  *
  * Three plugins: the host must refuse "faulty.needy", which needs an unknown service, and
  * "faulty.poor", which needs outlet.http/1 without a permission for a server. */
@@ -12,7 +13,7 @@ struct services {
     outlet_instance base;
     const outlet_http *http;
     const outlet_timers *timers;
-    char token[128];
+    char token[128], report[128];
     pthread_mutex_t mutex;
     outlet_exchange exchange;
     outlet_timer timer;
@@ -39,6 +40,10 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     if (host->config_value(host, call, outlet_text("token"), &value) == OUTLET_OK &&
         value.len < sizeof self->token) {
         memcpy(self->token, value.ptr, value.len);
+    }
+    if (host->config_value(host, call, outlet_text("report"), &value) == OUTLET_OK &&
+        value.len < sizeof self->report) {
+        memcpy(self->report, value.ptr, value.len);
     }
     *out = &self->base;
     return OUTLET_OK;
@@ -145,6 +150,20 @@ static outlet_status adapt(outlet_instance *instance, outlet_call call, outlet_r
     return status;
 }
 
+static outlet_status prepare(outlet_instance *instance, outlet_call call, outlet_request request,
+                             outlet_completion completion) {
+    (void)instance, (void)call, (void)request, (void)completion;
+    return OUTLET_OK;
+}
+
+static void request_done(outlet_instance *instance, outlet_call call, outlet_request request) {
+    struct services *self = (struct services *)instance;
+    const outlet_http_request told = {.struct_size = sizeof told, .url = outlet_text(self->report)};
+    outlet_exchange exchange;
+    (void)request;
+    self->http->send(instance->host, call, &told, fetched, NULL, &exchange);
+}
+
 static int32_t give_up(outlet_instance *instance) {
     struct services *self = (struct services *)instance;
     return self->http->cancel(instance->host, self->exchange);
@@ -241,8 +260,13 @@ static const outlet_export *const exports[] = {
 
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .adapt = adapt};
 
+static const outlet_hooks reporting = {
+    .struct_size = sizeof(outlet_hooks), .prepare = prepare, .request_done = request_done};
+
 static const outlet_hooks *hooks(outlet_instance *instance) {
-    return ((struct services *)instance)->token[0] == 0 ? NULL : &table;
+    const struct services *self = (const struct services *)instance;
+    if (self->report[0] != 0) return &reporting;
+    return self->token[0] == 0 ? NULL : &table;
 }
 
 static const outlet_view needed[] = {OUTLET_TEXT("outlet.http/1"), OUTLET_TEXT("outlet.timer/1")};

@@ -85,6 +85,20 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
+    @Test func `a plugin's request in request_done uses the session of the call`() async throws {
+        let host = try PluginFolder(faulty: "Services").load(
+            configuration: ["faulty.services": #"{"report": "http://report.example/"}"#])
+        let other = StubTransport { _ in .text("other") }
+        let stub = StubTransport { _ in .text("own") }
+        let first = Session(transport: other, plugins: host)
+        let second = Session(transport: stub, plugins: host)
+        _ = await second.request("http://test.example/").serializingString().response
+        try await reach(1, "done", host)
+        #expect(stub.requests.map { $0.url?.host() } == ["test.example", "report.example"])
+        #expect(other.requests.isEmpty)
+        withExtendedLifetime((first, second)) {}
+    }
+
     @Test func `without a session, or with an invalid URL, a plugin's request is refused`() throws {
         let host = try host()
         let fetch = { try host.call("faulty.services.fetch", [.text($0)]) }

@@ -89,7 +89,7 @@ final class RequestScope: Sendable {
         asked = nil
         name = nil
         nameOfEnded = scope.name
-        lifetime = nil
+        lifetime = scope.lifetime
         state.withLock { state in
             state.entries = [Entry(instance: entry.instance, slot: entry.slot)]
             state.isLast = true
