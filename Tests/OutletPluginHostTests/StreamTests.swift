@@ -168,6 +168,27 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test(arguments: ["faulty.streams", "faulty.streams-quick"])
+    func `a body that one plugin refuses at its end is complete for none`(
+        refusing: String
+    ) async throws {
+        let ids = ["faulty.streams", "faulty.streams-quick"]
+        let host = try PluginFolder(faulty: "Streams").load(
+            configuration: Dictionary(
+                uniqueKeysWithValues: ids.map {
+                    ($0, #"{"watch": "\#($0 == refusing ? "refuse-end" : "count")"}"#)
+                }))
+        let server = try ScriptedServer.start(.request, .respond(body: "X23"))
+        let session = Session(transport: CurlTransport(), plugins: host)
+        let response = await session.request(server.baseURL).serializingData().response
+        #expect(pluginError(response.error)?.plugin == refusing)
+        for id in ids {
+            while try host.call("\(id).broken") == .int(0), !Task.isCancelled { await Task.yield() }
+            #expect(try host.call("\(id).whole") == .int(0))
+        }
+        withExtendedLifetime(session) {}
+    }
+
     @Test(arguments: [false, true])
     func `a body waits for a pending plugin and for a suspended request`(
         quick: Bool

@@ -45,7 +45,10 @@ final class HookedBodies: BodyObserver {
         _ piece: PluginPiece, to bodies: ArraySlice<WatchedBody>, of head: HTTPResponse,
         behind start: UInt64, _ answer: PendingAnswer<TransferError?>
     ) {
-        guard let body = bodies.first else { return answer.give(nil) }
+        guard let body = bodies.first else {
+            if piece.isEmpty { for body in self.bodies { body.end() } }
+            return answer.give(nil)
+        }
         current.withLock { $0 = body.plugin }
         body.show(piece, of: head, behind: start) { failure in
             if let failure { return answer.give(TransferError(refusedBecauseOf: failure)) }

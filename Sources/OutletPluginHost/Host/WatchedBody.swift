@@ -36,6 +36,11 @@ final class WatchedBody: Sendable {
         isSkipped.store(false, ordering: .relaxed)
     }
 
+    /// Records that all plugins have accepted the end of the body.
+    func end() {
+        if !isSkipped.load(ordering: .relaxed) { stream.note(isWhole: true) }
+    }
+
     /// Passes a piece, or the end of the body, to the plugin, unless it has failed for an earlier one.
     ///
     /// It would not see the whole body then, and each piece could take its time limit.
@@ -58,7 +63,6 @@ final class WatchedBody: Sendable {
         ) { [show] in
             show($0, $1, $2.response, offset, piece.view, $2)
         } answered: { [self] failure in
-            if failure == nil, piece.isEmpty { stream.note(isWhole: true) }
             guard let failure, stream.instance.skips(failure, of: stream.name) else {
                 return answered(failure)
             }
