@@ -213,9 +213,10 @@ private func item(_ text: String) throws -> RequestItem {
         ("a b/", "http://a b/: host \"a b\": a host has no byte 0x20"),
         ("a\\b/", "http://a\\b/: host \"a\\\\b\": a host has no '\\'"),
         ("http:///x", "http:///x: it has no host"),
-        ("http:/user:pw@h/", "•••@h/: two slashes belong behind 'http:'"),
-        ("HTTPS:user:pw@h/", "•••@h/: two slashes belong behind 'HTTPS:'"),
-        ("http:", "http:: two slashes belong behind 'http:'"),
+        ("http:/user:pw@h/", "'http' needs '://' behind it, as in http://•••@h/"),
+        ("HTTPS:user:pw@h/", "'HTTPS' needs '://' behind it, as in HTTPS://•••@h/"),
+        ("http//user:pw@h/", "'http' needs '://' behind it, as in http://•••@h/"),
+        ("http:", "'http' needs '://' behind it, as in http://host/"),
         (
             "http://us%3Aer:secret@h/",
             "http://h/: its user name has a colon, which the Basic scheme cannot send"

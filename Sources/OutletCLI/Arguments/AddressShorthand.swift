@@ -20,9 +20,9 @@ struct AddressShorthand: Sendable, Equatable {
     init(
         _ text: String, query: [(name: String, value: String)] = [], allowsFiles: Bool = false
     ) throws(CommandError) {
-        if let scheme = AddressShorthand.tornScheme(text) {
-            throw .usage(
-                "\(Redaction.standard.address(text)): two slashes belong behind '\(scheme):'")
+        if let (scheme, rest) = AddressShorthand.tornScheme(text) {
+            let meant = Redaction.standard.address("\(scheme)://\(rest.isEmpty ? "host/" : rest)")
+            throw .usage("'\(scheme)' needs '://' behind it, as in \(meant)")
         }
         guard !text.startsWithBytes(of: "::") else {
             throw .usage(
@@ -93,17 +93,22 @@ struct AddressShorthand: Sendable, Equatable {
             && scheme.utf8.allSatisfy { $0.isAlpha || $0.isDigit || "+-.".utf8.contains($0) }
     }
 
-    /// Returns the scheme of a URL whose two slashes are missing, such as `https:host`.
+    /// Returns the scheme and the rest of a URL whose `://` is incomplete, such as `https:host` or
+    /// `https//host`.
     ///
     /// Otherwise `https` would be taken for a host name, and a password after it would not be
     /// recognized as a secret. A digit after the colon is a port, so the word is a host name.
-    private static func tornScheme(_ text: String) -> String? {
-        guard !hasScheme(text), let (scheme, rest) = text.cut(at: ":"),
-            ["http", "https", "ws", "wss", "file"].contains(String(scheme).lowercasedASCII),
-            rest.utf8.first?.isDigit != true
+    private static func tornScheme(_ text: String) -> (scheme: Substring, rest: Substring)? {
+        let scheme = text.prefix(whileByte: \.isAlpha)
+        let rest = text.droppingBytes(scheme.utf8.count)
+        guard !hasScheme(text), schemes.contains(String(scheme).lowercasedASCII),
+            rest.startsWithBytes(of: "//")
+                || rest.startsWithBytes(of: ":") && rest.utf8.dropFirst().first?.isDigit != true
         else { return nil }
-        return String(scheme)
+        return (scheme, Substring(rest.utf8.drop { ":/".utf8.contains($0) }))
     }
+
+    private static let schemes: Set<String> = ["http", "https", "ws", "wss", "file"]
 
     private static func takeCredential(
         from address: inout String
