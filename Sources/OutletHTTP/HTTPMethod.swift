@@ -34,6 +34,15 @@ public struct HTTPMethod: RawRepresentable, Equatable, Hashable, Sendable {
 }
 
 extension HTTPMethod {
+    /// Whether a request only reads (RFC 9110 §9.2.1); `false` for methods that this type does not
+    /// define.
+    public var isSafe: Bool {
+        switch self {
+        case .get, .head, .options, .trace, .query: true
+        default: false
+        }
+    }
+
     /// Whether sending a request several times has the same effect as sending it once
     /// (RFC 9110 §9.2.2); `false` for methods that this type does not define.
     public var isIdempotent: Bool {

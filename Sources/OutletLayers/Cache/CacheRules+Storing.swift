@@ -168,8 +168,7 @@ extension CacheRules {
     ///
     /// URLs in `Location` and `Content-Location` count only if they have the request's origin.
     func invalidated(by response: HTTPResponse, to request: HTTPRequest) -> [String] {
-        let safe: [HTTPMethod] = [.get, .head, .options, .trace]
-        guard !safe.contains(request.method), (200..<400).contains(response.statusCode),
+        guard !request.method.isSafe, (200..<400).contains(response.statusCode),
             let url = request.url, let key = CacheRequest.key(of: request)
         else { return [] }
         let others = ["Location", "Content-Location"].flatMap { response.headers.values(for: $0) }

@@ -4,6 +4,8 @@ import OutletTransport
 
 /// The values that two requests must have in common to share one transfer.
 struct CoalescingKey: Hashable, Sendable {
+    /// The origin of the URL.
+    let origin: Origin
     private let method: HTTPMethod
     private let address: String
     /// The name in lower case and the value of each relevant field, sorted by name; as bytes, because
@@ -35,6 +37,7 @@ struct CoalescingKey: Hashable, Sendable {
             // A response that was supplied with a request is for this request only.
             request.givenAnswer == nil, !request.hasContext || !request.context.needsOwnTransfer
         else { return nil }
+        origin = canonical.origin
         method = request.method
         address = canonical.textWithoutFragment
         fields = request.headers.map { ($0.name.lowercasedASCII, $0.valueBytes) }

@@ -5,7 +5,8 @@ public import OutletTransport
 /// Combines equal jobs that are active at the same time into one transfer.
 ///
 /// Each handler is called as if its job had its own transfer. Jobs without
-/// `TransferJob.sharesTransfer` are only forwarded.
+/// `TransferJob.sharesTransfer` are only forwarded. After the response to a request with a method
+/// that is not safe, such as PUT, jobs join no transfer to its server that has begun before.
 public final class CoalescingLayer: TransportLayer {
     /// The wrapped transport.
     public let next: any Transport
@@ -29,7 +30,11 @@ public final class CoalescingLayer: TransportLayer {
     /// - Returns: The transfer of this job.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         guard job.sharesTransfer, let key = CoalescingKey(job) else {
-            return next.start(job, handler: handler)
+            guard !job.request.method.isSafe, let url = job.request.url,
+                let origin = try? Origin(url)
+            else { return next.start(job, handler: handler) }
+            return next.start(
+                job, handler: UnsafeTransfer(of: self, to: origin, handler: handler))
         }
         while true {
             let transfer = shared.withLock { shared -> SharedTransfer in
@@ -41,6 +46,14 @@ public final class CoalescingLayer: TransportLayer {
             let task = SharedTask(job, transfer, handler: handler, queue: queue)
             if transfer.join(task) { return task }
             remove(transfer, key)
+        }
+    }
+
+    /// Lets later jobs start transfers of their own to a server.
+    func forgetTransfers(to origin: Origin) {
+        shared.withLock { shared in
+            guard !shared.isEmpty else { return }
+            shared = shared.filter { $0.key.origin != origin }
         }
     }
 

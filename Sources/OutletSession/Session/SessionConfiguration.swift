@@ -41,7 +41,8 @@ public struct SessionConfiguration: Sendable {
     ///
     /// Each request gets the response, or the error. It follows redirects, retries, validates and
     /// serializes by itself; its further transfers may be shared again. A cancel ends only that
-    /// request. ``DataRequest/coalesces(_:)`` overrides the setting for a single request.
+    /// request. After the response to a request that may change something, such as `PUT`, requests
+    /// to the same server join no transfer from before it. ``DataRequest/coalesces(_:)`` overrides the setting for a single request.
     public var coalescesRequests = false
     /// Whether a redirect from https to http may send the request's body again, unencrypted;
     /// `false` by default.

@@ -68,18 +68,58 @@ import Testing
         var requests = [
             session.request(address), session.request(address, method: .head),
             session.request(address + "?q"), session.request(address, headers: ["Accept": "a/b"]),
-            session.request(address, method: .post), session.request(address).coalesces(false),
+            session.request(address).coalesces(false),
             session.request(address).redirect(using: .doNotFollow),
             session.request(address).onHTTPResponse { _ in },
         ]
         // Equal to the first: fragment and request ID do not count.
         requests.append(session.request(address + "#part", headers: ["X-Request-ID": "1"]))
+        // At the end, because its response ends the sharing of the others.
+        requests.append(session.request(address, method: .post))
         for request in requests { request.response { seen.record($0) } }
         session.upload(Data("x".utf8), to: address).response { seen.record($0) }
         await gate.arrival()
         gate.open()
         try await seen.values(10)
         #expect(transport.requests.count == 9)
+    }
+
+    @Test(
+        arguments: [HTTPMethod.put, .post, .delete, HTTPMethod(rawValue: "PURGE")], [false, true])
+    func `after a request that may change something, no older transfer is joined`(
+        method: HTTPMethod, fails: Bool
+    ) async throws {
+        let transport = StubTransport { job in
+            job.request.method == .get ? held : fails ? .failure(lost) : .text("changed")
+        }
+        let session = session(transport)
+        let other = "http://other.test/a"
+        _ = send(session, 1) + send(session, 1, other)
+        await gate.arrival(2)
+        let change = await session.request("http://api.test/b", method: method)
+            .serializingUnserialized().response
+        #expect(change.error == nil || fails)
+        _ = send(session, 2) + send(session, 1, other)
+        await gate.arrival(3)
+        gate.open()
+        let responses = try await seen.values(5)
+        #expect(responses.allSatisfy { $0.data == Data("shared".utf8) })
+        let hosts = transport.requests.filter { $0.method == .get }.map { $0.url?.host() }
+        #expect(hosts == ["api.test", "other.test", "api.test"])
+    }
+
+    @Test func `requests that only read do not end the sharing of transfers`() async throws {
+        let transport = StubTransport { $0.request.method == .get ? held : .text("") }
+        let session = session(transport)
+        _ = send(session, 1)
+        await gate.arrival()
+        for method: HTTPMethod in [.head, .options, .query, .trace] {
+            _ = await session.request(address, method: method).serializingUnserialized().response
+        }
+        _ = send(session, 1)
+        gate.open()
+        _ = try await seen.values(2)
+        #expect(transport.requests.filter { $0.method == .get }.count == 1)
     }
 
     @Test func `requests with different credentials never share a transfer`() async throws {
