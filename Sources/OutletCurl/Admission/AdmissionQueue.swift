@@ -22,6 +22,11 @@ final class OriginQueue<Element> {
     let limit: Int
     /// The version of the last response or handshake.
     fileprivate(set) var version: Version = .unknown
+    /// Whether connections to the origin had different versions.
+    ///
+    /// libcurl 7.88 then takes all of them for HTTP/2, and may send a request on a connection with
+    /// HTTP/1 on which another one is running.
+    fileprivate(set) var hasMixedVersions = false
     /// Whether the first handshake says what the origin speaks (ALPN).
     fileprivate let isNegotiated: Bool
     /// Whether each connection to the origin can be used for one request only.
@@ -37,6 +42,8 @@ final class OriginQueue<Element> {
     /// The transfer that opens a connection to an HTTP/2 origin, while others wait for the streams of
     /// that connection; `nil` if there is none.
     private(set) var opener: UInt64?
+    /// Whether the last connection that was opened took too long to wait for it.
+    var opensSlowly = false
     /// The waiting transfers by priority, lowest first.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -115,6 +122,7 @@ final class OriginQueue<Element> {
     /// - Parameter hasConnection: Whether it has made one; if not, the next transfer may try.
     fileprivate func endOpening(hasConnection: Bool) {
         opener = nil
+        if hasConnection { opensSlowly = false }
         guard let former = streams else { return }
         let more = hasConnection ? AdmissionQueue<Element>.streamsPerConnection : 1
         streams = max(former, figures.active + more)
@@ -238,6 +246,7 @@ struct AdmissionQueue<Element> {
 
     /// Records the version of an origin, which may allow more transfers.
     mutating func learn(_ version: OriginQueue<Element>.Version, of origin: OriginQueue<Element>) {
+        if origin.version != .unknown, origin.version != version { origin.hasMixedVersions = true }
         origin.version = version
         list(origin)
     }

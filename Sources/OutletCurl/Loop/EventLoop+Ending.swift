@@ -41,7 +41,9 @@ extension EventLoop {
             easy.applyFreshConnection()
             return restart(transfer, easy)
         }
-        if transfer.lacksStream, code == CURLE_COULDNT_CONNECT {
+        if transfer.lacksStream,
+            code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK
+        {
             return waitForStream(transfer, easy)
         }
         guard transfer.canStartAgain(after: code, easy, self) else { return false }
@@ -52,7 +54,7 @@ extension EventLoop {
     /// Starts a transfer again, whose request the server has not processed or not received.
     ///
     /// - Returns: False if that is not possible; the transfer then ends with the error it has.
-    private func restart(_ transfer: CurlTransfer, _ easy: EasyHandle) -> Bool {
+    func restart(_ transfer: CurlTransfer, _ easy: EasyHandle) -> Bool {
         assertOnLoop()
         transfer.wantsOtherConnection = false
         guard rewind(transfer, easy) else { return false }

@@ -153,7 +153,8 @@ extension EventLoop {
         }
         easy.applyLimit(remaining)
         let version = settings.version(of: address)
-        easy.applyMultiplexing(version)
+        // Worth waiting for only if the connection is known to be shared.
+        easy.applyMultiplexing(waits: version == .http2 && !address.queue.opensSlowly)
         easy.applyReuse(address.queue, version, isDirect: settings.proxies.isEmpty)
         if address.queue.usesConnectionsOnce { easy.applySingleUse() }
         // A proxy does not get the zone.

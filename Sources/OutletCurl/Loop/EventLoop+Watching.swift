@@ -154,6 +154,9 @@ extension EventLoop {
         {
             due = min(due ?? .max, now + patience / Self.looksAtBody)
         }
+        if let easy = transfer.easy, transfer.mayHaveMissedEnd(easy) {
+            due = min(due ?? .max, now + max(Self.timeToEnd, now - transfer.lastProgress))
+        }
         if transfer.isOpener || transfer.address?.queue.waitsForFirst == true {
             due = min(due ?? .max, transfer.admitted + Self.timeToGoFirst)
         }
@@ -164,6 +167,14 @@ extension EventLoop {
     ///
     /// libcurl calls no callback while it sends a body from memory, or what it has read of another.
     private static var looksAtBody: Int64 { 4 }
+
+    /// After how long the loop looks first whether libcurl has missed the end of a response, in µs; each
+    /// further time takes twice as long.
+    private static var timeToEnd: Int64 { 20_000 }
+
+    /// How long a server whose response is complete may take no more of the request's body until the
+    /// transfer ends, in µs.
+    private static var timeToTake: Int64 { 500_000 }
 
     /// How long other transfers wait for the first one to show which HTTP version the origin
     /// speaks, or for one to open a connection, in µs.
@@ -208,6 +219,13 @@ extension EventLoop {
     func timedOutInQueue(_ transfer: CurlTransfer) -> TransferError {
         assertOnLoop()
         let stage = TransferError.Stage.queued
+        if let limit = settings.resourceLimit, transfer.arrived + limit - 1000 <= now {
+            return TransferError(
+                code: .timedOut, stage: stage, host: transfer.address?.host,
+                reason: "timed out while \(stage.activity): the limit of "
+                    + "\(Double(limit) / 1_000_000) s for the whole request has passed",
+                advice: "raise timeoutIntervalForResource")
+        }
         if let origin = transfer.address?.queue, origin.waitsForFirst || origin.opener != nil {
             return TransferError(
                 code: .timedOut, stage: stage, host: transfer.address?.host,
@@ -231,7 +249,25 @@ extension EventLoop {
         }
         if transfer.isOpener {
             endOpening(by: transfer, hasConnection: false)
+            transfer.address?.queue.opensSlowly = true
+            makeOthersOpen(insteadOf: transfer)
             admitWaiting()
+        }
+    }
+
+    /// Lets transfers that wait in libcurl for the connection which another one makes
+    /// (`CURLOPT_PIPEWAIT`) make their own, because that takes too long.
+    private func makeOthersOpen(insteadOf opener: CurlTransfer) {
+        assertOnLoop()
+        let waiting = pool.transfers { other in
+            other !== opener && other.address?.queue === opener.address?.queue && other.sends == 0
+                && other.link == nil
+                && other.easy.map { $0.opener.pointee.opened == $0.socketsAtStart } == true
+        }
+        for other in waiting {
+            guard other.phase == .active, let easy = other.easy else { continue }
+            easy.applyMultiplexing(waits: false)
+            if !restart(other, easy) { end(other, other.failure ?? .cancelled) }
         }
     }
 
@@ -251,9 +287,20 @@ extension EventLoop {
             transfer.bytesSeen = sent
             transfer.lastProgress = now
         }
+        if transfer.mayHaveMissedEnd(easy), !transfer.isPaused {
+            // libcurl looks at the stream only if that changes something.
+            _ = curl_easy_pause(easy.raw, ccurl_pause_all)
+            unpause(transfer, easy)
+            guard transfer.phase == .active, transfer.easy === easy else { return }
+        }
         let due = transfer.lastProgress + patience
+        let mayFinish =
+            transfer.mayHaveMissedEnd(easy) && now - transfer.lastProgress >= Self.timeToTake
+        if mayFinish || due <= now, transfer.isAnsweredUnread(easy) {
+            return complete(transfer, easy, CURLE_OK)
+        }
         guard due <= now else { return watch(transfer) }
-        if transfer.isAnsweredUnread(easy) { return complete(transfer, easy, CURLE_OK) }
+        transfer.noteSilence(easy, self)
         let stage = TransferError.Stage(transfer)
         let waited = transfer.waitedFor.map { ", it waited for \($0)" } ?? ""
         end(
@@ -273,7 +320,8 @@ extension EventLoop {
         guard let address = transfer.address, let connection = ccurl_get_ssl(easy.raw) else {
             return
         }
-        note(TLSConnection.speaksHTTP2(connection) ? .http2 : .http1, of: address)
+        let isShared = TLSConnection.speaksHTTP2(connection) && !address.queue.usesConnectionsOnce
+        note(isShared ? .http2 : .http1, of: address)
     }
 
     private func note(_ version: OriginQueue<CurlTransfer>.Version, of address: Address) {

@@ -233,6 +233,7 @@ extension CurlTransfer {
         // A server may respond before it has read the whole body. libcurl notices that it should
         // stop sending only if the upload is not paused.
         if bodyWait != .none { loop.post(.bodyReady(self)) }
+        if let easy, mayHaveMissedEnd(easy), !isPaused { loop.watch(self) }
         return notify(head, loop)
     }
 

@@ -11,6 +11,10 @@ extension CurlTransfer {
     /// its time limit.
     private static var mostRepeats: Int { 5 }
 
+    /// How often a transfer waits again, after its stream was refused ``mostRepeats`` times: a server
+    /// may refuse what exceeds a limit that it has not told yet.
+    private static var mostWaits: Int { 10 }
+
     /// Whether the request was sent as often as it may be.
     var isSentTooOften: Bool { repeats >= Self.mostRepeats }
 
@@ -22,6 +26,16 @@ extension CurlTransfer {
     func maySendAgain(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         if !wasAnswered {
+            if isSentTooOften, waits < Self.mostWaits, isUnprocessed(easy, loop),
+                // Otherwise there is no stream whose end it could wait for.
+                address?.queue.figures.active ?? 0 > 1
+            {
+                waits += 1
+                repeats = 0
+                wasUnprocessed = true
+                lacksStream = true
+                return false
+            }
             guard !isSentTooOften else { return fail(endlessRefusals) }
             repeats += 1
         }

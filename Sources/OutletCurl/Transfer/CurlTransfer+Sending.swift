@@ -10,9 +10,6 @@ extension CurlTransfer {
     /// libcurl sends a request again by itself when a reused connection turns out to be closed, and
     /// when an HTTP/2 server refuses it (``maySendAgain(_:_:)``).
     ///
-    /// An idle connection that has received data since its last response is not used. libcurl only
-    /// checks whether it was closed, and would treat that data as the response (RFC 9112 §9.2).
-    ///
     /// - Parameter ends: The addresses of the connection.
     /// - Returns: Whether to send. If not, `failure` is set, or `wantsOtherConnection`.
     func willSend(_ easy: EasyHandle, _ loop: EventLoop, on ends: ConnectionEnds) -> Bool {
@@ -21,17 +18,7 @@ extension CurlTransfer {
         guard !hasResponse else { return fail(secondAnswer()) }
         easy.head.begin()
         guard sends == 0 || maySendAgain(easy, loop) else { return false }
-        if ccurl_poller_brings_uncalled(loop.poller, easy.raw, ends.localPort), speaksHTTP1(loop) {
-            wantsOtherConnection = true
-            return false
-        }
-        if extras != nil, !mayUseConnection(to: ends.remote, loop.settings) {
-            wantsOtherConnection = true
-            return false
-        }
-        if !loop.negotiated.isEmpty || !easy.negotiatesWith.isEmpty,
-            !joins(ends.localPort, easy, loop)
-        {
+        guard accepts(ends, easy, loop) else {
             wantsOtherConnection = true
             return false
         }
@@ -41,7 +28,12 @@ extension CurlTransfer {
         bodyWait = .none
         connection = loop.connections.texts(of: ends)
         localPort = ends.localPort
-        if link == nil, address?.queue.version == .unknown { loop.learnVersion(from: self, easy) }
+        if link == nil, let address,
+            address.queue.version == .unknown
+                || address.isSecure && easy.opener.pointee.opened != easy.socketsAtStart
+        {
+            loop.learnVersion(from: self, easy)
+        }
         if isOpener { loop.endOpening(by: self, hasConnection: true) }
         if extras != nil, !noteSend(easy, loop) { return false }
         // libcurl ignores a pause that comes before it has a connection, so apply it now.
@@ -93,20 +85,6 @@ extension CurlTransfer {
             reason: "the \(isProxy ? "proxy" : "server") asked for credentials once more "
                 + "(\(challenge.statusCode)) after \(Self.mostAnsweredChallenges) answers, and "
                 + "refused none of them")
-    }
-
-    /// Whether the connection uses HTTP/1, where a server must not send anything without a request.
-    ///
-    /// With HTTP/2 it may, for example a ping.
-    private func speaksHTTP1(_ loop: EventLoop) -> Bool {
-        guard let address else { return false }
-        switch address.queue.version {
-        case .http1: return true
-        case .http2: return false
-        case .unknown:
-            return !address.isSecure
-                && loop.settings.configuration.httpVersion != .http2PriorKnowledge
-        }
     }
 
     /// Whether the server speaks HTTP/2, as far as the settings and its last response tell.

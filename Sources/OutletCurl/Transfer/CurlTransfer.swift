@@ -99,6 +99,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var localPort: Int32 = 0
     /// How often it has been sent again without a response.
     var repeats = 0
+    /// How often it has waited again for a stream, because its own ones were refused.
+    var waits = 0
     /// Whether libcurl picked a connection that must not be used, so that the transfer starts again
     /// with another one.
     var wantsOtherConnection = false

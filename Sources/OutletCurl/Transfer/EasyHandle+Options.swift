@@ -166,10 +166,9 @@ extension EasyHandle {
 
     /// Sets whether to wait for a connection that is still being made, to share it.
     ///
-    /// - Parameter version: The HTTP version of the origin.
-    func applyMultiplexing(_ version: OriginQueue<CurlTransfer>.Version) {
-        // Worth waiting for only if the connection is known to be shared.
-        set(CURLOPT_PIPEWAIT, version == .http2 ? 1 : 0)
+    /// - Parameter waits: Whether to wait.
+    func applyMultiplexing(waits: Bool) {
+        set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
     }
 
     /// Sets whether to search for an idle connection, for which libcurl examines all connections to
@@ -184,6 +183,7 @@ extension EasyHandle {
         isDirect: Bool
     ) {
         opener.pointee.tally = origin.tally
+        socketsAtStart = opener.pointee.opened
         opener.pointee.error = 0
         let fresh = version == .http1 && isDirect && !origin.mayHaveIdleConnection
         set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)
@@ -210,6 +210,18 @@ extension EasyHandle {
     /// Forces a new connection.
     func applyFreshConnection() {
         set(CURLOPT_FRESH_CONNECT, 1)
+        if closesConnection {
+            closesConnection = false
+            set(CURLOPT_FORBID_REUSE, 0)
+        }
+    }
+
+    /// Makes libcurl close the connection of the present transfer, which is not sent on it; may be
+    /// called in callbacks.
+    func applyClosing() {
+        isMarked = true
+        closesConnection = true
+        set(CURLOPT_FORBID_REUSE, 1)
     }
 
     /// Sets the sizes of the pieces in which bodies are received and sent.

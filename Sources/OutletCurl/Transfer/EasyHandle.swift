@@ -50,6 +50,8 @@ final class EasyHandle {
     #endif
     var isMarked = false
 
+    /// Whether `CURLOPT_FORBID_REUSE` is set to close the connection that libcurl has picked.
+    var closesConnection = false
     /// Whether libcurl sends the request again only if the server has refused its HTTP/2 stream.
     var repeatsOnlyRefused = false
     /// The peers that the transfer authenticates itself to with Negotiate.
@@ -57,6 +59,8 @@ final class EasyHandle {
     /// Whether the request goes through a proxy's tunnel, so that the heads of the proxy's
     /// responses to `CONNECT` are received as well.
     var isTunnelled = false
+    /// The number of sockets that the handle had opened before the transfer.
+    var socketsAtStart: UInt32 = 0
     /// The number of sockets that the handle had opened when the request was last sent.
     var socketsAtSend: UInt32 = 0
     /// Whether `CURLOPT_CAINFO` and `CURLOPT_CAPATH` are set.
@@ -134,6 +138,9 @@ final class EasyHandle {
         applyTLS(setUp.settings)
     }
 
+    /// Whether libcurl has made a connection for the transfer.
+    var hasNewConnection: Bool { ccurl_get_long(raw, CURLINFO_NUM_CONNECTS) > 0 }
+
     /// Prepares the handle for another transfer.
     ///
     /// - Parameter isClean: Whether the last transfer ended without an error.
@@ -149,6 +156,7 @@ final class EasyHandle {
         refusal = nil
         bufferSize = Self.usualBufferSize
         isTunnelled = false
+        closesConnection = false
         negotiatesWith = []
         repeatsOnlyRefused = false
         source = .none
@@ -196,6 +204,16 @@ struct HandlePool {
 
     init(_ setUp: HandleSetUp) {
         self.setUp = setUp
+    }
+
+    /// Whether a running transfer satisfies a condition.
+    func contains(where isWanted: (CurlTransfer) -> Bool) -> Bool {
+        handles[..<inUse].contains { $0.carried.map(isWanted) ?? false }
+    }
+
+    /// The running transfers that satisfy a condition.
+    func transfers(where isWanted: (CurlTransfer) -> Bool) -> [CurlTransfer] {
+        handles[..<inUse].compactMap(\.carried).filter(isWanted)
     }
 
     /// One of the running transfers; `nil` if there is none.

@@ -5,7 +5,8 @@ import FoundationEssentials
 /// It speaks TLS with a certificate for `localhost` that the shared ``TestCA`` issued. A request
 /// without given frames gets the response 200 with the text `N on C`: the number of requests that the
 /// server has received, this one included, and the number of its connection, from 0. Clients that
-/// negotiate HTTP/1.1 always get that.
+/// negotiate HTTP/1.1 always get that, but the path in place of `N` if it begins with `/path`, or with
+/// `/until/N`: that once the server has accepted more than `N` connections, or after 5 s.
 public final class FramePeer: Sendable {
     /// What the server sends for one request.
     public struct Reply: Sendable {
@@ -83,15 +84,27 @@ public final class FramePeer: Sendable {
         try await start(replies)
     }
 
+    /// Starts a server whose first connections speak HTTP/1.1 only.
+    ///
+    /// - Parameter count: Their number.
+    /// - Throws: ``TestSupportError`` if Python is not installed.
+    public static func start(withoutHTTP2First count: Int) async throws -> FramePeer {
+        try await start([], withoutHTTP2First: count)
+    }
+
     /// Starts a server; connections made before it is ready wait in its socket's queue.
     ///
     /// - Throws: ``TestSupportError`` if Python is not installed.
-    public static func start(_ replies: [Reply]) async throws -> FramePeer {
+    public static func start(
+        _ replies: [Reply], withoutHTTP2First count: Int = 0
+    ) async throws -> FramePeer {
         let authority = try await TestCA.shared()
-        return try FramePeer(authority, await authority.server(), replies)
+        return try FramePeer(authority, await authority.server(), replies, plain: count)
     }
 
-    private init(_ authority: TestCA, _ identity: TestCA.Identity, _ replies: [Reply]) throws {
+    private init(
+        _ authority: TestCA, _ identity: TestCA.Identity, _ replies: [Reply], plain: Int
+    ) throws {
         let directory = try TemporaryDirectory()
         self.directory = directory
         self.authority = authority.certificatePath
@@ -104,7 +117,7 @@ public final class FramePeer: Sendable {
         peer = try Peer(
             "/usr/bin/python3", ports: 1, directory: directory,
             environment: ["PYTHONDONTWRITEBYTECODE": "1"]
-        ) { _ in [script, identity.certificatePath, identity.keyPath] + plan }
+        ) { _ in [script, identity.certificatePath, identity.keyPath, "\(plain)"] + plan }
     }
 
     /// Ends the server and waits for its process to exit.
@@ -115,16 +128,21 @@ public final class FramePeer: Sendable {
     private static let script = #"""
         import socket, ssl, sys, threading
 
-        certificate, key = sys.argv[1:3]
+        certificate, key, plain = sys.argv[1:4]
         plan = {}
-        for entry in sys.argv[3:]:
+        for entry in sys.argv[4:]:
             request, early, *groups = entry.split(";")
             plan[request] = (early == "1", groups)
-        guard, total = threading.Lock(), [0]
+        guard, total = threading.Condition(), [0]
+        accepted = [0]
 
-        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        made.load_cert_chain(certificate, key)
-        made.set_alpn_protocols(["h2", "http/1.1"])
+        def context(*protocols):
+            made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            made.load_cert_chain(certificate, key)
+            made.set_alpn_protocols(protocols)
+            return made
+
+        both, first = context("h2", "http/1.1"), context("http/1.1")
 
         def count():
             with guard:
@@ -163,18 +181,23 @@ public final class FramePeer: Sendable {
 
         def serve(raw, number):
             try:
-                peer = made.wrap_socket(raw, server_side=True)
+                peer = (first if number < int(plain) else both).wrap_socket(raw, server_side=True)
                 stream = peer.makefile("rb")
-                if peer.selected_alpn_protocol() != "h2":
+                while peer.selected_alpn_protocol() != "h2":
                     line = stream.readline()
                     if not line:
                         return
+                    path = line.split()[1]
                     while line not in (b"\r\n", b""):
                         line = stream.readline()
                     text = b"%d on %d" % (count(), number)
-                    peer.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
+                    if path.startswith(b"/until/"):
+                        with guard:
+                            guard.wait_for(lambda: accepted[0] > int(path[7:]), 5)
+                    if path.startswith((b"/path", b"/until/")):
+                        text = b"%s on %d" % (path, number)
+                    peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"
                                  % (len(text), text))
-                    return
                 peer.sendall(frame(4, 0, 0))
                 stream.read(24)  # the client's preface
 
@@ -219,6 +242,9 @@ public final class FramePeer: Sendable {
             raw.setblocking(True)
             threading.Thread(target=serve, args=(raw, number), daemon=True).start()
             number += 1
+            with guard:
+                accepted[0] = number
+                guard.notify_all()
 
         """#
 }

@@ -1,0 +1,118 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletTestSupport
+import OutletTransport
+import Testing
+
+/// Connections that libcurl would use for a request although it must not.
+@Suite(.timeLimit(.minutes(patience))) struct ConnectionChoiceTests {
+    private func transport(
+        _ server: FramePeer, _ change: (inout TransportConfiguration) -> Void = { _ in }
+    ) -> CurlTransport {
+        CurlTransport.test {
+            $0.certificateAuthorities = .file(path: server.authority)
+            change(&$0)
+        }
+    }
+
+    private func start(
+        _ path: String, of server: FramePeer, by transport: CurlTransport,
+        _ method: HTTPMethod = .get,
+        _ body: HTTPBody = .none, timeout: Double = 60
+    ) -> Probe {
+        let probe = Probe()
+        var request = HTTPRequest(
+            url: URL(string: server.baseURL + path), method: method, body: body)
+        request.timeoutInterval = timeout
+        _ = transport.start(TransferJob(request: request), handler: probe)
+        return probe
+    }
+
+    @Test func `no request is sent on an HTTP/1 connection in use, also beside one with HTTP/2`()
+        async throws
+    {
+        let server = try await FramePeer.start(withoutHTTP2First: 1)
+        let transport = transport(server)
+        // Until two further connections have been made.
+        let held = start("/until/2", of: server, by: transport)
+        let other = try await start("/", of: server, by: transport).end.value()
+        #expect(
+            other.response?.httpVersion == "HTTP/2" && other.text.utf8.last == UInt8(ascii: "1"))
+        let paths = (1...6).map { "/path\($0)" }
+        let probes = paths.map { start($0, of: server, by: transport) }
+        for (path, probe) in zip(paths, probes) {
+            let result = try await probe.end.value()
+            #expect(result.error == nil)
+            // With HTTP/2 the text is the number of the request.
+            let isOwn = result.text.utf8.starts(with: "\(path) on ".utf8)
+            #expect(isOwn || result.response?.httpVersion == "HTTP/2", "\(result.text)")
+        }
+        #expect(try await held.end.value().text == "/until/2 on 0")
+        await server.stop()
+    }
+
+    @Test func `no request is sent on an HTTP/1 connection in use after a server wanted HTTP/1.1`()
+        async throws
+    {
+        let server = try await FramePeer.start(
+            .init(request: 0, [.reset(StreamEndTests.Reset.wantsHTTP1)]))
+        let transport = transport(server)
+        let first = try await start("/path0", of: server, by: transport).end.value()
+        #expect(first.response?.httpVersion == "HTTP/1.1" && first.text == "/path0 on 1")
+        for round in 1...3 {
+            let paths = (1...8).map { "/path\(round).\($0)" }
+            let probes = paths.map { start($0, of: server, by: transport) }
+            for (path, probe) in zip(paths, probes) {
+                let result = try await probe.end.value()
+                let isOwn = result.text.utf8.starts(with: "\(path) on ".utf8)
+                #expect(isOwn || result.response?.httpVersion == "HTTP/2", "\(result.text)")
+            }
+        }
+        await server.stop()
+    }
+
+    @Test func `no request is sent on an HTTP/2 connection that has stopped answering`()
+        async throws
+    {
+        let silent = (1...9).map { FramePeer.Reply(request: $0, []) }
+        let server = try await FramePeer.start(silent)
+        let transport = transport(server)
+        #expect(try await start("/", of: server, by: transport).end.value().text == "1 on 0")
+        let lost = (0..<3).map { _ in start("/", of: server, by: transport, timeout: 0.3) }
+        for probe in lost { #expect(try await probe.end.value().error?.code == .timedOut) }
+        let later = (0..<2).map { _ in start("/", of: server, by: transport, timeout: 5) }
+        var texts: Set<String> = []
+        for probe in later { texts.insert(try await probe.end.value().text) }
+        #expect(texts == ["5 on 1", "6 on 1"])
+        #expect(try await start("/", of: server, by: transport).end.value().text == "7 on 1")
+        await server.stop()
+    }
+
+    /// The server enlarges no window, so that most of the large bodies stay unsent; only the length
+    /// tells then that the response is complete.
+    @Test(arguments: [(nil, 700), (5, 70_000)])
+    func `uploads end with the early response of a server that takes no more of them`(
+        length: Int?, size: Int
+    ) async throws {
+        let replies = (0..<80).map {
+            FramePeer.Reply(
+                request: $0, isEarly: true, [.head(200, length: length)],
+                [.data("early", ends: true)])
+        }
+        let server = try await FramePeer.start(replies)
+        let transport = transport(server)
+        for _ in 0..<(size > 1000 ? 1 : 10) {
+            let probes = (0..<8).map { _ in
+                start(
+                    "/", of: server, by: transport, .post, .data(Data(count: size)), timeout: 30)
+            }
+            for probe in probes {
+                let result = try await probe.end.value()
+                #expect(result.error == nil && result.text == "early")
+                #expect(result.metrics.total < 15_000_000)
+            }
+        }
+        await server.stop()
+    }
+}
