@@ -20,6 +20,13 @@ extension PluginInstance {
         _ request: HTTPRequest, by hook: PluginHook, _ function: HookFunction.Change,
         access: RequestHandle.Access = .answer, wire: WireFields? = nil, limit: UInt64
     ) -> HookAnswer<Result<HTTPRequest?, any Error>> {
+        if case .stream = request.body {
+            do throws(TransferError) {
+                try request.scope?.rewindBody(of: request)
+            } catch {
+                return .given(.failure(error))
+            }
+        }
         let stopwatch = Stopwatch(owner.observer)
         let subject = RequestHook.Subject(
             hook: hook, request: request, access: access, wire: wire, limit: limit)
@@ -84,7 +91,7 @@ extension PluginInstance {
 
     /// The failure of a hook that may have read the request's body; `nil` for none.
     ///
-    /// Rewinds the body's stream unless the request fails: the plugin may still be reading it then.
+    /// Rewinds the body's stream, also if the request fails: another attempt may follow.
     ///
     /// - Parameters:
     ///   - hook: The hook.
@@ -97,11 +104,12 @@ extension PluginInstance {
     ) -> (failure: PluginError?, isFinal: Bool) {
         var failed: PluginError?
         if case .failed(let error) = answer { failed = error }
-        guard failed == nil || failsOpen, let used else { return (failed, false) }
+        guard let used else { return (failed, false) }
         do {
             try used.rewindBody()
             return (failed, false)
         } catch {
+            if let failed, !failsOpen || failed.isRefusal { return (failed, true) }
             let fact = "it read the body, which cannot be read again: \(error)"
             return (failure(of: hook, fact), true)
         }

@@ -143,6 +143,11 @@ final class BodyReader: Sendable {
         }
     }
 
+    /// Whether the reader reads a stream.
+    func reads(_ stream: any BodyStream) -> Bool {
+        if case .stream(let own) = body { own === stream } else { false }
+    }
+
     /// Rewinds a stream that was read.
     ///
     /// - Throws: The stream's error.
@@ -150,9 +155,7 @@ final class BodyReader: Sendable {
         guard case .stream(let stream) = body else { return }
         let isRead = try state.withLock { state in
             guard !state.isReading else { throw BusyStream() }
-            guard let position = state.position, position > 0 || state.hasFailed else {
-                return false
-            }
+            guard state.hasFailed || state.position.map({ $0 > 0 }) ?? false else { return false }
             state.isReading = true
             return true
         }

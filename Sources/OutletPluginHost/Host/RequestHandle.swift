@@ -179,8 +179,17 @@ final class RequestHandle: SettledSubject {
 
     /// Rewinds the body's stream if the plugin has read it.
     ///
-    /// - Throws: The stream's error; the request can then no longer be sent.
-    func rewindBody() throws { try state.withLock { $0.reader }?.rewind() }
+    /// - Throws: The stream's error; the request can then no longer be sent, and neither can further
+    ///   attempts: see ``RequestScope/rewindBody(of:)``.
+    func rewindBody() throws {
+        guard let reader = state.withLock({ $0.reader }) else { return }
+        do {
+            try reader.rewind()
+        } catch {
+            scope?.note(unread: reader)
+            throw error
+        }
+    }
 
     // MARK: The call
 

@@ -47,6 +47,8 @@ final class RequestScope: Sendable {
         var finished: [ObjectIdentifier] = []
         /// The streams of instances without an entry.
         var streams: [PluginStream] = []
+        /// The readers of bodies that plugins have read, and that could not be rewound.
+        var spent: [BodyReader] = []
         var isOver = false
         /// Whether the call was cancelled; only `did_receive` and `request_done` are called then.
         var isCancelled = false
@@ -219,6 +221,34 @@ final class RequestScope: Sendable {
             return state.isOver
         }
         if isOver { stream.end() }
+    }
+
+    // MARK: Bodies
+
+    /// Records that a plugin has read a body, which could not be rewound.
+    func note(unread reader: BodyReader) { state.withLock { $0.spent.append(reader) } }
+
+    /// Rewinds the body of a request for another attempt if plugins have read it in an earlier one.
+    ///
+    /// Otherwise what they have left of it would be sent.
+    ///
+    /// - Throws: `TransferError` with the code `requestBodyStreamExhausted`.
+    func rewindBody(of request: HTTPRequest) throws(TransferError) {
+        guard case .stream(let stream) = request.body else { return }
+        let spent = state.withLock { $0.spent.filter { $0.reads(stream) } }
+        guard !spent.isEmpty else { return }
+        for reader in spent {
+            do {
+                try reader.rewind()
+            } catch {
+                throw TransferError(
+                    code: .requestBodyStreamExhausted, stage: .preparing,
+                    host: request.url?.host(),
+                    reason: "a plugin has read the request's body, whose stream cannot go back: "
+                        + "\(error)")
+            }
+        }
+        state.withLock { state in state.spent.removeAll { $0.reads(stream) } }
     }
 
     // Ends calls without a session: no hook of the call can be called after this.
