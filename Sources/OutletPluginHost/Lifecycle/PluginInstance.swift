@@ -30,6 +30,8 @@ final class PluginInstance: @unchecked Sendable {
     /// Runs hooks that may block and may overlap; of its own, so that a plugin whose hooks hang
     /// leaves threads to others.
     private let threads = WorkerThreads(maximum: 512)
+    /// Runs `cancel`, also while hooks that it is to end use all of ``threads``.
+    private let cancellingThreads = WorkerThreads(maximum: 64)
     /// The completions that the plugin has not settled.
     let completions = PendingCompletions()
     /// Closures that report the end of a call or service to the plugin.
@@ -287,7 +289,10 @@ final class PluginInstance: @unchecked Sendable {
     ///   - failure: The failure.
     ///   - request: A description of the request, without secrets.
     func skips(_ failure: PluginError, of request: @autoclosure () -> String) -> Bool {
-        guard failsOpen, !failure.isRefusal, failure.kind != .cancelled else { return false }
+        // Of a plugin that the program has shut down nothing has failed.
+        guard failsOpen, !failure.isRefusal, ![.cancelled, .closed].contains(failure.kind) else {
+            return false
+        }
         let code = failure.code.isEmpty ? "" : " (\(failure.code))"
         owner.observer?.pluginDidLog(
             PluginLogLine(
@@ -403,7 +408,7 @@ final class PluginInstance: @unchecked Sendable {
     func sendCancel(_ completion: UInt64, then: @escaping @Sendable () -> Void) {
         // Counts as begun, so that it runs before quiesce; on another thread, because it may block.
         guard let cancel = hooks.cancel, enter(.cancel) else { return then() }
-        threads.run {
+        cancellingThreads.run {
             self.owner.calling(.cancel) {
                 cancel(self.pointer, outlet_completion(id: completion))
             }
