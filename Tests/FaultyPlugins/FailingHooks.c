@@ -1,5 +1,5 @@
 /* Fails the hook that its configuration names ("fail.hook"), with a reason; that is allowed. The
- * host must fail the request with this reason. */
+ * host must fail the request with this reason. With "retry", process tries to replace the outcome. */
 #include "faulty.h"
 
 struct failing {
@@ -39,13 +39,27 @@ static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_reque
 
 static outlet_status process(outlet_instance *self, outlet_call call, outlet_request request,
                              outlet_response response, outlet_completion completion) {
-    (void)request, (void)response, (void)completion;
+    (void)request, (void)completion;
+    if (strcmp(((struct failing *)self)->hook, "retry") == 0) {
+        self->host->response_replace(self->host, response, 200, NULL, 0, outlet_text("replaced"));
+    }
     return fail(self, call, "process");
+}
+
+static outlet_status retry(outlet_instance *self, outlet_call call, outlet_request request,
+                           outlet_response response, uint32_t attempt,
+                           outlet_completion completion) {
+    (void)request, (void)response, (void)attempt;
+    if (strcmp(((struct failing *)self)->hook, "retry") == 0) return fail(self, call, "retry");
+    self->host->retry_done(self->host, completion, OUTLET_RETRY_NO, 0, outlet_text(""),
+                           outlet_text(""));
+    return OUTLET_OK;
 }
 
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
                                    .prepare = prepare,
                                    .process = process,
+                                   .retry = retry,
                                    .adapt = adapt};
 
 static const outlet_hooks *hooks(outlet_instance *self) {

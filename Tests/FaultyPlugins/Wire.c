@@ -4,6 +4,8 @@
  *   sign     adds a checksum of the body, read in pieces of seven bytes (finalize only)
  *   read     reads the body (finalize only)
  *   stop     reads the beginning of the body, and fails (finalize only)
+ *   once     as stop, in the first attempt only (finalize only)
+ *   deny     settles its completion with OUTLET_E_DENIED, and fails, which it must not (finalize only)
  *   pend     returns OUTLET_PENDING; the export "release" settles the completion
  *   fail     fails with a code
  *   probe    tries to change every part of the request; "seen" returns the statuses
@@ -92,7 +94,12 @@ static outlet_status finalize(outlet_instance *instance, outlet_call call, outle
     pthread_mutex_unlock(&self->mutex);
     if (strcmp(self->finalize, "sign") == 0) return sign(self, request, 1);
     if (strcmp(self->finalize, "read") == 0) return sign(self, request, 0);
-    if (strcmp(self->finalize, "stop") == 0) {
+    if (strcmp(self->finalize, "deny") == 0) {
+        host->done(host, completion, OUTLET_E_DENIED, outlet_text("no"), outlet_text("not this"));
+        return OUTLET_E_FAILED;
+    }
+    if (strcmp(self->finalize, "stop") == 0 ||
+        (strcmp(self->finalize, "once") == 0 && self->calls == 1)) {
         uint8_t piece[3];
         uint64_t count;
         host->request_body_read(host, request, 0, piece, sizeof piece, &count);

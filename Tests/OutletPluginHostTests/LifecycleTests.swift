@@ -99,7 +99,7 @@ import Testing
     }
 
     private func givenUp(_ action: Machine.Action, notifiesPlugin: Bool = true) -> Int? {
-        if case .giveUp(let answer, notifiesPlugin) = action { answer } else { nil }
+        if case .giveUp(let answer, _, notifiesPlugin) = action { answer } else { nil }
     }
 
     private func isRefused(_ action: Machine.Action, breach: Bool) -> Bool {

@@ -104,6 +104,74 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test(arguments: [true, false])
+    func `a body that a plugin has read in an attempt that failed is sent whole, or not at all`(
+        canRewind: Bool
+    ) async throws {
+        let host = try host(finalize: "once")
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        var request = HTTPRequest(url: URL(string: address), method: .post)
+        request.body = .stream(CountedStream(Data("abcdef".utf8), mayRewind: canRewind))
+        let retrier = Retrier { request, _, _, answer in
+            answer(request.retryCount == 0 ? .retry : .doNotRetry)
+        }
+        let response = await session.request(request, interceptor: retrier)
+            .serializingString().response
+        if canRewind {
+            #expect(stub.bodies.map { String(decoding: $0, as: UTF8.self) } == ["abcdef"])
+            #expect(response.value == "x")
+        } else {
+            #expect(response.error?.transferError?.code == .requestBodyStreamExhausted)
+            #expect(stub.requests.isEmpty)
+        }
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a refusal is final, although the hook fails afterwards and the plugin fails open`()
+        async throws
+    {
+        let host = try PluginFolder(faulty: "Wire").load(
+            configuration: ["faulty.wire": #"{"finalize": "deny"}"#], failsOpen: true)
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).serializingString().response
+        #expect((response.error?.underlyingError as? PluginError)?.isRefusal == true)
+        #expect(stub.requests.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a plugin that the program has shut down does not fail open`() async throws {
+        let host = try PluginFolder(faulty: "Wire").load(
+            configuration: ["faulty.wire": #"{"finalize": "fail"}"#], failsOpen: true)
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        _ = await host.shutDown()
+        let response = await session.request(address).serializingString().response
+        #expect((response.error?.underlyingError as? PluginError)?.kind == .closed)
+        #expect(stub.requests.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a refusal is final, although the retry hook of another plugin fails`() async throws
+    {
+        let host = try PluginFolder(faulty: "Wire", "FailingHooks").load(configuration: [
+            "faulty.wire": #"{"finalize": "fail"}"#,
+            "faulty.failing-hooks": #"{"fail.hook": "retry"}"#,
+        ])
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).serializingString().response
+        #expect(response.value == nil)
+        var error: (any Error)? = response.error
+        while case .requestRetryFailed(_, let original)? = error as? SessionError {
+            error = original
+        }
+        let refusal = (error as? SessionError)?.underlyingError as? PluginError
+        #expect(refusal?.isRefusal == true && refusal?.code == "not-allowed")
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a finalize hook may only change fields and attributes`() async throws {
         let host = try host(finalize: "probe")
         let stub = StubTransport { _ in .text("x") }

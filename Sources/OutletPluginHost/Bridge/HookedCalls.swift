@@ -230,10 +230,15 @@ private struct OutcomeHooks: Sendable {
 
     /// Whether a plugin has refused the request: that is final, and no other plugin replaces it.
     private var isRefused: Bool {
-        guard let failure else { return false }
-        let cause = failure as? PluginError
-        return (cause ?? (failure as? SessionError)?.underlyingError as? PluginError)?.isRefusal
-            == true
+        failure.map(Self.isRefusal) ?? false
+    }
+
+    private static func isRefusal(_ error: any Error) -> Bool {
+        if let error = error as? PluginError { return error.isRefusal }
+        if let cause = (error as? TransferError)?.cause { return isRefusal(cause) }
+        guard let error = error as? SessionError else { return false }
+        if case .requestRetryFailed(_, let original) = error, isRefusal(original) { return true }
+        return error.underlyingError.map(isRefusal) ?? false
     }
 
     private mutating func process(isCancelled: () -> Bool) -> HookAnswer<Change>? {
@@ -292,7 +297,10 @@ private struct OutcomeHooks: Sendable {
         _ answer: Completion.Answer, _ replacement: ResponseHandle.Replacement?,
         by plugin: PluginInstance, of request: HTTPRequest
     ) -> Change {
-        if case .failed(let error) = answer { return .failure(error) }
+        if case .failed(var error) = answer {
+            if case .failure = replacement { error.isRefusal = true }
+            return .failure(error)
+        }
         switch replacement {
         case nil: return .nothing
         case .failure(var reason):

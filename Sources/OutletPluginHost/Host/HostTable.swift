@@ -351,7 +351,9 @@ enum HostTable {
                 }
                 return .verdict(.retryAfter(nanoseconds: delay))
             case OUTLET_RETRY_FAIL_WITH:
-                return .verdict(.fail(reason.orMissing("OUTLET_RETRY_FAIL_WITH")))
+                var reason = reason.orMissing("OUTLET_RETRY_FAIL_WITH")
+                reason.isRefusal = true
+                return .verdict(.fail(reason))
             default:
                 completion.recordForbiddenValue(
                     "its completion was settled with the verdict \(verdict)")

@@ -21,6 +21,22 @@ class Completion: CallContext, @unchecked Sendable {
         /// The redirect is not followed; its response is the response.
         case redirectTaken
         indirect case failed(PluginError)
+
+        /// Whether the plugin has refused the request, which fails then also if the plugin fails open.
+        private var isRefusal: Bool {
+            switch self {
+            case .failed(let error): error.isRefusal
+            case .verdict(.fail(let reason)): reason.isRefusal
+            case .done, .verdict, .redirectTaken: false
+            }
+        }
+
+        /// The answer in place of another one, which stays a refusal.
+        func replacing(_ settled: Answer?) -> Answer {
+            guard case .failed(var error) = self, settled?.isRefusal == true else { return self }
+            error.isRefusal = true
+            return .failed(error)
+        }
     }
 
     /// The decision of a `retry` hook.
@@ -313,7 +329,7 @@ class Completion: CallContext, @unchecked Sendable {
         switch action {
         case .nothing, .giveUp:
             return OUTLET_OK
-        case .deliver(let answer), .deliverFailure(let answer):
+        case .deliver(let answer), .deliverFailure(let answer, _):
             // On another thread: what follows may call the plugin again.
             WorkerThreads.prompt.run { self.finish(answer) }
             return OUTLET_OK
@@ -344,10 +360,10 @@ class Completion: CallContext, @unchecked Sendable {
         case .deliver(let answer):
             endID(isKept: isKept)
             return answer
-        case .deliverFailure(let answer):
+        case .deliverFailure(let answer, let settled):
             recordViolation(.forbiddenValue, "it settled its completion, and then failed")
             endID(isKept: isKept)
-            return answer
+            return answer.replacing(settled)
         // The host answered before: this answer is too late, and no other follows.
         case .refuse: instance.completions.forget(id)
         case .nothing, .giveUp: startTimer()
@@ -425,7 +441,7 @@ class Completion: CallContext, @unchecked Sendable {
         on action: CompletionMachine<Answer>.Action, _ error: PluginError,
         breach: PluginMisbehaviour.Kind?
     ) {
-        guard case .giveUp(let answer, let notifiesPlugin) = action else { return }
+        guard case .giveUp(let answer, let settled, let notifiesPlugin) = action else { return }
         if let breach { recordViolation(breach, error.message) }
         instance.completions.remove(self, isCancelled: notifiesPlugin)
         if notifiesPlugin, mayAnswerLater {
@@ -433,7 +449,7 @@ class Completion: CallContext, @unchecked Sendable {
         } else {
             endCancelling()
         }
-        deliver(answer)
+        deliver(answer.replacing(settled))
     }
 
     /// Starts the deadline timer, once.

@@ -29,12 +29,12 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case nothing
         /// Deliver the answer; happens at most once.
         case deliver(Answer)
-        /// Deliver the answer of a hook that settled its completion and then failed, which is a
-        /// violation.
-        case deliverFailure(Answer)
+        /// Deliver the answer of a hook that failed after it had settled its completion with another
+        /// one, which is a violation.
+        case deliverFailure(Answer, after: Answer)
         /// Deliver the answer in the plugin's place, and call the plugin's `cancel` where it knows
-        /// of the completion.
-        case giveUp(Answer, notifiesPlugin: Bool)
+        /// of the completion; the hook may have settled that with an answer of its own.
+        case giveUp(Answer, after: Answer?, notifiesPlugin: Bool)
         /// Refuse the plugin's answer: too late, or a second one.
         case refuse(isBreach: Bool)
     }
@@ -128,7 +128,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
             return .deliver(answer)
         case .answeredInHook(let settled):
             state = .settled
-            if isFailure, let answer { return .deliverFailure(answer) }
+            if isFailure, let answer { return .deliverFailure(answer, after: settled) }
             return .deliver(settled)
         case .cancelled:
             // A hook that returned `OUTLET_PENDING` may still settle once.
@@ -148,13 +148,13 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         switch state {
         case .queued, .starting:
             state = .withdrawn
-            return .giveUp(answer, notifiesPlugin: false)
+            return .giveUp(answer, after: nil, notifiesPlugin: false)
         case .inHook, .waiting:
             state = .cancelled
-            return .giveUp(answer, notifiesPlugin: true)
-        case .answeredInHook:
+            return .giveUp(answer, after: nil, notifiesPlugin: true)
+        case .answeredInHook(let settled):
             state = .overruled
-            return .giveUp(answer, notifiesPlugin: true)
+            return .giveUp(answer, after: settled, notifiesPlugin: true)
         case .settled, .cancelled, .overruled, .withdrawn:
             return .nothing
         }
