@@ -205,26 +205,42 @@ import Testing
         }
     }
 
+    /// Waits until the memory of two bodies has been freed.
+    ///
+    /// - Parameter isWaiting: Whether another request waits for its response meanwhile.
+    /// - Returns: 0 on success; otherwise the number of the step that failed.
+    private func stepsUntilFreed(isWaiting: Bool) async throws -> Int32 {
+        let (server, transport) = (try server(), CurlTransport.test())
+        guard try await transport.get("\(server.baseURL)/small").body?.count == 1 else { return 1 }
+        let silent = try ScriptedServer.start(.request, .stall)
+        let probe = Probe()
+        if isWaiting {
+            let request = HTTPRequest(url: URL(string: silent.baseURL))
+            _ = transport.start(TransferJob(request: request), handler: probe)
+            _ = try await silent.requests.values(1)
+        }
+        let before = ProcessResources.now()
+        for number in 1...2 {
+            let body = try await transport.get("\(server.baseURL)/\(number)").body
+            guard isBody(body, of: number) else { return 2 }
+        }
+        guard ProcessResources.now().heapBytes - before.heapBytes > Self.mebibyte else { return 3 }
+        let excess = await ProcessResources.settle(
+            to: before, pools: [ProcessResources.threadName, ProcessResources.processName],
+            heap: Self.mebibyte / 2)
+        guard !excess.contains(where: { $0.contains("heap") }) else { return 4 }
+        return withExtendedLifetime((transport, silent)) { 0 }
+    }
+
     @Test func `a loop that has nothing to do for 5 s frees the memory`() async throws {
         try await #require(processExitsWith: .success) {
-            let suite = Self()
-            let (server, transport) = (try suite.server(), CurlTransport.test())
-            guard try await transport.get("\(server.baseURL)/small").body?.count == 1 else {
-                exit(1)
-            }
-            let before = ProcessResources.now()
-            for number in 1...2 {
-                let body = try await transport.get("\(server.baseURL)/\(number)").body
-                guard suite.isBody(body, of: number) else { exit(2) }
-            }
-            guard ProcessResources.now().heapBytes - before.heapBytes > Self.mebibyte else {
-                exit(3)
-            }
-            let excess = await ProcessResources.settle(
-                to: before, pools: [ProcessResources.threadName, ProcessResources.processName],
-                heap: Self.mebibyte / 2)
-            guard !excess.contains(where: { $0.contains("heap") }) else { exit(4) }
-            withExtendedLifetime(transport) {}
+            exit(try await Self().stepsUntilFreed(isWaiting: false))
+        }
+    }
+
+    @Test func `a loop that only waits for a response for 5 s frees the memory`() async throws {
+        try await #require(processExitsWith: .success) {
+            exit(try await Self().stepsUntilFreed(isWaiting: true))
         }
     }
 }

@@ -330,12 +330,28 @@ final class EventLoop: @unchecked Sendable {
                 // Not even a handler that always posts another message may keep the sockets from
                 // being polled.
                 let time = mailbox.poll() ? sleepTime(until: timer) : 0
-                ready = ccurl_poller_wait(poller, time)
+                ready = sleep(time)
             }
         }
         let reason = ready < 0 ? errno : 0
         now = ccurl_now_us()
         if ready > 0 { ccurl_poller_dispatch(poller) } else if ready < 0 { loseSockets(reason) }
+    }
+
+    /// Waits for a socket or a message, and frees idle blocks if nothing comes soon.
+    ///
+    /// - Parameter time: The longest wait in ms; -1 for no limit.
+    /// - Returns: As `ccurl_poller_wait()`.
+    private func sleep(_ time: Int32) -> Int32 {
+        let soon = Int32(Self.timeUntilFreeing / 1000)
+        guard time < 0 || time > soon, !blocks.freesReturned else {
+            return ccurl_poller_wait(poller, time)
+        }
+        let begin = ccurl_now_us()
+        let ready = ccurl_poller_wait(poller, soon)
+        // Zero is also returned after a wake.
+        if ready == 0, ccurl_now_us() - begin >= Self.timeUntilFreeing { blocks.freeIdle() }
+        return ready
     }
 
     /// Waits for a message of another thread, and frees idle blocks if none comes soon.
@@ -346,7 +362,7 @@ final class EventLoop: @unchecked Sendable {
         ccurl_poller_park(poller, -1)
     }
 
-    /// How long the loop has nothing to do until it frees idle blocks, in µs.
+    /// How long the loop has nothing to do, or only waits, until it frees idle blocks, in µs.
     private static let timeUntilFreeing: Int64 = 5_000_000
 
     /// Ends the transfers that have begun, because the loop cannot wait for their sockets.

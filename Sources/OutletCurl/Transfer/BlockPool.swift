@@ -1,5 +1,6 @@
 import Glibc
 import OutletTransport
+import Synchronization
 
 /// Large blocks of memory that bodies have used, for the bodies of later transfers.
 ///
@@ -21,8 +22,6 @@ final class BlockPool: Sendable {
         var blocks: [Block] = []
         /// The sum of their sizes in bytes.
         var size = 0
-        /// Whether blocks that are returned are freed.
-        var freesReturned = true
     }
 
     /// The sizes of the blocks that are kept, in bytes.
@@ -32,6 +31,8 @@ final class BlockPool: Sendable {
     private static let limit = 32 << 20
 
     private let state = Lock(State())
+    /// Whether blocks that are returned are freed; changed under the lock.
+    private let isFreeing = Atomic(true)
 
     deinit { freeIdle() }
 
@@ -45,12 +46,12 @@ final class BlockPool: Sendable {
     }
 
     /// Whether blocks that are returned are freed: until one is asked for, and after ``freeIdle()``.
-    var freesReturned: Bool { state.withLock { $0.freesReturned } }
+    var freesReturned: Bool { isFreeing.load(ordering: .relaxed) }
 
     /// Removes and returns the smallest idle block of at least a size; `nil` if there is none.
     func take(_ size: Int) -> Block? {
         state.withLock { state in
-            state.freesReturned = false
+            isFreeing.store(false, ordering: .relaxed)
             guard let index = state.blocks.firstIndex(where: { $0.capacity >= size }) else {
                 return nil
             }
@@ -63,7 +64,7 @@ final class BlockPool: Sendable {
     /// Takes a block that is no longer used.
     func give(_ block: Block) {
         let isKept = state.withLock { state in
-            guard !state.freesReturned, Self.keeps(block.capacity),
+            guard !freesReturned, Self.keeps(block.capacity),
                 block.capacity <= Self.limit - state.size
             else { return false }
             let index =
@@ -78,6 +79,7 @@ final class BlockPool: Sendable {
     /// Frees the idle blocks, and those that are returned before one is asked for.
     func freeIdle() {
         let blocks = state.withLock { state in
+            isFreeing.store(true, ordering: .relaxed)
             defer { state = State() }
             return state.blocks
         }
