@@ -111,15 +111,30 @@ extension DataStreamRequest {
         _ make: @escaping @Sendable () -> Parser
     ) -> Self {
         let wanted = queue ?? (core.deliversInline ? nil : core.callbackQueue)
-        let parsing = core.explicitSerializationQueue
+        guard let parsing = core.explicitSerializationQueue, let wanted else {
+            add(
+                pipe(on: core.explicitSerializationQueue ?? wanted, make) { request, stream, done in
+                    request.handOver(stream, to: handler, done)
+                }, refusal: Parser.refusal)
+            return self
+        }
+        // A pipe of its own, because the handler's queue may be concurrent.
+        let calls = StreamPipe<DataStreamRequest, Call<Parser.Value, Parser.Failure>>(
+            on: wanted
+        ) { request, call in
+            request.handOver(call.stream, to: handler, call.done)
+        }
         add(
-            pipe(on: parsing ?? wanted, make) { request, stream, done in
-                guard parsing != nil, let wanted else {
-                    return request.handOver(stream, to: handler, done)
-                }
-                wanted.async { request.handOver(stream, to: handler, done) }
+            pipe(on: parsing, make) { request, stream, done in
+                calls.offer(Call(stream: stream, done: done), of: request)
             }, refusal: Parser.refusal)
         return self
+    }
+
+    /// A call of a handler that waits for the handler's queue.
+    private struct Call<Value: Sendable, Failure: Error>: Sendable {
+        let stream: Stream<Value, Failure>
+        let done: @Sendable () -> Void
     }
 
     private func handOver<Value, Failure>(

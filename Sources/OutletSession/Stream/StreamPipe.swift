@@ -1,7 +1,8 @@
 import Dispatch
 import OutletTransport
 
-/// The queue of items between the transport and one handler: delivers them one at a time, in order.
+/// The queue of items between the transport and one handler: delivers them one at a time, in order,
+/// also on a concurrent dispatch queue.
 ///
 /// Each item is a block of its own on the dispatch queue, so that it comes after blocks that were
 /// enqueued before, such as the completion of the WebSocket send that the item answers.

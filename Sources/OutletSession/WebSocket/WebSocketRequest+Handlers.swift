@@ -112,20 +112,30 @@ extension WebSocketRequest {
         _ handler: @escaping @Sendable (Event<Success, Failure>) -> Void
     ) -> Self {
         let wanted = queue ?? (core.deliversInline ? nil : core.callbackQueue)
-        let reading = core.explicitSerializationQueue
-        let next = reading == nil ? nil : wanted
+        let call: @Sendable (WebSocketRequest, Event<Success, Failure>, Receipt?) -> Void = {
+            request, event, receipt in
+            handler(event)
+            request.consumed(receipt)
+        }
+        guard let reading = core.explicitSerializationQueue, let wanted else {
+            add(pipe(on: core.explicitSerializationQueue ?? wanted, read, deliver: call))
+            return self
+        }
+        // A pipe of its own, because the handler's queue may be concurrent.
+        let calls = StreamPipe<WebSocketRequest, Call<Success, Failure>>(on: wanted) {
+            call($0, $1.event, $1.receipt)
+        }
         add(
-            pipe(on: reading ?? wanted, read) { request, event, receipt in
-                guard let next else {
-                    handler(event)
-                    return request.consumed(receipt)
-                }
-                next.async {
-                    handler(event)
-                    request.consumed(receipt)
-                }
+            pipe(on: reading, read) { request, event, receipt in
+                calls.offer(Call(event: event, receipt: receipt), of: request)
             })
         return self
+    }
+
+    /// A call of a handler that waits for the handler's queue.
+    private struct Call<Success: Sendable, Failure: Error>: Sendable {
+        let event: Event<Success, Failure>
+        let receipt: Receipt?
     }
 
     /// Makes a pipe that makes events on `queue`, and passes them to `deliver` with what they count

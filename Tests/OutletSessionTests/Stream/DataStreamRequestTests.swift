@@ -62,6 +62,43 @@ import Testing
         #expect(try await second.values(101).dropLast() == expected[...])
     }
 
+    /// Notes each piece, and returns it unchanged.
+    private struct Noting: DataStreamSerializer {
+        let noted = Recorder<Data>()
+
+        func serialize(_ data: Data) throws -> Data {
+            noted.record(data)
+            return data
+        }
+    }
+
+    @Test func `a concurrent queue gets one event at a time also with a serialization queue`()
+        async throws
+    {
+        let text = String(repeating: "0123456789", count: 10)
+        let session = Session(
+            transport: StubTransport(answers: [answer(text, chunk: 1)]),
+            serializationQueue: DispatchQueue(label: "serializes"))
+        let serializer = Noting()
+        let gate = try Gate()
+        let seen = Recorder<String>()
+        session.streamRequest(address).responseStream(
+            using: serializer, on: DispatchQueue(label: "concurrent", attributes: .concurrent)
+        ) { stream in
+            let name = line(stream)
+            seen.record("begin \(name)")
+            // Until all other pieces could be delivered.
+            #expect(gate.isOpen(within: .seconds(60)))
+            seen.record("end \(name)")
+        }
+        try await serializer.noted.values(100)
+        gate.open()
+        let expected = (text.map { String($0) } + ["end 200"])
+            .flatMap { ["begin \($0)", "end \($0)"] }
+        #expect(try await seen.values(202) == expected)
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a response without a body delivers only the completion`() async throws {
         let seen = Recorder<String>()
         let session = session(.status(204))

@@ -96,6 +96,52 @@ import Testing
                 == ["connected", "a", "1 bytes", "disconnected 1001", "completed"])
     }
 
+    /// Notes each message, and returns it unchanged.
+    private struct Noting: WebSocketMessageSerializer {
+        let noted = Recorder<WebSocketMessage>()
+
+        func decode(_ message: WebSocketMessage) throws -> WebSocketMessage {
+            noted.record(message)
+            return message
+        }
+    }
+
+    @Test func `a concurrent queue gets one event at a time also with a serialization queue`()
+        async throws
+    {
+        let texts = (0..<100).map { "\($0)" }
+        let transport = StubTransport { _ in
+            .webSocket(texts.map { .send(.string($0)) } + [.close(.normalClosure)])
+        }
+        let session = Session(
+            transport: transport, serializationQueue: DispatchQueue(label: "serializes"))
+        let serializer = Noting()
+        let gate = try Gate()
+        let seen = Recorder<String>()
+        session.webSocketRequest(to: "ws://example.org").streamSerializer(
+            serializer, on: DispatchQueue(label: "concurrent", attributes: .concurrent)
+        ) { event in
+            let name =
+                switch event.kind {
+                case .connected: "connected"
+                case .receivedMessage(.string(let text)): text
+                case .disconnected: "disconnected"
+                case .completed: "completed"
+                default: "?"
+                }
+            seen.record("begin \(name)")
+            // Until all other messages could be delivered.
+            #expect(gate.isOpen(within: .seconds(60)))
+            seen.record("end \(name)")
+        }
+        try await serializer.noted.values(100)
+        gate.open()
+        let expected = (["connected"] + texts + ["disconnected", "completed"])
+            .flatMap { ["begin \($0)", "end \($0)"] }
+        #expect(try await seen.values(206) == expected)
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `several handlers get the same events`() async throws {
         let gate = try Gate()
         let transport = StubTransport { _ in
