@@ -73,6 +73,29 @@ import OutletTransport
         #expect(results.values == ["a", "b failed"])
     }
 
+    @Test func `the connection is closed when the last byte of the close frame was sent`() throws {
+        let link = try link()
+        take("large", size: 2 * WebSocketFrames.outputSize, link)
+        let transfer = CurlTransfer(
+            TransferJob(request: HTTPRequest(url: nil)), handler: Probe(), loop: nil, patience: nil)
+        link.take(WebSocketOrder(.close(.normalClosure, reason: nil), of: transfer))
+        while link.refill(), outputSize(link) == WebSocketFrames.outputSize {
+            link.didSend(outputSize(link))
+        }
+        link.didSend(outputSize(link) - 1)
+        #expect(results.values == ["large"])
+        #expect(!link.isClosed)
+        link.didSend(1)
+        #expect(link.isClosed && !link.refill())
+    }
+
+    @Test func `a close frame of the peer closes the connection`() throws {
+        let link = try link()
+        #expect(!link.isClosed)
+        link.peerClose = (.goingAway, nil)
+        #expect(link.isClosed)
+    }
+
     @Test func `each message fails once when the connection is lost`() throws {
         let link = try link()
         take("encoded", size: 1, link)

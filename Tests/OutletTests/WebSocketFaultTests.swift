@@ -155,9 +155,7 @@ import Testing
         try ScriptedServer.start(.upgrade(), .repeat(WebSocketFrame.text("tick").bytes))
     }
 
-    @Test func `a close ends although the server sends without end and reads nothing`()
-        async throws
-    {
+    @Test func `a close whose frame cannot be sent ends with the reason`() async throws {
         let server = try talker()
         for isCancelled in [false, true] {
             let session = Session(
@@ -169,7 +167,11 @@ import Testing
                 }())
             let request = session.webSocketRequest(to: server.webSocketURL)
             // More than the buffers of both sockets hold.
-            request.send(.data(Data(count: 16 << 20))) { _ in }
+            let sent = Once<SessionError?>()
+            request.send(.data(Data(count: 16 << 20))) { result in
+                guard case .failure(let error) = result else { return sent.set(nil) }
+                sent.set(error as? SessionError)
+            }
             let closed = Once<Void>()
             let names = Recorder<String>()
             request.streamMessageEvents { event in
@@ -182,8 +184,33 @@ import Testing
                 request.cancel()
             }
             try await closed.value()
-            #expect(names.values == ["connected", "disconnected 1000", "completed"])
+            #expect(
+                names.values == [
+                    "connected",
+                    isCancelled ? "completed explicitlyCancelled" : "completed timedOut",
+                ])
+            #expect(try await sent.value() == request.error)
         }
+    }
+
+    @Test func `a connection that is lost before the close frame was sent is an error`()
+        async throws
+    {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(.upgrade(), .wait(gate), .reset)
+        let request = session.webSocketRequest(to: server.webSocketURL)
+        let sent = Once<SessionError?>()
+        request.send(.data(Data(count: 16 << 20))) { result in
+            guard case .failure(let error) = result else { return sent.set(nil) }
+            sent.set(error as? SessionError)
+        }
+        let names = try await request.names { event in
+            guard case .connected = event.kind else { return }
+            event.close(sending: .normalClosure)
+            gate.open()
+        }
+        #expect(names == ["connected", "completed networkConnectionLost"])
+        #expect(try await sent.value()?.isSessionTaskError == true)
     }
 
     @Test func `a cancel at a random time ends socket, messages and pings once`() async throws {

@@ -92,8 +92,7 @@ extension EventLoop {
             if let error = link.writeError, !transfer.isPaused { throw error }
         } catch {
             // Losing the connection after a close is not an error.
-            let isWanted = link.peerClose != nil || link.ownClose != nil
-            return isWanted ? conclude(transfer, link) : complete(transfer, error)
+            return link.isClosed ? conclude(transfer, link) : complete(transfer, error)
         }
         if link.peerClose != nil, !link.hasOutput || link.writeError != nil {
             return conclude(transfer, link)
@@ -112,13 +111,27 @@ extension EventLoop {
         !transfer.isPaused && link.peerClose == nil && (!link.isFlooded || link.stage == .refusing)
     }
 
-    /// Cancels a transfer; a WebSocket that is being closed ends as if the peer had closed it.
+    /// Cancels a transfer; a WebSocket that is being closed, and has sent its close frame, ends as
+    /// if the peer had closed it.
     func cancel(_ transfer: CurlTransfer) {
         assertOnLoop()
-        if let link = transfer.link, link.ownClose != nil, transfer.phase == .active {
+        if let link = transfer.link, link.ownClose != nil, link.isClosed, transfer.phase == .active
+        {
             return conclude(transfer, link)
         }
         end(transfer, .cancelled)
+    }
+
+    /// Ends a WebSocket whose close has taken too long.
+    private func endClosing(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        assertOnLoop()
+        guard !link.isClosed else { return conclude(transfer, link) }
+        if let error = link.writeError { return complete(transfer, error) }
+        end(
+            transfer,
+            TransferError(
+                code: .timedOut,
+                reason: "timed out while sending the close frame and what was sent before it"))
     }
 
     /// Ends a WebSocket after a close.
@@ -285,13 +298,12 @@ extension EventLoop {
     func expire(_ transfer: CurlTransfer, _ link: WebSocketLink) {
         assertOnLoop()
         if let deadline = link.closeDeadline, deadline <= now {
-            if link.ownClose != nil { return conclude(transfer, link) }
+            if link.ownClose != nil { return endClosing(transfer, link) }
             if link.received.isEmpty { return complete(transfer, refusal(transfer, link)) }
         }
         watchSocket(transfer, link)
         guard transfer.deadlineIndex >= 0, transfer.deadline <= now else { return }
-        // A close has succeeded even if its close frame could not be sent.
-        if link.ownClose != nil { return conclude(transfer, link) }
+        if link.ownClose != nil { return endClosing(transfer, link) }
         let stage = TransferError.Stage(transfer)
         let activity =
             link.stage == .open

@@ -172,13 +172,22 @@ final class WebSocketFrames {
     ///
     /// A code that must not be sent (RFC 6455 §7.4) is left out together with the reason. The
     /// reason is converted to valid UTF-8 and cut off after 123 bytes.
-    func close(_ code: WebSocketCloseCode, reason: Data?) {
-        guard let context else { return }
+    ///
+    /// - Returns: Whether a close frame is queued or encoded: this one, or one queued before.
+    @discardableResult
+    func close(_ code: WebSocketCloseCode, reason: Data?) -> Bool {
+        guard let context else { return false }
         var text = String(decoding: reason ?? Data(), as: UTF8.self)
         while text.utf8.count > 123 { text.unicodeScalars.removeLast() }
         let number = code.isSendable ? UInt16(code.rawValue) : 0
-        text.withUTF8 { _ = wslay_event_queue_close(context, number, $0.baseAddress, $0.count) }
+        let error = text.withUTF8 {
+            wslay_event_queue_close(context, number, $0.baseAddress, $0.count)
+        }
+        return error == 0 || error == Int32(WSLAY_ERR_NO_MORE_MSG.rawValue)
     }
+
+    /// Whether nothing more can be read or written, because memory or random bytes were missing.
+    var isBroken: Bool { context == nil }
 
     /// Whether there are queued frames, or parts of them, to encode.
     var wantsToSend: Bool { context.map { wslay_event_want_write($0) != 0 } ?? false }

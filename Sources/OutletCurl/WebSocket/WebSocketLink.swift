@@ -39,6 +39,8 @@ final class WebSocketLink {
     var peerClose: (code: WebSocketCloseCode, reason: Data?)?
     /// The close that this end has requested; `nil` before it.
     var ownClose: (code: WebSocketCloseCode, reason: Data?)?
+    /// Whether the last byte of this end's close frame was sent.
+    private(set) var isCloseSent = false
     /// The error that ended writing; there may still be data to read.
     var writeError: TransferError?
     /// When the peer must have closed the connection, in µs; `nil` for no limit.
@@ -76,6 +78,8 @@ final class WebSocketLink {
 
     /// Whether libcurl has connected.
     var isConnected: Bool { stage != .connecting }
+    /// Whether the connection was closed with a close frame, by either end.
+    var isClosed: Bool { peerClose != nil || isCloseSent }
     /// Whether there are bytes to send.
     var hasOutput: Bool { outputStart < output.count }
     /// Whether there are bytes to send as soon as the socket is writable.
@@ -124,9 +128,7 @@ final class WebSocketLink {
             if frames.wantsToSend { break }
             if let order = current {
                 current = nil
-                // A close frame overtakes messages that wslay has not started to send.
-                let isWhole = frames.backlog == 0 && frames.fault == nil
-                encoded.append((order, output.count, isWhole ? .success(()) : .failure(.notSent)))
+                encoded.append((order, output.count, Self.result(of: order, frames)))
             }
             guard output.count < WebSocketFrames.outputSize, let next = orders.popFirst() else {
                 break
@@ -137,9 +139,21 @@ final class WebSocketLink {
         return hasOutput
     }
 
+    /// The result of an order when all that could be encoded of it is sent.
+    private static func result(
+        of order: WebSocketOrder, _ frames: WebSocketFrames
+    ) -> Result<Void, TransferError> {
+        guard !frames.isBroken else { return .failure(.notSent) }
+        if case .close = order.kind { return .success(()) }
+        // A close frame overtakes messages that wslay has not started to send.
+        let isWhole = frames.backlog == 0 && frames.fault == nil
+        return isWhole ? .success(()) : .failure(.notSent)
+    }
+
     /// Completes the messages whose last byte was sent.
     private func completeSent() {
         while let sent = encoded.popFirst(where: { $0.end <= outputStart }) {
+            if case (.close, .success) = (sent.order.kind, sent.result) { isCloseSent = true }
             sent.order.answer(sent.result)
         }
     }
@@ -154,7 +168,9 @@ final class WebSocketLink {
             let payload = withUnsafeBytes(of: lastPing.bigEndian) { Array($0) }
             guard frames.ping(payload) else { return refuse(order) }
             pings.append((lastPing, order))
-        case .close(let code, let reason): frames.close(code, reason: reason)
+        case .close(let code, let reason):
+            guard frames.close(code, reason: reason) else { return refuse(order) }
+            current = order
         }
     }
 

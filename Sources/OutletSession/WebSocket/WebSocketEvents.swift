@@ -77,7 +77,8 @@ extension WebSocketRequest {
         public let response: HTTPResponse?
         /// The metrics of the last attempt; `nil` if there was none.
         public let metrics: TransferMetrics?
-        /// Why the request failed; `nil` if the connection was closed with a close frame.
+        /// Why the request failed; `nil` if the connection was closed with a close frame, or
+        /// ``WebSocketRequest/close(sending:reason:)`` was called before it was open.
         public let error: SessionError?
     }
 

@@ -85,6 +85,8 @@ extension WebSocketRequest {
             return SessionError.sessionTaskFailed(error: error)
         }
         if let error = self.error { return error }
+        // A close changes the state, too.
+        let isCancelled = isCancelled && socket.withLock { !$0.isClosing || $0.isCutOff }
         return isCancelled
             ? SessionError.explicitlyCancelled : SessionError.sessionTaskFailed(error: error)
     }
@@ -156,6 +158,10 @@ extension WebSocketRequest {
     /// server to close the connection too, and not longer than `timeoutIntervalForRequest` for it to
     /// read what was sent before. ``cancel()`` ends the wait. Has no effect on a request that has
     /// ended.
+    ///
+    /// If the connection is lost, the time is over, or the request is cancelled, before the close
+    /// frame was sent, and the server has not closed the connection either, the request completes with
+    /// that error, without a `disconnected` event.
     ///
     /// - Parameters:
     ///   - closeCode: The reason as a number; codes that must not be sent are left out.

@@ -59,6 +59,9 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         var chosenProtocol: String?
         /// Whether `close(sending:reason:)` was called: a cancelled transfer is then no error.
         var isClosing = false
+        /// Whether `cancel()` was called while an open connection was being closed: a cancelled
+        /// transfer is an error then, because its close frame was not sent.
+        var isCutOff = false
         /// Whether the request has ended: nothing more is sent.
         var isOver = false
         var pingToken: Deadlines.Token?
@@ -166,26 +169,32 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 
     override func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? {
-        let isClosing = socket.withLock { socket in
+        let (isClosing, isCutOff) = socket.withLock { socket in
             socket.isConnected = false
             socket.connection = nil
-            return socket.isClosing
+            return (socket.isClosing, socket.isCutOff)
         }
         if isClosing, mutable.attempt.error?.isCancellation == true {
-            mutable.attempt.overrule(nil)
+            mutable.attempt.overrule(isCutOff ? .explicitlyCancelled : nil)
         }
         return super.take(result, &mutable)
     }
 
-    /// Ends the request at once: with ``SessionError/explicitlyCancelled``, or without an error after
-    /// ``close(sending:reason:)``.
+    /// Ends the request at once: with ``SessionError/explicitlyCancelled``, or without an error if
+    /// ``close(sending:reason:)`` has sent its close frame, or was called before the connection was
+    /// open.
     ///
     /// Has no effect on a request that has ended.
     @discardableResult
     public override func cancel() -> Self {
         // A close has changed the state already, and may still wait for the server.
         let closing = mutable.withLock { mutable in
-            socket.withLock { $0.isClosing && !$0.isOver } ? mutable.currentTask : nil
+            let isClosing = socket.withLock { socket in
+                guard socket.isClosing, !socket.isOver else { return false }
+                socket.isCutOff = socket.connection != nil
+                return true
+            }
+            return isClosing ? mutable.currentTask : nil
         }
         closing?.cancel()
         return super.cancel()

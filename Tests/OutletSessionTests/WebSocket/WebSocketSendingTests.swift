@@ -64,6 +64,23 @@ import Testing
         }
     }
 
+    @Test func `messages that a close leaves unsent fail without the error of a cancel`()
+        async throws
+    {
+        let request = socket(.echo, starts: false)
+        let failures = Recorder<any Error>()
+        let record: @Sendable (Result<Void, any Error>) -> Void = { result in
+            if case .failure(let error) = result { failures.record(error) }
+        }
+        request.send(.string("x"), completionHandler: record)
+        request.close(sending: .normalClosure)
+        #expect(await request.events() == ["completed"])
+        request.send(.string("y"), completionHandler: record)
+        for error in try await failures.values(2) {
+            #expect((error as? SessionError)?.transferError == .webSocketIsOver)
+        }
+    }
+
     @Test func `messages that wait for a failed handshake fail`() async throws {
         let request = sessions.make(StubTransport(answers: [.status(403)]))
             .webSocketRequest(to: "ws://example.org")
