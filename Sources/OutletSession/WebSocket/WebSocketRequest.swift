@@ -153,16 +153,19 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 
     private func didConnect(_ task: any TransferTask, _ head: HTTPResponse, attempt: Int) {
-        let isWanted = mutable.withLock { $0.machine.mayProceed(attempt: attempt) }
-        guard isWanted else { return }
         let chosen = head.headers.values(for: "Sec-WebSocket-Protocol").lazy
             .compactMap { $0.listItems().first }.first.map { String($0) }
-        let pipes = socket.withLock { socket in
-            socket.isConnected = true
-            socket.chosenProtocol = chosen
-            socket.connection = task as? any WebSocketConnection
-            return socket.listeners(to: .connected(protocol: chosen))
+        let pipes = mutable.withLock { mutable -> [Pipe]? in
+            guard mutable.machine.mayProceed(attempt: attempt) else { return nil }
+            // Under both locks: a close comes before this, or finds the connection.
+            return socket.withLock { socket in
+                socket.isConnected = true
+                socket.chosenProtocol = chosen
+                socket.connection = task as? any WebSocketConnection
+                return socket.listeners(to: .connected(protocol: chosen))
+            }
         }
+        guard let pipes else { return }
         flush()
         for pipe in pipes { pipe.offer(.connected(protocol: chosen), of: self) }
         pingLater()

@@ -4,8 +4,10 @@ import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
-import OutletTransport
+import Synchronization
 import Testing
+
+@testable import OutletTransport
 
 /// Tests a WebSocket that opens before the transport's `connect(_:handler:)` has returned.
 @Suite struct EarlyOpeningTests {
@@ -56,6 +58,110 @@ import Testing
         }
         #expect(try await sent.values(2) == [true, true])
         withExtendedLifetime(session) {}
+    }
+}
+
+/// Tests calls of `close(sending:reason:)` while the handshake ends.
+@Suite(.timeLimit(.minutes(patience))) struct `Closing while a WebSocket opens` {
+    @Test func `a handler that gets connected gets disconnected, too`() async throws {
+        let transport = OpeningTransport()
+        let session = Session(transport: transport)
+        for round in 1...2000 {
+            let names = Recorder<String>()
+            let ended = Once<Void>()
+            let request = session.webSocketRequest(to: "ws://example.org/")
+            request.streamMessageEvents { event in
+                names.record(event.kind.name)
+                if case .completed = event.kind { ended.set(()) }
+            }
+            let connection = try await transport.connections.values(round)[round - 1]
+            let arrived = Atomic(0)
+            let meet: @Sendable () -> Void = {
+                arrived.add(1, ordering: .relaxed)
+                while arrived.load(ordering: .relaxed) < 2 {}
+            }
+            connection.open(after: meet)
+            try await offPool {
+                meet()
+                request.close(sending: .normalClosure)
+            }
+            try await ended.value()
+            let seen = names.values
+            guard seen == ["completed"] || seen == ["connected", "disconnected 1000", "completed"]
+            else {
+                Issue.record("\(seen)")
+                break
+            }
+        }
+    }
+}
+
+private final class OpeningTransport: Transport {
+    let connections = Recorder<OpeningConnection>()
+
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        StubTransport(answers: [.status(200)]).start(job, handler: handler)
+    }
+
+    func connect(_ job: WebSocketJob, handler: any WebSocketHandler) -> any WebSocketConnection {
+        let connection = OpeningConnection(handler)
+        connections.record(connection)
+        return connection
+    }
+
+    func shutDown() {}
+}
+
+/// A WebSocket whose handshake ends when ``open(after:)`` is called, and whose peer closes at once.
+private final class OpeningConnection: WebSocketConnection {
+    let identifier = TransferIdentifier.next()
+    private let queue = DispatchQueue(label: "loop")
+    private let handler: Lock<(any WebSocketHandler)?>
+
+    init(_ handler: any WebSocketHandler) { self.handler = Lock(handler) }
+
+    func open(after wait: @escaping @Sendable () -> Void) {
+        queue.async { [self] in
+            guard let handler = handler.withLock({ $0 }) else { return }
+            let turn = TransportTurn()
+            wait()
+            let head = HTTPResponse(url: nil, statusCode: 101)
+            _ = handler.transfer(self, didReceive: head, turn: turn)
+            turn.end()
+        }
+    }
+
+    func cancel() { finish(.cancelled) { _, _ in } }
+
+    func close(code: WebSocketCloseCode, reason: Data?) {
+        finish(nil) { handler, turn in
+            handler.webSocket(self, didCloseWith: code, reason: reason, turn: turn)
+        }
+    }
+
+    private func finish(
+        _ error: TransferError?,
+        _ report: @escaping @Sendable (any WebSocketHandler, TransportTurn) -> Void
+    ) {
+        queue.async { [self] in
+            guard let handler = handler.withLock({ $0.take() }) else { return }
+            let turn = TransportTurn()
+            report(handler, turn)
+            handler.transferDidFinish(self, result: TransferResult(error: error), turn: turn)
+            turn.end()
+        }
+    }
+
+    func suspend() {}
+    func resume() {}
+
+    func send(
+        _ message: WebSocketMessage,
+        completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
+    ) { completion(.success(())) }
+
+    func sendPing(completion: @escaping @Sendable (Result<Void, TransferError>) -> Void) {
+        completion(.success(()))
     }
 }
 
