@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletTransport
 
 /// Pieces of a body that wait to be read, each with a closure to call when it was read.
 struct PieceBuffer: Sendable {
@@ -11,7 +12,12 @@ struct PieceBuffer: Sendable {
         var done: Done?
     }
 
-    private var pieces: [Piece] = []
+    /// The piece that is being read.
+    private var current: Piece?
+    /// The next pieces, which count as read.
+    private var counted = Fifo<Data>()
+    /// The pieces after those, which do not.
+    private var uncounted = Fifo<(data: Data, done: Done)>()
     /// The number of unread bytes that count as read.
     private var ahead = 0
     private let allowance: Int
@@ -21,11 +27,11 @@ struct PieceBuffer: Sendable {
         self.allowance = allowance
     }
 
-    var isEmpty: Bool { pieces.isEmpty }
+    var isEmpty: Bool { current == nil && counted.isEmpty && uncounted.isEmpty }
 
     /// Appends a piece; returns the closures to call.
     mutating func append(_ data: Data, done: @escaping Done) -> [Done] {
-        pieces.append(Piece(rest: data, done: done))
+        uncounted.append((data, done))
         return countAhead()
     }
 
@@ -33,41 +39,52 @@ struct PieceBuffer: Sendable {
     mutating func copy(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, done: [Done]) {
         var count = 0
         var read: [Done] = []
-        var whole = 0
-        for index in pieces.indices where count < buffer.count {
-            let part = pieces[index].rest.prefix(buffer.count - count)
+        while count < buffer.count, var piece = current.take() ?? next() {
+            let part = piece.rest.prefix(buffer.count - count)
             part.withUnsafeBytes {
                 UnsafeMutableRawBufferPointer(rebasing: buffer[count...]).copyMemory(from: $0)
             }
             count += part.count
-            if pieces[index].done == nil { ahead -= part.count }
-            pieces[index].rest = pieces[index].rest.dropFirst(part.count)
-            guard pieces[index].rest.isEmpty else { break }
-            whole += 1
-            if let done = pieces[index].done { read.append(done) }
+            if piece.done == nil { ahead -= part.count }
+            piece.rest = piece.rest.dropFirst(part.count)
+            if !piece.rest.isEmpty {
+                current = piece
+            } else if let done = piece.done {
+                read.append(done)
+            }
         }
-        pieces.removeFirst(whole)
         return (count, read + countAhead())
+    }
+
+    /// Removes the next piece that has not been begun; `nil` if there is none.
+    private mutating func next() -> Piece? {
+        if let data = counted.popFirst() { return Piece(rest: data) }
+        return uncounted.popFirst().map { Piece(rest: $0.data, done: $0.done) }
     }
 
     /// Removes all unread pieces; returns the closures to call.
     mutating func drop() -> [Done] {
-        defer {
-            pieces = []
-            ahead = 0
-        }
-        return pieces.compactMap(\.done)
+        defer { self = PieceBuffer(allowance: allowance) }
+        return [current?.done].compactMap(\.self) + uncounted.all.map(\.done)
     }
 
+    /// Counts the next pieces as read, as far as they fit; returns their closures.
     private mutating func countAhead() -> [Done] {
-        var counted: [Done] = []
-        for index in pieces.indices {
-            guard let done = pieces[index].done else { continue }
-            guard ahead + pieces[index].rest.count <= allowance else { break }
-            ahead += pieces[index].rest.count
-            pieces[index].done = nil
-            counted.append(done)
+        var read: [Done] = []
+        // A piece that does not count is begun only when none is left that does.
+        if let piece = current, let done = piece.done {
+            guard ahead + piece.rest.count <= allowance else { return [] }
+            ahead += piece.rest.count
+            current?.done = nil
+            read.append(done)
         }
-        return counted
+        while case let room = allowance - ahead,
+            let next = uncounted.popFirst(where: { $0.data.count <= room })
+        {
+            ahead += next.data.count
+            counted.append(next.data)
+            read.append(next.done)
+        }
+        return read
     }
 }
