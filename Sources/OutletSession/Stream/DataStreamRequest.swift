@@ -8,6 +8,10 @@ import Synchronization
 /// The transfer is paused while more than ``SessionConfiguration/streamBufferSize`` bytes wait for
 /// handlers, counted once for each handler, and continues at a quarter of that. With middleware
 /// that sets ``Middleware/needsStreamedBodies``, the body is collected and delivered as one piece.
+///
+/// Pieces that arrive before the first handler is added are kept for it, and count as well: a request
+/// with a large body waits for a handler. To read a body without using it, add a handler that ignores
+/// the pieces. A handler that is added later gets only the pieces that arrive from then on.
 public final class DataStreamRequest: Request, @unchecked Sendable {
     // because what it adds to `Request` is either constant or behind a lock.
 
@@ -48,6 +52,10 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// The mutable state besides that of every request.
     private struct State: Sendable {
         var pipes: [Pipe] = []
+        /// The pieces that arrived before the first handler was added; `nil` afterwards.
+        var unheard: [Item]? = []
+        /// Whether pieces of this attempt are dropped, because the first handler cannot read them.
+        var isRefused = false
         var validators = InlineFirst<Validator>()
         /// Checks whether handlers can read a response.
         var refusals: [Refusal] = []
@@ -102,13 +110,15 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     ) -> TransferDecision {
         let attempt = mutable.withLock { $0.machine.attempt }
         let (pipes, isFull) = stream.withLock { state -> ([Pipe], Bool) in
+            let isKept = state.unheard != nil
+            guard isKept || !state.pipes.isEmpty, !state.isRefused else { return ([], false) }
             state.backlog.add(
-                chunk.count + HandlerBacklog.itemOverhead, handlers: state.pipes.count,
+                chunk.count + HandlerBacklog.itemOverhead, handlers: isKept ? 1 : state.pipes.count,
                 attempt: attempt)
+            state.unheard?.append(.chunk(Data(chunk), attempt: attempt, task: task))
             return (state.pipes, state.backlog.isFull)
         }
-        guard !pipes.isEmpty else { return .proceed }
-        offer(Data(chunk), to: pipes, from: task, attempt: attempt)
+        if !pipes.isEmpty { offer(Data(chunk), to: pipes, from: task, attempt: attempt) }
         return isFull ? makePeerWait { stream.withLock { $0.backlog.isFull } } : .proceed
     }
 
@@ -159,10 +169,13 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     override func didTransfer(_ task: any TransferTask) { offerCollected(from: task) }
 
-    /// Delivers a body that was received as a whole.
+    /// Delivers a body that was received as a whole, or keeps it for the first handler.
     private func offerCollected(from task: (any TransferTask)?) {
         let (data, pipes) = stream.withLock { state in
             defer { state.collected = nil }
+            if let data = state.collected {
+                state.unheard?.append(.chunk(data, attempt: .min, task: task))
+            }
             return (state.collected, state.pipes)
         }
         guard let data, response.flatMap({ refusal(of: $0) }) == nil else { return }
@@ -173,6 +186,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         super.reset(&mutable)
         stream.withLock { state in
             state.backlog.forget()
+            if state.unheard != nil { state.unheard = [] }
+            state.isRefused = false
             state.collected = nil
             state.isUnchanged = false
         }
@@ -219,11 +234,31 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     // MARK: Handlers
 
     /// Adds a handler's pipe; starts the request.
-    func add(_ pipe: Pipe, refusal: Refusal? = nil) {
-        stream.withLock { state in
-            state.pipes.append(pipe)
-            if let refusal { state.refusals.append(refusal) }
-            state.openPipes += 1
+    ///
+    /// The first pipe gets the pieces that arrived before, unless its handler cannot read the body of
+    /// the response, which ends the attempt.
+    ///
+    /// - Returns: Whether it is the first pipe.
+    @discardableResult
+    func add(_ pipe: Pipe, refusal: Refusal? = nil) -> Bool {
+        // Under both locks: the head comes before this, or meets the refusal.
+        let (missed, error) = mutable.withLock { mutable in
+            stream.withLock { state -> ([Item]?, SessionError?) in
+                let missed = state.unheard.take()
+                let error = missed == nil ? nil : mutable.attempt.response.flatMap { refusal?($0) }
+                state.isRefused = error != nil
+                if error == nil { pipe.put(missed ?? [], of: self) }
+                state.pipes.append(pipe)
+                if let refusal { state.refusals.append(refusal) }
+                state.openPipes += 1
+                return (missed, error)
+            }
+        }
+        if let error {
+            note(error)
+            mutable.withLock { $0.currentTask }?.cancel()
+        } else if let missed {
+            pipe.letOut(missed.count)
         }
         append(
             ResponseHandler(destination: .anywhere, isQuick: true) { request, _ in
@@ -232,6 +267,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
                     pipe.offer(.completion, of: request, isLast: true)
                 }
             })
+        return missed != nil
     }
 
     /// Returns the completion for a handler.

@@ -194,31 +194,31 @@ extension SessionError {
 extension DataStreamRequest {
     /// Starts the request, and returns its body as a stream for synchronous reads.
     ///
-    /// Call it before the request starts: the stream does not get bytes that were received before.
+    /// The stream gets the bytes that were received before only if the request has no other handler
+    /// yet.
     ///
     /// - Parameters:
     ///   - bufferSize: The number of unread bytes that do not count against
     ///     ``SessionConfiguration/streamBufferSize``.
     ///   - readTimeout: How long a read waits for bytes, in seconds.
     /// - Returns: A stream that has to be opened, never `nil`; it fails if the request has ended
-    ///   already.
+    ///   already, and another handler got its body.
     public func asInputStream(
         bufferSize: Int = 1024, readTimeout: TimeInterval = 60
     ) -> ResponseInputStream? {
         let isLate = isFinished
         let stream = ResponseInputStream(bufferSize: bufferSize, readTimeout: readTimeout)
-        add(
+        let isFirst = add(
             Pipe(on: nil) { [weak stream] request, item in
                 switch item {
                 case .chunk(let data, let attempt, _):
                     request.notifyMonitors(of: Result<Data, Never>.success(data))
                     guard let stream, !request.isEnded else { return request.consumed(item) }
                     stream.take(data, attempt: attempt) { request.consumed(item) }
-                case .completion:
-                    let error = request.complete().error
-                    stream?.finish(error ?? (isLate ? .bodyIsGone : nil))
+                case .completion: stream?.finish(request.complete().error)
                 }
             })
+        if isLate, !isFirst { stream.finish(.bodyIsGone) }
         resume()
         return stream
     }

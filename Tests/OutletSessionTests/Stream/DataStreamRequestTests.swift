@@ -99,6 +99,111 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    // MARK: Before the first handler
+
+    @Test(arguments: [false, true])
+    func `pieces that arrive before the first handler are kept for it`(isOver: Bool) async throws {
+        let gate = StubGate()
+        let text = answer("0123456789")
+        let session = session(isOver ? text : text.waiting(atByte: 8, for: gate))
+        let passed = Recorder<Int64>()
+        let request = session.streamRequest(address, shouldAutomaticallyResume: false)
+        request.downloadProgress { passed.record($0.completedUnitCount) }
+        request.resume()
+        try await passed.values(2)
+        while isOver, !request.isFinished, !Task.isCancelled { await Task.yield() }
+        let (seen, late) = (Recorder<String>(), Recorder<String>())
+        request.responseStream { seen.record(line($0)) }
+        request.responseStream { late.record(line($0)) }
+        gate.open()
+        #expect(try await seen.values(4) == ["0123", "4567", "89", "end 200"])
+        #expect(try await late.values(isOver ? 1 : 2) == (isOver ? [] : ["89"]) + ["end 200"])
+    }
+
+    @Test func `without a handler the transfer is suspended at the limit`() async throws {
+        var configuration = SessionConfiguration()
+        configuration.streamBufferSize = 4 * (4 + 64)
+        for isCancelled in [false, true] {
+            let session = Session(
+                transport: StubTransport(answers: [answer(String(repeating: "x", count: 400))]),
+                configuration: configuration)
+            let passed = Recorder<Int64>()
+            let request = session.streamRequest(address, shouldAutomaticallyResume: false)
+            request.downloadProgress { passed.record($0.completedUnitCount) }
+            request.resume()
+            try await passed.values(5)
+            // Calling `resume()` from outside does not lift the limit.
+            request.suspend()
+            request.resume()
+            if isCancelled { request.cancel() }
+            #expect((passed.values.last ?? 0) <= 24)
+            let seen = Recorder<Int>()
+            let ended = Recorder<SessionError?>()
+            request.responseStream { stream in
+                if let value = stream.value { seen.record(value.count) }
+                if let completion = stream.completion { ended.record(completion.error) }
+            }
+            #expect(
+                try await ended.values(1)[0]?.isExplicitlyCancelledError
+                    == (isCancelled ? true : nil))
+            #expect(seen.values.reduce(0, +) == (isCancelled ? 0 : 400))
+            withExtendedLifetime(session) {}
+        }
+    }
+
+    @Test func `the body of a redirect that is not followed is kept for the first handler`()
+        async throws
+    {
+        let session = session(
+            StubAnswer(
+                statusCode: 302, headers: ["Location": "/to"], body: Data("redirect".utf8)))
+        let request = session.streamRequest(address, shouldAutomaticallyResume: false)
+            .redirect(using: .doNotFollow).resume()
+        while !request.isFinished, !Task.isCancelled { await Task.yield() }
+        let seen = Recorder<String>()
+        request.responseStream { seen.record(line($0)) }
+        #expect(try await seen.values(2) == ["redirect", "end 302"])
+    }
+
+    @Test func `only the pieces of the last attempt are kept for the first handler`() async throws {
+        var broken = answer("01234567")
+        broken.error = TransferErrors.lost
+        broken.failureOffset = 6
+        let session = Session(
+            transport: StubTransport(answers: [broken, answer("abcdefgh")]),
+            interceptor: Retrier { _, _, _, completion in completion(.retry) })
+        let request = session.streamRequest(address, shouldAutomaticallyResume: false).resume()
+        while !request.isFinished, !Task.isCancelled { await Task.yield() }
+        let seen = Recorder<String>()
+        request.responseStream { seen.record(line($0)) }
+        #expect(try await seen.values(3) == ["abcd", "efgh", "end 200"])
+    }
+
+    @Test(arguments: [false, true])
+    func `a first handler that cannot read the response gets no piece of it`(isOver: Bool)
+        async throws
+    {
+        let gate = StubGate()
+        let text = answer("data: x\n\ndata: y\n\n")
+        let session = session(isOver ? text : text.waiting(atByte: 12, for: gate))
+        let passed = Recorder<Int64>()
+        let request = session.streamRequest(address, shouldAutomaticallyResume: false)
+        request.downloadProgress { passed.record($0.completedUnitCount) }
+        request.resume()
+        try await passed.values(3)
+        while isOver, !request.isFinished, !Task.isCancelled { await Task.yield() }
+        let seen = Recorder<String>()
+        request.responseStreamServerSentEvents { stream in
+            let error = stream.completion?.error?.underlyingError as? ServerSentEventError
+            seen.record(
+                error == .notAnEventStream(statusCode: 200, contentType: "text/plain")
+                    ? "refused" : "\(stream.event)")
+        }
+        // With the gate closed: the rest of the body is not waited for.
+        #expect(try await seen.values(1) == ["refused"])
+        gate.open()
+    }
+
     @Test func `a response without a body delivers only the completion`() async throws {
         let seen = Recorder<String>()
         let session = session(.status(204))

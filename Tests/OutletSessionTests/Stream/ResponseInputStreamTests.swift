@@ -209,6 +209,15 @@ import Testing
         #expect("\(String(describing: stream.streamError))".contains("made again"))
     }
 
+    @Test func `the first handler of a request that has ended can be a stream`() async throws {
+        let session = session(StubAnswer(body: Data("0123456789".utf8), chunkSize: 4))
+        let request = session.streamRequest(address, shouldAutomaticallyResume: false).resume()
+        while !request.isFinished, !Task.isCancelled { await Task.yield() }
+        let stream = try #require(request.asInputStream())
+        let (bytes, last) = try await read(stream)
+        #expect(String(decoding: bytes, as: UTF8.self) == "0123456789" && last == 0)
+    }
+
     @Test func `monitors get the bytes of an input stream`() async throws {
         final class Monitor: EventMonitor {
             let counts = Recorder<Int>()
