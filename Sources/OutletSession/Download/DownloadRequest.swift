@@ -360,8 +360,11 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
 
     override func cleanUp() {
+        // Another handler may be added, and its failure retried.
+        let mayRetry = hasInterceptors
         let state = download.withLock { state in
             defer {
+                if !mayRetry { state.validators = InlineFirst() }
                 state.resumeDataHandlers = []
                 state.part = nil
                 state.aside = nil

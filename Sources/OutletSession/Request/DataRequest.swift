@@ -2,6 +2,7 @@ public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
 import OutletTransport
+import Synchronization
 
 /// A request whose response body is collected in memory.
 public class DataRequest: Request, @unchecked Sendable {
@@ -30,6 +31,8 @@ public class DataRequest: Request, @unchecked Sendable {
     ///
     /// - Parameter validation: Called once for each attempt that received a response and did not
     ///   fail before. The first failure ends the validation, and is the error that retriers get.
+    ///   Released at the end of the request, unless an interceptor may still retry that for a handler
+    ///   added later.
     ///
     /// Thread: the request's finishing queue (see ``Request``).
     @discardableResult
@@ -40,7 +43,17 @@ public class DataRequest: Request, @unchecked Sendable {
     @discardableResult
     func add(_ validator: Validator) -> Self {
         mutable.withLock { $0.dataValidators.append(validator) }
+        hasDataValidators.store(true, ordering: .releasing)
         return self
+    }
+
+    override func cleanUp() {
+        guard hasDataValidators.load(ordering: .acquiring), !hasInterceptors else { return }
+        // Captures of closures, often the request itself, are released outside the lock.
+        _ = mutable.withLock { mutable in
+            defer { mutable.dataValidators = InlineFirst() }
+            return mutable.dataValidators
+        }
     }
 
     override func validation(_ mutable: inout Mutable) -> ValidationCost {

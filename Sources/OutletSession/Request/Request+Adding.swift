@@ -7,7 +7,8 @@ extension Request {
     ///
     /// Call it before the request is started.
     ///
-    /// - Parameter interceptor: The interceptor.
+    /// - Parameter interceptor: The interceptor. The request retains it: closures in it must not
+    ///   retain the request.
     @discardableResult
     public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
         add(adapters: [interceptor], retriers: [interceptor])
@@ -17,7 +18,8 @@ extension Request {
     ///
     /// Call it before the request is started.
     ///
-    /// - Parameter adapter: The adapter.
+    /// - Parameter adapter: The adapter. The request retains it: closures in it must not
+    ///   retain the request.
     @discardableResult
     public func adapt(using adapter: any RequestAdapter) -> Self {
         add(adapters: [adapter], retriers: [])
@@ -27,7 +29,8 @@ extension Request {
     ///
     /// Call it before the request is started.
     ///
-    /// - Parameter retrier: The retrier.
+    /// - Parameter retrier: The retrier. The request retains it: closures in it must not
+    ///   retain the request.
     @discardableResult
     public func retry(using retrier: any RequestRetrier) -> Self {
         add(adapters: [], retriers: [retrier])

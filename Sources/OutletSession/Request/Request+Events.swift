@@ -24,7 +24,8 @@ extension Request {
     /// Adds a monitor for the events of this request, after the session's monitors.
     ///
     /// - Parameter monitor: Gets the events from now on, except those of transfers (see ``Event``).
-    ///   Add it before the request starts, to get all of them.
+    ///   Add it before the request starts, to get all of them. The request retains it: a monitor must
+    ///   not retain the request.
     @discardableResult
     public func eventMonitor(_ monitor: any EventMonitor) -> Self {
         mutable.withLock { mutable in

@@ -43,7 +43,7 @@ extension Request {
     /// Sets a redirect handler for this request.
     ///
     /// - Parameter handler: Called for each redirect in place of the session's handler; replaces
-    ///   one set before.
+    ///   one set before. The request retains it: closures in it must not retain the request.
     @discardableResult
     public func redirect(using handler: any RedirectHandler) -> Self {
         mutable.withLock { $0.redirectHandler = handler }
@@ -76,7 +76,8 @@ extension Request {
     /// Sets a cached-response handler for this request.
     ///
     /// - Parameter handler: Decides in place of the session's handler whether, and as what, the
-    ///   response is stored in the cache; replaces one set before.
+    ///   response is stored in the cache; replaces one set before. The request retains it: closures
+    ///   in it must not retain the request.
     @discardableResult
     public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
         mutable.withLock { $0.cachedResponseHandler = handler }

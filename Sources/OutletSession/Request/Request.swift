@@ -50,6 +50,8 @@ public class Request: @unchecked Sendable {
     /// The index in the session's registry.
     let place = RegistryPlace()
     let hasOwnMonitors = Atomic(false)
+    /// Whether there are validators in ``mutable``.
+    let hasDataValidators = Atomic(false)
     let hasOwnInterceptor: Atomic<Bool>
     private let looksAtHeads = Atomic(false)
     /// Whether heads are handled before the transfer ends; if not, they cost nothing.

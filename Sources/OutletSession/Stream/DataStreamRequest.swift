@@ -194,10 +194,13 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     }
 
     override func cleanUp() {
-        // Captures of handlers, often the request itself, are released outside the lock.
+        // Captures of closures, often the request itself, are released outside the lock.
         _ = stream.withLock { state in
-            defer { state.pipes = [] }
-            return state.pipes
+            defer {
+                state.pipes = []
+                state.validators = InlineFirst()
+            }
+            return (state.pipes, state.validators)
         }
     }
 

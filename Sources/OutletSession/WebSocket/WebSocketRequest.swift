@@ -212,16 +212,17 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 
     override func cleanUp() {
-        // The captures of handlers, often the request itself, are released outside the lock.
-        let (waiting, token, _) = socket.withLock { socket in
+        // The captures of closures, often the request itself, are released outside the lock.
+        let (waiting, token, _, _) = socket.withLock { socket in
             defer {
                 socket.waiting = []
                 socket.pingToken = nil
                 socket.pipes = []
+                socket.validators = []
             }
             socket.isOver = true
             socket.isConnected = false
-            return (socket.waiting, socket.pingToken, socket.pipes)
+            return (socket.waiting, socket.pingToken, socket.pipes, socket.validators)
         }
         if let token { core.deadlines.remove(token) }
         for order in waiting { order.answer(.failure(.webSocketIsOver)) }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import OutletHTTP
 import OutletObservation
 import OutletSession
@@ -96,6 +97,72 @@ import Testing
             former = request
         }
         await expectGone { former == nil }
+    }
+
+    @Test func `validators are released at the end of the request`() async throws {
+        weak var data: DataRequest?
+        weak var download: DownloadRequest?
+        weak var stream: DataStreamRequest?
+        weak var socket: WebSocketRequest?
+        let session = Session(
+            transport: StubTransport { job in
+                job.request.url?.path() == "/socket"
+                    ? .webSocket([.close(.normalClosure)]) : .text("x")
+            })
+        do {
+            let request = session.request(address)
+            request.validate { _, _, _ in
+                _ = request.retryCount
+                return .success(())
+            }
+            _ = await request.serializingData().response
+            data = request
+        }
+        do {
+            let request = session.download(address)
+            request.validate { _, _, _ in
+                _ = request.retryCount
+                return .success(())
+            }
+            await request.serializingDownloadedFileURL().response.removeFiles()
+            download = request
+        }
+        do {
+            let request = session.streamRequest(address)
+            request.validate { _, _ in
+                _ = request.retryCount
+                return .success(())
+            }
+            for await _ in request.streamTask().streamingData() {}
+            stream = request
+        }
+        do {
+            let request = session.webSocketRequest(to: "ws://example.test/socket")
+            request.validate { _, _ in
+                _ = request.retryCount
+                return .success(())
+            }
+            for await _ in request.webSocketTask().streamingMessageEvents() {}
+            socket = request
+        }
+        await expectGone { data == nil && download == nil && stream == nil && socket == nil }
+    }
+
+    @Test func `validators are kept while a retrier may send the request again`() async throws {
+        let answers = Recorder<Int>()
+        let session = Session(
+            transport: StubTransport { _ in
+                answers.record(1)
+                return answers.count == 1 ? .text("x") : .status(503)
+            },
+            interceptor: Retrier { request, _, _, completion in
+                completion(request.retryCount == 0 ? .retry : .doNotRetry)
+            })
+        let request = session.request(address).validate()
+        #expect(await request.serializingData().response.error == nil)
+        // Cannot be decoded, so that the request is sent again.
+        let late = await request.serializingDecodable(Int.self).response
+        #expect(late.error?.responseCode == 503)
     }
 
     /// Waits until `isGone` returns `true`: other threads may still finish the request.
