@@ -90,8 +90,10 @@ extension Request {
 
     /// Calls the retriers about a serialization failure.
     ///
-    /// - Returns: `false` if there are none, or the request must not run again.
+    /// - Returns: `false` if there are none, the request must not run again, or one of them has
+    ///   ended it with this error, which the serializer passes on.
     private func consult(about failure: SessionError, instead delivery: Delivery) -> Bool {
+        if failure.isRequestRetryError, error?.isRequestRetryError == true { return false }
         guard !isCancelled, let session = core.session,
             case let retriers = core.retriers(for: interceptor), !retriers.isEmpty,
             core.refusal(of: self) == nil

@@ -220,6 +220,24 @@ private final class AsyncTokens: Authenticator {
         #expect(tokens.refreshes.load(ordering: .relaxed) == 3)
     }
 
+    @Test func `a refused refresh is the error of the request, with the refusal as original`()
+        async throws
+    {
+        let tokens = Tokens { _, completion in completion(.failure(Refused())) }
+        let session = Session(
+            transport: StubTransport { _ in .status(401) },
+            interceptor: AuthenticationInterceptor(
+                authenticator: tokens, credential: Token(value: 1)))
+        let response = await session.request(address).validate().serializingString().response
+        guard case .requestRetryFailed(let reason, let original)? = response.error else {
+            Issue.record("\(String(describing: response.error))")
+            return
+        }
+        #expect(reason is Refused)
+        #expect((original as? SessionError)?.isResponseValidationError == true)
+        #expect(tokens.refreshes.load(ordering: .relaxed) == 1)
+    }
+
     @Test func `a late result of an older refresh does not replace the newer credential`()
         async throws
     {

@@ -79,4 +79,22 @@ import Testing
         #expect(asked.values == ["adapt", "retry", "adapt", "retry"])
         #expect(transport.requests.count == 2)
     }
+
+    @Test func `a retrier is not asked about the error with which it has ended the request`() async
+    {
+        let transport = StubTransport { _ in .status(500) }
+        let session = Session(
+            transport: transport,
+            interceptor: .interceptor(retriers: [
+                retrier("a", .doNotRetry), retrier("b", .doNotRetryWithError(Refused())),
+            ]))
+        // The serializer passes the error on.
+        let response = await session.request(address).validate().serializingString().response
+        #expect(asked.values == ["retry a", "retry b"])
+        guard case .requestRetryFailed(_, let original)? = response.error else {
+            Issue.record("\(String(describing: response.error))")
+            return
+        }
+        #expect((original as? SessionError)?.responseCode == 500)
+    }
 }

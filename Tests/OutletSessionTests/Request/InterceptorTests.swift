@@ -62,7 +62,7 @@ private struct Asynchronous: RequestInterceptor {
         #expect(response.error?.isRequestRetryError == true)
         #expect(response.error?.underlyingError is Refused)
         #expect(interceptor.adapted.load(ordering: .relaxed) == 1)
-        #expect(interceptor.retried.load(ordering: .relaxed) == 2)
+        #expect(interceptor.retried.load(ordering: .relaxed) == 1)
         #expect(request.retryCount == 0)
     }
 

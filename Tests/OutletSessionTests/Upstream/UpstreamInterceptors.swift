@@ -113,8 +113,8 @@ private struct UpstreamRedirector: RedirectHandler {
             Issue.record("\(response)")
             return
         }
-        #expect(originalError.asAFError?.isRequestRetryError == true)
-        #expect(retryError.asAFError?.isRequestRetryError == true)
+        #expect(originalError.asAFError?.responseCode == 401)
+        #expect(retryError.asAFError?.responseCode == 401)
     }
 
     @Test func `adapters with a state get the request's id`() async {

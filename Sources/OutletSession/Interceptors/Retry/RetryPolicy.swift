@@ -114,8 +114,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     /// Returns whether another attempt may succeed, regardless of the number of retries.
     ///
     /// `false` for an error with which a retrier has ended the request
-    /// (``SessionError/requestRetryFailed(retryError:originalError:)``): serializers that pass it on
-    /// ask the retriers again.
+    /// (``SessionError/requestRetryFailed(retryError:originalError:)``).
     ///
     /// - Parameters:
     ///   - request: The failed request.
