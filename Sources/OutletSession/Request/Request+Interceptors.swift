@@ -81,7 +81,8 @@ extension Request {
         }
     }
 
-    /// Waits for an adapter that answers later, then calls those after it.
+    /// Waits for an adapter that answers later, then calls those after it, unless the session was
+    /// deallocated: the wait does not retain it.
     ///
     /// - Parameters:
     ///   - phase: The request's phase; an answer in another phase is ignored.
@@ -100,9 +101,13 @@ extension Request {
         ) { result in
             switch result {
             case .success(let adapted):
+                guard let session = self.core.session else {
+                    return completion(.failure(SessionError.sessionDeinitialized))
+                }
                 self.adapt(
                     isHop ? request.accepting(adapted) : adapted, with: pending.remaining,
-                    using: state, attempt: attempt, in: phase, completion: completion)
+                    using: self.adapterState(in: session), attempt: attempt, in: phase,
+                    completion: completion)
             case .failure: completion(result)
             }
         }
@@ -139,7 +144,15 @@ extension Request {
         }
     }
 
+    /// The context of this attempt for adapters.
+    func adapterState(in session: Session) -> RequestAdapterState {
+        RequestAdapterState(requestID: id, session: session, retryCount: retryCount, request: self)
+    }
+
     /// Calls each retrier in turn until one answers other than ``RetryResult/doNotRetry``.
+    ///
+    /// Fails the request when a retrier has answered after its session was deallocated: the wait does
+    /// not retain it.
     ///
     /// - Parameters:
     ///   - phase: The request's phase; an answer in another phase is ignored.
@@ -161,6 +174,9 @@ extension Request {
             guard case .leave = verdict else {
                 completion(verdict)
                 return
+            }
+            guard let session = self.core.session else {
+                return completion(.fail(.sessionDeinitialized))
             }
             self.ask(
                 retriers.dropFirst(), of: session, about: error, attempt: attempt, in: phase,
@@ -197,6 +213,20 @@ extension Request {
         }
         if let abandon = patient.beginRetrying(self, for: session, dueTo: error, answer) {
             wait.onAbandon(abandon)
+        }
+    }
+}
+
+extension SessionError {
+    /// The error of a request whose adapters have failed.
+    init(failedAdaptation error: any Error) {
+        // An adapter that sees the body of an upload makes it.
+        if let error = error as? SessionError,
+            error.isCreateUploadableError || error.isSessionDeinitializedError
+        {
+            self = error
+        } else {
+            self = .requestAdaptationFailed(error: error)
         }
     }
 }

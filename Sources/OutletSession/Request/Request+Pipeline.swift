@@ -129,8 +129,7 @@ extension Request {
             fail(with: .sessionDeinitialized, attempt: attempt, mayRetry: false)
             return
         }
-        let state = RequestAdapterState(
-            requestID: id, session: session, retryCount: retryCount, request: self)
+        let state = adapterState(in: session)
         // Makes no closure unless an adapter answers later: 400 instructions of a request with
         // adapters (`Benchmarks/count plugin-1-hook`).
         switch adapt(initial, with: adapters[...], using: state, in: .settingUp) {
@@ -152,10 +151,7 @@ extension Request {
             monitors?.observe(.didAdaptInitialRequest(initial, to: adapted), of: self)
             send(adapted, attempt: attempt)
         } catch {
-            var failure = SessionError.requestAdaptationFailed(error: error)
-            // An adapter that sees the body of an upload makes it.
-            if let error = error as? SessionError, error.isCreateUploadableError { failure = error }
-            let error = failure
+            let error = SessionError(failedAdaptation: error)
             note(error)
             monitors?.observe(.didFailToAdaptURLRequest(initial, error: error), of: self)
             notifyMade()

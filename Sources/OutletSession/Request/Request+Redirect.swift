@@ -180,8 +180,7 @@ extension Request {
             ? core.adapters(for: interceptor).filter { $0.adapter is any RedirectGuard } : []
         guard !guards.isEmpty else { return sendHop(next, after: hop) }
         guard let session = core.session else { return end(hop, with: .sessionDeinitialized) }
-        let state = RequestAdapterState(
-            requestID: id, session: session, retryCount: retryCount, request: self)
+        let state = adapterState(in: session)
         core.requestQueue.async { [next] in
             self.adapt(
                 next, with: guards[...], using: state,
@@ -190,7 +189,7 @@ extension Request {
                 switch result {
                 case .success(let accepted): self.sendHop(accepted, after: hop)
                 case .failure(let error):
-                    self.end(hop, with: .requestAdaptationFailed(error: error))
+                    self.end(hop, with: SessionError(failedAdaptation: error))
                 }
             }
         }

@@ -6,7 +6,9 @@ public import OutletTransport
 /// Makes requests, and holds what they share: connections, settings, interceptors, queues.
 ///
 /// Keep a reference while requests run: when the session is deallocated, they end with
-/// ``SessionError/sessionDeinitialized``.
+/// ``SessionError/sessionDeinitialized``, or with their failure if a retrier decides about that. An
+/// adapter, retrier or authenticator that runs as an `async` function keeps the session alive until it
+/// returns, and so does one that retains its session until it answers.
 ///
 /// The methods that make requests return at once and never throw: an error, such as an invalid URL,
 /// is the result of the request. A request is set up when it is first resumed, or at once with

@@ -238,6 +238,31 @@ private final class AsyncTokens: Authenticator {
         #expect(tokens.refreshes.load(ordering: .relaxed) == 1)
     }
 
+    @Test(arguments: [true, false])
+    func `a released session ends requests that wait for a refresh`(isProactive: Bool)
+        async throws
+    {
+        let tokens = Tokens(answer: nil)
+        tokens.valid.store(2, ordering: .relaxed)
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1, requiresRefresh: isProactive))
+        let ended = Recorder<SessionError?>()
+        do {
+            let session = Session(transport: tokens.transport, interceptor: interceptor)
+            session.request(address).validate().response { ended.record($0.error) }
+            try await tokens.held.values(1)
+            withExtendedLifetime(session) {}
+        }
+        let error = try await ended.values(1)[0]
+        #expect(error?.isSessionDeinitializedError == isProactive)
+        #expect(error?.responseCode == (isProactive ? nil : 401))
+        tokens.held.values[0](.success(Token(value: 2)))
+        // The refresh began for that session, but its credential is of use to others.
+        let other = Session(transport: tokens.transport, interceptor: interceptor)
+        let response = await other.request(address).validate().serializingString().response
+        #expect(response.value == "welcome")
+    }
+
     @Test func `a late result of an older refresh does not replace the newer credential`()
         async throws
     {

@@ -97,4 +97,40 @@ import Testing
         }
         #expect((original as? SessionError)?.responseCode == 500)
     }
+
+    /// What a session waits for.
+    enum Pending: CaseIterable {
+        case adapter, retrier
+    }
+
+    @Test(arguments: Pending.allCases)
+    func `a released session ends requests that wait for an interceptor`(pending: Pending)
+        async throws
+    {
+        let held = Recorder<@Sendable () -> Void>()
+        let adapter = Adapter { request, _, completion in
+            guard pending == .adapter else { return completion(.success(request)) }
+            held.record { completion(.success(request)) }
+        }
+        let retrier = Retrier { _, _, _, completion in
+            held.record { completion(.doNotRetry) }
+        }
+        let ended = Recorder<SessionError?>()
+        do {
+            let session = Session(
+                transport: StubTransport { _ in .status(500) },
+                interceptor: Interceptor(
+                    adapters: [adapter, self.adapter("later")],
+                    retriers: [retrier, self.retrier("later", .retry)]))
+            session.request(address).validate().response { ended.record($0.error) }
+            try await held.values(1)
+            withExtendedLifetime(session) {}
+        }
+        let error = try await ended.values(1)[0]
+        // As after a cancel, a request about which a retrier decides ends with its failure.
+        #expect(error?.isSessionDeinitializedError == (pending == .adapter))
+        #expect(error?.responseCode == (pending == .adapter ? nil : 500))
+        held.values[0]()
+        #expect(asked.values == (pending == .adapter ? [] : ["adapt later"]))
+    }
 }

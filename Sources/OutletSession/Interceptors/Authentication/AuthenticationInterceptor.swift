@@ -34,7 +34,8 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
     private struct DeferredAdapt: Sendable {
         let request: HTTPRequest
-        let session: Session
+        /// A waiting request does not keep its session alive.
+        weak var session: Session?
         let completion: @Sendable (Result<HTTPRequest, any Error>) -> Void
     }
     private typealias DeferredRetry = @Sendable (RetryResult) -> Void
@@ -187,8 +188,10 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
             for waiter in settlement.adapts {
                 if let error = settlement.error {
                     waiter.completion(.failure(error))
+                } else if let session = waiter.session {
+                    self.adapt(waiter.request, for: session, completion: waiter.completion)
                 } else {
-                    self.adapt(waiter.request, for: waiter.session, completion: waiter.completion)
+                    waiter.completion(.failure(SessionError.sessionDeinitialized))
                 }
             }
             for retry in settlement.retries {
