@@ -10,7 +10,8 @@ public import FoundationEssentials
 ///
 /// Unlike `JSONDecoder`, refuses a comma behind the last element of an array, and a text with a
 /// malformed number even if the type does not read that number; rounds no large or small fraction to
-/// an integer; and reports `null` in place of a `Bool` as `valueNotFound`.
+/// an integer; decodes a number that is too small for a `Double` or `Float`, such as `1E-400`, as 0;
+/// and reports `null` in place of a `Bool` as `valueNotFound`.
 public struct JSONTextDecoder: Sendable {
     /// How deep arrays and objects may be nested; a limit protects the stack.
     private static let maximumDepth = 512

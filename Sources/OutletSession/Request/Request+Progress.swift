@@ -43,7 +43,8 @@ extension Request {
     /// second, and not after a cancel; the closure is not called any more after that.
     ///
     /// - Parameters:
-    ///   - queue: Where `closure` runs; the session's callback queue if `nil`.
+    ///   - queue: Where `closure` runs; the session's callback queue if `nil`. On a concurrent queue,
+    ///     calls may overlap and come in any order.
     ///   - closure: Called with the bytes sent and to be sent in the current attempt, also from 0
     ///     again where a redirect repeats the body. Replaces a closure set before.
     @discardableResult
@@ -60,7 +61,8 @@ extension Request {
     /// second, and not after a cancel; the closure is not called any more after that.
     ///
     /// - Parameters:
-    ///   - queue: Where `closure` runs; the session's callback queue if `nil`.
+    ///   - queue: Where `closure` runs; the session's callback queue if `nil`. On a concurrent queue,
+    ///     calls may overlap and come in any order.
     ///   - closure: Called with the bytes received and expected in the current attempt; the total
     ///     is -1 if the server does not announce it, or the body has a content coding. Replaces a
     ///     closure set before.
