@@ -279,9 +279,7 @@ extension EventLoop {
             // The error of libcurl's own limit.
             return end(transfer, TransferError(CURLE_OPERATION_TIMEDOUT, transfer, easy))
         }
-        guard let easy = transfer.easy, let patience = transfer.patience else {
-            return deadlines.remove(transfer)
-        }
+        guard let easy = transfer.easy else { return deadlines.remove(transfer) }
         let sent = ccurl_get_offset(easy.raw, CURLINFO_SIZE_UPLOAD_T)
         if sent != transfer.bytesSeen {
             transfer.bytesSeen = sent
@@ -292,14 +290,14 @@ extension EventLoop {
             _ = curl_easy_pause(easy.raw, ccurl_pause_all)
             unpause(transfer, easy)
             guard transfer.phase == .active, transfer.easy === easy else { return }
+            if now - transfer.lastProgress >= Self.timeToTake, transfer.isAnsweredUnread(easy) {
+                return complete(transfer, easy, CURLE_OK)
+            }
         }
-        let due = transfer.lastProgress + patience
-        let mayFinish =
-            transfer.mayHaveMissedEnd(easy) && now - transfer.lastProgress >= Self.timeToTake
-        if mayFinish || due <= now, transfer.isAnsweredUnread(easy) {
-            return complete(transfer, easy, CURLE_OK)
+        guard let patience = transfer.patience, transfer.lastProgress + patience <= now else {
+            return watch(transfer)
         }
-        guard due <= now else { return watch(transfer) }
+        if transfer.isAnsweredUnread(easy) { return complete(transfer, easy, CURLE_OK) }
         transfer.noteSilence(easy, self)
         let stage = TransferError.Stage(transfer)
         let waited = transfer.waitedFor.map { ", it waited for \($0)" } ?? ""

@@ -20,14 +20,11 @@ extension CurlTransfer {
         if !loop.negotiated.isEmpty || !easy.negotiatesWith.isEmpty, !joins(port, easy, loop) {
             return false
         }
-        if let queue = address?.queue, queue.hasMixedVersions, !speaksHTTP2(easy, loop),
-            loop.pool.contains(where: { $0 !== self && $0.isRunning(on: port, in: queue) })
-        {
-            return false
-        }
-        if !loop.silent.isEmpty,
-            !loop.silent.admits(to: port, isNew: sends == 0 && easy.hasNewConnection)
-        {
+        let isMixed = address?.queue.hasMixedVersions ?? false
+        guard isMixed || !loop.silent.isEmpty else { return true }
+        let isNew = sends == 0 && easy.hasNewConnection
+        if isMixed, !isNew, !speaksHTTP2(easy, loop), sharesConnection(easy, loop) { return false }
+        if !loop.silent.admits(to: port, isNew: isNew) {
             easy.applyClosing()
             return false
         }
@@ -41,29 +38,37 @@ extension CurlTransfer {
             ?? (loop.settings.configuration.httpVersion == .http2PriorKnowledge)
     }
 
-    /// Whether the transfer is running on a connection.
-    private func isRunning(on port: Int32, in queue: OriginQueue<CurlTransfer>) -> Bool {
-        sends > 0 && localPort == port && address?.queue === queue && link == nil
-            && observedEnd == .ahead
+    /// Whether another transfer has sent its request on the same connection, and has not ended.
+    private func sharesConnection(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        let connection = ccurl_get_ssl(easy.raw)
+        return loop.pool.contains { other in
+            guard other !== self, other.sends > 0, other.link == nil, let its = other.easy else {
+                return false
+            }
+            guard let connection else { return localPort > 0 && other.localPort == localPort }
+            return ccurl_get_ssl(its.raw) == connection
+        }
     }
 
-    /// Records that the transfer has reached its time limit without progress: if it shows that its
-    /// connection is dead, no other request is sent there.
+    /// Records that the transfer has reached its time limit without progress: no other request is sent
+    /// on its connection, which ends.
+    ///
+    /// Not while others use it, because it could not end, and libcurl would pick it for each request.
     func noteSilence(_ easy: EasyHandle, _ loop: EventLoop) {
         loop.assertOnLoop()
-        guard sends > 0, link == nil, let queue = address?.queue, speaksHTTP2(easy, loop),
-            !loop.pool.contains(where: {
-                $0 !== self && $0.isRunning(on: localPort, in: queue)
-                    && $0.lastProgress > lastProgress
-            })
-        else { return }
+        guard sends > 0, link == nil, speaksHTTP2(easy, loop), !sharesConnection(easy, loop) else {
+            return
+        }
         loop.silent.note(localPort)
     }
 
     /// Whether libcurl may have missed that the server has ended the response, because it was sending
     /// the request's body on the same connection (libcurl 7.88, HTTP/2).
+    ///
+    /// False for a body that waits for more bytes: see ``didStopReading(from:hasEnded:_:_:)``.
     func mayHaveMissedEnd(_ easy: EasyHandle) -> Bool {
         loop?.assertOnLoop()
         return mayHaveBody && hasResponse && easy.head.isHTTP2 && observedEnd == .ahead
+            && bodyWait == .none && !isBodySent(easy)
     }
 }

@@ -13,7 +13,7 @@ extension CurlTransfer {
 
     /// How often a transfer waits again, after its stream was refused ``mostRepeats`` times: a server
     /// may refuse what exceeds a limit that it has not told yet.
-    private static var mostWaits: Int { 10 }
+    private static var mostWaits: Int { 2 }
 
     /// Whether the request was sent as often as it may be.
     var isSentTooOften: Bool { repeats >= Self.mostRepeats }
@@ -26,9 +26,10 @@ extension CurlTransfer {
     func maySendAgain(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         if !wasAnswered {
-            if isSentTooOften, waits < Self.mostWaits, isUnprocessed(easy, loop),
+            if isSentTooOften, waits < Self.mostWaits, let queue = address?.queue,
                 // Otherwise there is no stream whose end it could wait for.
-                address?.queue.figures.active ?? 0 > 1
+                queue.version == .http2, queue.figures.active > 1,
+                request.method.isIdempotent || isUnprocessed(easy, loop)
             {
                 waits += 1
                 repeats = 0

@@ -1,5 +1,4 @@
-/// The connections of a loop with HTTP/2 on which a request reached its time limit, while nothing was
-/// received on them.
+/// The connections of a loop with HTTP/2 on which the last request reached its time limit.
 ///
 /// libcurl would use them for later requests: it keeps a connection until the system reports its end,
 /// which takes minutes if the peer's packets are lost.
