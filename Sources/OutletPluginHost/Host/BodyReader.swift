@@ -29,6 +29,8 @@ final class BodyReader: Sendable {
         var hasFailed = false
         /// Whether the stream is being read, without the lock, because it is code of the program.
         var isReading = false
+        /// Whether no read may begin any more.
+        var isOver = false
     }
 
     /// The error of a stream that is rewound while it is read.
@@ -98,12 +100,12 @@ final class BodyReader: Sendable {
             return count < 0 ? .failed : .bytes(count)
         case .stream(let stream):
             guard mayReadStream, !(stream is PluginBody) else { return .unreadable }
-            let begun = state.withLock { state -> State? in
-                guard !state.isReading else { return nil }
+            let (begun, isOver) = state.withLock { state -> (State?, Bool) in
+                guard !state.isReading, !state.isOver else { return (nil, state.isOver) }
                 state.isReading = true
-                return state
+                return (state, false)
             }
-            guard var progress = begun else { return .unreadable }
+            guard var progress = begun else { return isOver ? .stale : .unreadable }
             let part = runningProgram { Self.read(stream, &progress, at: offset, into: buffer) }
             state.withLock { [progress] state in
                 state.position = progress.position
@@ -148,12 +150,14 @@ final class BodyReader: Sendable {
         if case .stream(let own) = body { own === stream } else { false }
     }
 
-    /// Rewinds a stream that was read.
+    /// Ends all reading, and rewinds a stream that was read.
     ///
     /// - Throws: The stream's error.
     func rewind() throws {
         guard case .stream(let stream) = body else { return }
         let isRead = try state.withLock { state in
+            // In one step with the check: a read that begins later would move the stream.
+            state.isOver = true
             guard !state.isReading else { throw BusyStream() }
             guard state.hasFailed || state.position.map({ $0 > 0 }) ?? false else { return false }
             state.isReading = true
