@@ -13,23 +13,42 @@ final class HookedEvents: EventMonitor {
     ///
     /// Counted here, because the request itself may already have begun a later attempt when an
     /// event is observed.
-    private let attempts = Lock([UUID: Int64]())
+    private let attempts = Lock(Attempts())
+
+    private struct Attempts {
+        var counts: [UUID: Int64] = [:]
+        /// The requests that have finished last, of which late events are left out.
+        var finished: [UUID] = []
+        /// How many of them are kept.
+        static let most = 64
+    }
+
     private let running: RunningPlugins
 
     init(_ plugins: [PluginInstance], capacity: Int, keeping running: RunningPlugins) {
         self.running = running
         buffers = plugins.map { EventBuffer($0, capacity: capacity) }
+        running.add(eventQueue: queue)
     }
+
+    deinit { running.remove(eventQueue: queue) }
 
     func observe(_ event: Event, of request: Request?) {
         guard let request else { return }
-        let attempts = attempts.withLock { attempts in
-            if case .didCreateTask = event { attempts[request.id, default: 0] += 1 }
-            let count = attempts[request.id] ?? 0
-            if case .didFinish = event { attempts[request.id] = nil }
+        let count = attempts.withLock { attempts -> Int64? in
+            guard !attempts.finished.contains(request.id) else { return nil }
+            if case .didCreateTask = event { attempts.counts[request.id, default: 0] += 1 }
+            let count = attempts.counts[request.id] ?? 0
+            if case .didFinish = event {
+                attempts.counts[request.id] = nil
+                // Only the attempt of a cancelled request may end after it.
+                if request.isCancelled { attempts.finished.append(request.id) }
+                if attempts.finished.count > Attempts.most { attempts.finished.removeFirst() }
+            }
             return count
         }
-        guard let event = PluginEvent(event, of: request, attempts: attempts) else { return }
+        guard let attempts = count, let event = PluginEvent(event, of: request, attempts: attempts)
+        else { return }
         let excluded = (request.convertible as? HTTPRequest)?.excludedPlugins
         for buffer in buffers where excluded?.contains(buffer.owner) != true { buffer.add(event) }
     }

@@ -9,6 +9,8 @@ final class RunningPlugins: Sendable {
     private let instances: [PluginInstance]
     /// The time limit of the shutdown in `deinit`, in nanoseconds.
     private let lastDeadline: UInt64
+    /// The queues on which events of requests are passed on.
+    private let eventQueues = Lock([DispatchQueue]())
 
     init(_ instances: [PluginInstance], deadline: UInt64) {
         self.instances = instances
@@ -19,13 +21,35 @@ final class RunningPlugins: Sendable {
         RunningPlugins.shutDown(instances, deadline: lastDeadline) { _ in }
     }
 
-    /// Shuts all instances down.
+    /// Adds a queue whose events are passed on before a shutdown begins.
+    func add(eventQueue queue: DispatchQueue) { eventQueues.withLock { $0.append(queue) } }
+
+    /// Removes a queue.
+    func remove(eventQueue queue: DispatchQueue) {
+        eventQueues.withLock { $0.removeAll { $0 === queue } }
+    }
+
+    /// How long a shutdown waits at most for events that were observed before, in ms.
+    private static let longestEventWait = 100
+
+    /// Shuts all instances down, after they were passed the events that were observed before.
     ///
     /// - Parameters:
     ///   - deadline: The time limit for all together, in nanoseconds.
     ///   - completion: Called once, on a global queue, with the sorted ids of abandoned instances.
     func shutDown(deadline: UInt64, completion: @escaping @Sendable ([String]) -> Void) {
-        RunningPlugins.shutDown(instances, deadline: deadline, completion: completion)
+        let queues = eventQueues.withLock { $0 }
+        let begin: @Sendable () -> Void = { [instances] in
+            RunningPlugins.shutDown(instances, deadline: deadline, completion: completion)
+        }
+        guard !queues.isEmpty else { return begin() }
+        let passed = DispatchGroup()
+        for queue in queues { queue.async(group: passed) {} }
+        let limit = DispatchTimeInterval.milliseconds(Self.longestEventWait)
+        DispatchQueue.global().async {
+            _ = passed.wait(timeout: .now() + limit)
+            begin()
+        }
     }
 
     /// Abandons the instances that have not ended, without counting it as a violation.

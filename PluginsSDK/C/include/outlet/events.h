@@ -14,8 +14,8 @@ OUTLET_BEGIN_DECLARATIONS
 #define OUTLET_EVENT_RETRY 3     /* Another attempt will be made. a: the number of earlier ones. */
 #define OUTLET_EVENT_MEASURED 4  /* An attempt has ended. a: bytes sent, b: bytes received, heads
                                     included; duration_ns: its duration. */
-#define OUTLET_EVENT_FINISHED 5  /* A request has ended. a: the last status, 0 if none; b: attempts;
-                                    text: the code of its failure, empty if none. */
+#define OUTLET_EVENT_FINISHED 5  /* A request has ended; no event of it follows. a: the last status, 0
+                                    if none; b: attempts; text: the code of its failure, empty if none. */
 #define OUTLET_EVENT_CANCELLED 6 /* A request was cancelled. */
 #define OUTLET_EVENT_SUSPENDED 7 /* A request was suspended. */
 #define OUTLET_EVENT_RESUMED 8   /* A request was started or resumed. */
