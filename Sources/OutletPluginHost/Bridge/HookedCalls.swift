@@ -297,10 +297,10 @@ private struct OutcomeHooks: Sendable {
         _ answer: Completion.Answer, _ replacement: ResponseHandle.Replacement?,
         by plugin: PluginInstance, of request: HTTPRequest
     ) -> Change {
-        if case .failed(var error) = answer {
-            if case .failure = replacement { error.isRefusal = true }
-            return .failure(error)
-        }
+        // An error that replaces the outcome stays, whatever the hook has answered.
+        var isRefusal = false
+        if case .failure = replacement { isRefusal = true }
+        if case .failed(let error) = answer, !isRefusal { return .failure(error) }
         switch replacement {
         case nil: return .nothing
         case .failure(var reason):
@@ -327,7 +327,9 @@ private struct OutcomeHooks: Sendable {
         case .nothing: return
         case .failure(let failure):
             // A hook that was not called, or did not answer, does not hide an earlier failure.
-            guard !isRefused, failure.kind == .failed || self.failure == nil else { return }
+            guard !isRefused,
+                failure.isRefusal || failure.kind == .failed || self.failure == nil
+            else { return }
             if case .success(var response) = result {
                 if failure.isRefusal { response = response.withoutBody }
                 response.failure = failure

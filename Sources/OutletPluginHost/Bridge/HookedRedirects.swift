@@ -38,7 +38,9 @@ final class HookedRedirects: RedirectDecider {
             let changed = used?.seal().request ?? redirect.next
             let verdict: RedirectDecision
             var effects: [String] = []
-            let (failure, isFinal) = instance.failure(of: .redirect, decision, used)
+            let (failure, isFinal) = instance.failure(
+                of: .redirect, decision, used,
+                sendsBody: changed.body == redirect.next.body)
             if let failure {
                 verdict =
                     !isFinal && instance.skips(failure, of: "\(redirect.next)")

@@ -74,7 +74,9 @@ extension PluginInstance {
     ) -> Result<HTTPRequest?, any Error> {
         let used = token?.seal()
         let changed = used?.seal()
-        let (failure, isFinal) = failure(of: hook, answer, used)
+        let (failure, isFinal) = failure(
+            of: hook, answer, used,
+            sendsBody: changed.map { $0.request.body == request.body } ?? true)
         stopwatch.report(
             owner, hook, requestID: request.context.id,
             effects: changed.map { Effects.of(request, $0.request, answer: $0.answer) } ?? [],
@@ -97,10 +99,12 @@ extension PluginInstance {
     ///   - hook: The hook.
     ///   - answer: Its answer.
     ///   - used: The request whose body it may have read; `nil` if it has used no handle of it.
+    ///   - sendsBody: Whether that body is sent; false if the hook has replaced it.
     /// - Returns: The failure, and whether the request cannot continue in spite of it, because its
     ///   body cannot be read again.
     func failure(
-        of hook: PluginHook, _ answer: Completion.Answer, _ used: RequestHandle?
+        of hook: PluginHook, _ answer: Completion.Answer, _ used: RequestHandle?,
+        sendsBody: @autoclosure () -> Bool
     ) -> (failure: PluginError?, isFinal: Bool) {
         var failed: PluginError?
         if case .failed(let error) = answer { failed = error }
@@ -109,6 +113,7 @@ extension PluginInstance {
             try used.rewindBody()
             return (failed, false)
         } catch {
+            guard failed != nil || sendsBody() else { return (nil, false) }
             if let failed, !failsOpen || failed.isRefusal { return (failed, true) }
             let fact = "it read the body, which cannot be read again: \(error)"
             return (failure(of: hook, fact), true)

@@ -182,11 +182,11 @@ extension PluginInstance {
             guard isMadeLater || known.begin(on: call.pointee.thread) else { return .withdrawn }
             guard known.enter() else { return .tooLate }
             guard isMadeLater || known.call() else {
-                known.leave()
+                known.leave(wasCalled: false)
                 return .withdrawn
             }
         }
-        defer { known?.leave() }
+        defer { known?.leave(wasCalled: true) }
         let status = CurrentCall.running(call, of: owner) {
             function(pointer, outlet_completion(id: call.pointee.id))
         }

@@ -223,7 +223,9 @@ final class RequestHandle: SettledSubject {
     }
 
     /// Removes a hook that has returned from the running hooks of the call.
-    func leave(_ instance: PluginInstance) { scope?.leave(instance) }
+    func leave(_ instance: PluginInstance, wasCalled: Bool) {
+        scope?.leave(instance, wasCalled: wasCalled)
+    }
 
     /// Returns the pointer that an instance has stored for the call.
     ///

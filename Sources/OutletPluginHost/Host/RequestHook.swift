@@ -145,9 +145,9 @@ final class RequestHook: Completion, CompletionMaking, @unchecked Sendable {
         return handle?.enter(instance, for: hook) ?? false
     }
 
-    override func leave() {
+    override func leave(wasCalled: Bool) {
         guard instance.hooks.request_done != nil else { return }
-        handles.withLock { $0.used.request }?.leave(instance)
+        handles.withLock { $0.used.request }?.leave(instance, wasCalled: wasCalled)
     }
 
     // MARK: The changes

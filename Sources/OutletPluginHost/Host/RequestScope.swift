@@ -25,6 +25,8 @@ final class RequestScope: Sendable {
         var slot: UInt = 0
         /// The number of hooks that are running.
         var calls = 0
+        /// The number of hooks that were called, or are about to be.
+        var uses = 0
         /// Whether the instance shuts down before the call ends.
         var isFinishing = false
         /// Whether the shutdown of the instance waits until `request_done` has been called.
@@ -151,6 +153,7 @@ final class RequestScope: Sendable {
                 instance.opened(ObjectIdentifier(self)) { [weak self] in self?.finish(for: id) }
             }
             state.entries[index].calls += 1
+            state.entries[index].uses += 1
             return (true, isFirst)
         }
         // A shutdown may have gone through the open calls already.
@@ -178,11 +181,16 @@ final class RequestScope: Sendable {
     /// Removes a hook that has returned from the running hooks of its instance.
     ///
     /// Calls `request_done` if it was the last one and the call or the instance has ended.
-    func leave(_ instance: PluginInstance) {
+    ///
+    /// - Parameters:
+    ///   - instance: The instance.
+    ///   - wasCalled: Whether the hook was called; false if it was too late for it.
+    func leave(_ instance: PluginInstance, wasCalled: Bool) {
         let last = state.withLock { state -> Entry? in
             guard let index = Self.index(of: instance, in: state.entries) else { return nil }
             guard !state.isLast else { return nil }
             state.entries[index].calls -= 1
+            if !wasCalled { state.entries[index].uses -= 1 }
             let isLast =
                 state.isOver || state.entries[index].isFinishing && !state.isReportingCancel
             guard isLast, state.entries[index].calls == 0 else { return nil }
@@ -291,6 +299,7 @@ final class RequestScope: Sendable {
             }
             guard isLast else { return }
             defer { if entry.isHeld { entry.instance.endHold() } }
+            guard entry.uses > 0 else { return }
             var request = asked ?? HTTPRequest(url: nil)
             request.context.id = scope.id
             entry.instance.notifyDone(request, scope: scope)

@@ -88,5 +88,5 @@ final class ServiceHook: Completion, @unchecked Sendable {
 
     override func enter() -> Bool { subject.enter() }
 
-    override func leave() { subject.leave() }
+    override func leave(wasCalled: Bool) { subject.leave() }
 }

@@ -22,20 +22,18 @@ class Completion: CallContext, @unchecked Sendable {
         case redirectTaken
         indirect case failed(PluginError)
 
-        /// Whether the plugin has refused the request, which fails then also if the plugin fails open.
-        private var isRefusal: Bool {
-            switch self {
-            case .failed(let error): error.isRefusal
-            case .verdict(.fail(let reason)): reason.isRefusal
-            case .done, .verdict, .redirectTaken: false
-            }
-        }
-
-        /// The answer in place of another one, which stays a refusal.
+        /// The answer in place of another one; that one if it is a refusal, after which the request
+        /// fails also if the plugin fails open.
         func replacing(_ settled: Answer?) -> Answer {
-            guard case .failed(var error) = self, settled?.isRefusal == true else { return self }
-            error.isRefusal = true
-            return .failed(error)
+            switch settled {
+            case .failed(let error)? where error.isRefusal: return .failed(error)
+            case .verdict(.fail(let reason))? where reason.isRefusal:
+                guard case .failed(var error) = self else { return self }
+                (error.kind, error.code, error.message) = (.failed, reason.code, reason.message)
+                error.isRefusal = true
+                return .failed(error)
+            default: return self
+            }
         }
     }
 
@@ -172,8 +170,8 @@ class Completion: CallContext, @unchecked Sendable {
     /// - Returns: `false` where it is too late for the hook, which is then not called.
     func enter() -> Bool { true }
 
-    /// Called after the hook has returned.
-    func leave() {}
+    /// Called after the hook has returned, or was not called after ``enter()``.
+    func leave(wasCalled: Bool) {}
 
     /// The completion itself, or an object passed to the hook under a handle derived from it.
     ///

@@ -50,8 +50,8 @@ typedef struct outlet_hooks {
                                         outlet_request request, outlet_response response);
 
     /* May replace the outcome, unless the call was cancelled. For a download or a WebSocket, a
-     * replacement with a body fails the request. Returns the same statuses as adapt.
-     * Thread: [hook]. */
+     * replacement with a body fails the request. The file of a download that is refused stays where
+     * it is. Returns the same statuses as adapt. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL process)(outlet_instance *instance, outlet_call call,
                                              outlet_request request, outlet_response response,
                                              outlet_completion completion);
