@@ -7,7 +7,7 @@
  * characters), "denied" (a replacement of what prepare has refused). "settled watch", "settled body",
  * "settled replace" and "settled error" make their change once the completion of the hook is settled.
  * "result", "name", "snapshot", "buffer", "key", "timer", "send" and "service" pass null to a function that reads
- * or to a service; "slot" stores a pointer without a hook request_done.
+ * or to a service; "slot" stores a pointer without a hook request_done; "setting" asks for the configuration.
  * These break no rule: "answer" and "replace", with a Content-Length other than the body's,
  * "replace-te", with Transfer-Encoding, and "whole", which asks for a service in a hook and logs how the
  * watched body has ended. */
@@ -75,6 +75,7 @@ static void pass_null(const outlet_host *host, outlet_call call, outlet_request 
     if (is("send") && host->extension(host, outlet_text(OUTLET_HTTP_1), &table) == OUTLET_OK)
         ((const outlet_http *)table)->send(host, call, NULL, NULL, NULL, NULL);
     if (is("slot")) host->request_set_slot(host, request, &table);
+    if (is("setting")) host->config_value(host, call, outlet_text("call"), &value);
 }
 
 PREPARE {

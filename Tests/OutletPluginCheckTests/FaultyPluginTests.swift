@@ -165,6 +165,7 @@ import Testing
         Row("RefusedCalls", "refused-calls", #"{"call": "service"}"#, .hooks, .valueKnown),
         Row("RefusedCalls", "refused-calls", #"{"call": "timer"}"#, .hooks, .valueKnown),
         Row("RefusedCalls", "refused-calls", #"{"call": "send"}"#, .hooks, .valueKnown),
+        Row("RefusedCalls", "refused-calls", #"{"call": "setting"}"#, .hooks, .valueKnown),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "_Fork"}"#, .hooks, .noFork),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "closefrom"}"#, .hooks, .stateProcess),
         Row("Hangs", "hangs", #"{"hook": "prepare", "how": "clone"}"#, .hooks, .noFork),

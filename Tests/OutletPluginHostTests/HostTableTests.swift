@@ -16,13 +16,14 @@ import Testing
         let table: UnsafePointer<outlet_host>
         let handle: RequestHandle
         let request: outlet_request
-        let context = CallContext(deadline: 7)
+        let context: CallContext
         let call: outlet_call
 
         init(
             _ request: HTTPRequest = HTTPRequest(url: URL(string: "http://a.test/")),
-            access: RequestHandle.Access = .answer
+            access: RequestHandle.Access = .answer, configuration: JSONValue? = nil
         ) throws {
+            context = CallContext(deadline: 7, configuration: configuration)
             owner = PluginOwner(id: "a.test", observer: recorder)
             table = try #require(HostTables.make(number: owner.register()))
             handle = RequestHandle(request, access: access)
@@ -255,6 +256,27 @@ import Testing
             ])
         #expect(caller.recorder.lines.values.allSatisfy { $0.level == .warning })
         #expect(caller.misbehaviour == [:])
+    }
+
+    @Test func `a call has a setting, or no such one, or no configuration, which is logged`() throws
+    {
+        let configured = try Caller(configuration: ["word": "yes"])
+        let plain = try Caller()
+        var view = outlet_view()
+        func setting(_ name: String, of caller: Caller) -> outlet_status {
+            Self.with(name) {
+                caller.table.pointee.config_value(caller.table, caller.call, $0, &view)
+            }
+        }
+        #expect(setting("word", of: configured) == OUTLET_OK)
+        #expect(setting("other", of: configured) == OUTLET_E_NOT_FOUND)
+        #expect(configured.recorder.lines.count == 0)
+        #expect(setting("word", of: plain) == OUTLET_E_STATE)
+        #expect(
+            plain.recorder.lines.values.map(\.message) == [
+                "config_value was refused: its call is neither create nor reconfigure"
+            ])
+        #expect(plain.misbehaviour == [:])
     }
 
     @Test func `a change of a request that a hook may only read is logged`() throws {

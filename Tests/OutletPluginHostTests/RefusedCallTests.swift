@@ -35,6 +35,7 @@ import Testing
             ), ("level", "log", "its level is 77, which is none that it may be", "prepare"),
             ("name", "request_header", "its name is null, but has a length", "prepare"),
             ("key", "request_attr", "its key is null, but has a length", "prepare"),
+            ("setting", "config_value", "its call is neither create nor reconfigure", "prepare"),
             ("snapshot", "request_snapshot", "its snapshot of this size is null", "prepare"),
             (
                 "slot", "request_set_slot",

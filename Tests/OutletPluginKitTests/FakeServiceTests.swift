@@ -224,7 +224,97 @@ import Testing
             #expect(outlet_fake_advance(fake, fake, .max / 2) == 0)
             #expect(timers.pointee.cancel(host, outlet_timer(id: 9)) == OUTLET_E_STALE)
         }
-        #expect(statuses == [OUTLET_OK, OUTLET_OK, OUTLET_E_CANCELLED])
+        #expect(statuses == [OUTLET_OK, OUTLET_E_CANCELLED, OUTLET_OK])
+    }
+
+    @Test func `the settings are readable in create and reconfigure only`() {
+        defer { outlet_fake_free(fake) }
+        let table = host
+        outlet_fake_set(fake, "word", "yes")
+        func status(_ call: outlet_call) -> outlet_status {
+            var value = outlet_view()
+            return "word".withCString {
+                table.pointee.config_value(table, call, outlet_text($0), &value)
+            }
+        }
+        #expect(status(outlet_fake_call(fake)) == OUTLET_E_STATE)
+        let call = outlet_fake_begin_configuring(fake)
+        #expect(status(call) == OUTLET_OK)
+        // A hook of a service may run meanwhile.
+        #expect(status(outlet_fake_call(fake)) == OUTLET_E_STATE && status(call) == OUTLET_OK)
+        outlet_fake_end_configuring(fake)
+        #expect(status(call) == OUTLET_E_STALE)
+        _ = outlet_fake_begin_configuring(fake)
+        #expect(status(call) == OUTLET_E_STALE && status(outlet_call()) == OUTLET_E_STALE)
+    }
+
+    @Test func `timers end when they are due, and the clock shows that time meanwhile`() throws {
+        defer { outlet_fake_free(fake) }
+        outlet_fake_offer(fake, "outlet.timer/1")
+        let timers: UnsafePointer<outlet_timers> = try #require(service("outlet.timer/1"))
+        var clock = Clock(host: host, timers: timers)
+        withUnsafeMutablePointer(to: &clock) { clock in
+            for delay in [UInt64(30), 10, 20, 10] {
+                var timer = outlet_timer()
+                let status = timers.pointee.start(
+                    host, delay, { _, _, _, data in Clock.at(data)?.pointee.note("once") }, clock,
+                    &timer)
+                #expect(status == OUTLET_OK)
+            }
+            Clock.restart(clock)
+            #expect(outlet_fake_advance(fake, fake, 25) == 6)
+            // At 8, 10, 10, 16, 20 and 24.
+            #expect(clock.pointee.seen == ["again", "once", "once", "again", "once", "again"])
+            clock.pointee.seen = []
+            // At 30 and 32.
+            #expect(outlet_fake_advance(fake, fake, 7) == 2)
+            #expect(clock.pointee.seen == ["once", "again"])
+            clock.pointee.isRestarting = false
+            #expect(outlet_fake_advance(fake, fake, .max) == 1)
+            #expect(outlet_fake_advance(fake, fake, .max) == 0)
+        }
+    }
+
+    @Test func `timers that are started anew without end stop the clock`() throws {
+        defer { outlet_fake_free(fake) }
+        outlet_fake_offer(fake, "outlet.timer/1")
+        let timers: UnsafePointer<outlet_timers> = try #require(service("outlet.timer/1"))
+        var clock = Clock(host: host, timers: timers)
+        withUnsafeMutablePointer(to: &clock) { clock in
+            Clock.restart(clock)
+            #expect(outlet_fake_advance(fake, fake, .max) == 100_000)
+            // The clock has not moved further.
+            clock.pointee.isRestarting = false
+            #expect(outlet_fake_advance(fake, fake, 8) == 1)
+        }
+    }
+
+    /// What timers receive as their data.
+    private struct Clock {
+        let host: UnsafePointer<outlet_host>
+        let timers: UnsafePointer<outlet_timers>
+        var seen: [String] = []
+        var isRestarting = true
+
+        mutating func note(_ name: String) { seen.append(name) }
+
+        static func at(_ data: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<Clock>? {
+            data?.assumingMemoryBound(to: Clock.self)
+        }
+
+        /// Starts a timer that starts itself anew when it ends, each 8 ns.
+        static func restart(_ clock: UnsafeMutablePointer<Clock>) {
+            var timer = outlet_timer()
+            let (host, timers) = (clock.pointee.host, clock.pointee.timers)
+            let status = timers.pointee.start(
+                host, 8,
+                { _, _, _, data in
+                    guard let clock = Clock.at(data) else { return }
+                    clock.pointee.note("again")
+                    if clock.pointee.isRestarting { Clock.restart(clock) }
+                }, clock, &timer)
+            #expect(status == OUTLET_OK)
+        }
     }
 
     @Test func `a request completes once, with the test's response or as cancelled`() throws {

@@ -58,6 +58,12 @@ struct timer {
 /* The host's limit for a sink. */
 static const uint64_t sink_limit = 64 << 20;
 
+/* How many timers end in one call of outlet_fake_advance: a plugin may start each anew. */
+static const size_t end_limit = 100000;
+
+/* The id of the calls that have no configuration. */
+static const uint64_t plain_call = 1;
+
 struct outlet_fake_host {
     outlet_host table; /* first: the table's address is the host's */
     outlet_http http;
@@ -69,6 +75,8 @@ struct outlet_fake_host {
     struct timer *timers;
     size_t exchange_count, timer_count;
     uint64_t now;
+    /* The call of create or reconfigure that has not ended, 0 for none, and the number of all of them. */
+    uint64_t configuring, configured;
     outlet_fake_observer observer;
     void *context;
     struct pairs settings;
@@ -439,8 +447,12 @@ static outlet_status fake_deadline(const outlet_host *host, outlet_call call, ui
 
 static outlet_status fake_config_value(const outlet_host *host, outlet_call call, outlet_view key,
                                        outlet_view *out) {
-    (void)call;
-    return answer(find(&fake_of(host)->settings, key, 0), out);
+    struct outlet_fake_host *fake = fake_of(host);
+    if (call.id == plain_call) return OUTLET_E_STATE;
+    pthread_mutex_lock(&fake->mutex);
+    const int is_configuring = call.id != 0 && call.id == fake->configuring;
+    pthread_mutex_unlock(&fake->mutex);
+    return is_configuring ? answer(find(&fake->settings, key, 0), out) : OUTLET_E_STALE;
 }
 
 #define MESSAGE(id_)                                        \
@@ -852,23 +864,51 @@ void outlet_fake_set(outlet_fake_host *fake, const char *key, const char *value)
     add(&fake->settings, outlet_text(key), outlet_text(value));
 }
 
-outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descriptor *descriptor) {
-    const outlet_view none = {NULL, 0};
-    const outlet_config config = {sizeof config, 0, OUTLET_TEXT("{}"), none};
-    outlet_instance *instance = NULL;
-    const outlet_status status =
-        descriptor->create(descriptor, &fake->table, outlet_fake_call(fake), &config, &instance);
-    return status == OUTLET_OK ? instance : NULL;
-}
-
-outlet_call outlet_fake_call(outlet_fake_host *fake) {
-    const outlet_call call = {1};
+/* Makes a call; clears the last failure. */
+static outlet_call new_call(outlet_fake_host *fake, int configures) {
+    outlet_call call = {plain_call};
     pthread_mutex_lock(&fake->mutex);
     free_blocks(fake->failure.ptr);
     fake->failure.ptr = NULL;
+    if (configures) call.id = fake->configuring = plain_call + ++fake->configured;
     pthread_mutex_unlock(&fake->mutex);
     return call;
 }
+
+outlet_call outlet_fake_begin_configuring(outlet_fake_host *fake) { return new_call(fake, 1); }
+
+void outlet_fake_end_configuring(outlet_fake_host *fake) {
+    pthread_mutex_lock(&fake->mutex);
+    fake->configuring = 0;
+    pthread_mutex_unlock(&fake->mutex);
+}
+
+/* The configuration that create and reconfigure receive. */
+static outlet_config empty_config(void) {
+    const outlet_view none = {NULL, 0};
+    const outlet_config config = {sizeof config, 0, OUTLET_TEXT("{}"), none};
+    return config;
+}
+
+outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descriptor *descriptor) {
+    const outlet_config config = empty_config();
+    outlet_instance *instance = NULL;
+    const outlet_status status = descriptor->create(
+        descriptor, &fake->table, outlet_fake_begin_configuring(fake), &config, &instance);
+    outlet_fake_end_configuring(fake);
+    return status == OUTLET_OK ? instance : NULL;
+}
+
+outlet_status outlet_fake_reconfigure(outlet_fake_host *fake, const outlet_descriptor *descriptor,
+                                      outlet_instance *instance) {
+    const outlet_config config = empty_config();
+    const outlet_status status =
+        descriptor->reconfigure(instance, outlet_fake_begin_configuring(fake), &config);
+    outlet_fake_end_configuring(fake);
+    return status;
+}
+
+outlet_call outlet_fake_call(outlet_fake_host *fake) { return new_call(fake, 0); }
 
 const char *outlet_fake_failure(outlet_fake_host *fake) {
     return fake->failure.ptr == NULL ? "" : fake->failure.ptr;

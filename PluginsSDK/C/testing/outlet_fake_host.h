@@ -35,11 +35,22 @@ void outlet_fake_free(outlet_fake_host *fake);
 /* Returns the host's table, to pass to the plugin. */
 const outlet_host *outlet_fake_table(outlet_fake_host *fake);
 
-/* Sets the value that config_value returns for a key in create. */
+/* Sets the value that config_value returns for a key in create and reconfigure; in other calls it returns
+ * OUTLET_E_STATE, as in Outlet. */
 void outlet_fake_set(outlet_fake_host *fake, const char *key, const char *value);
 
 /* Makes an instance; returns NULL if create fails. outlet_config.json is always "{}". */
 outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descriptor *descriptor);
+
+/* Calls the descriptor's reconfigure, which must not be null, and returns its status. outlet_config.json is
+ * always "{}". */
+outlet_status outlet_fake_reconfigure(outlet_fake_host *fake, const outlet_descriptor *descriptor,
+                                      outlet_instance *instance);
+
+/* Makes a call for create or reconfigure, which a test calls itself, and ends it when that has returned. Both
+ * functions above do this. The first clears the last failure. */
+outlet_call outlet_fake_begin_configuring(outlet_fake_host *fake);
+void outlet_fake_end_configuring(outlet_fake_host *fake);
 
 /* Makes a call for a hook, and clears the last failure. */
 outlet_call outlet_fake_call(outlet_fake_host *fake);

@@ -51,10 +51,11 @@ public final class FakeHost: @unchecked Sendable {
         for (key, value) in settings { set(key, value) }
         let host = Host(
             table: outlet_fake_table(fake), dataDirectory: dataDirectory, owner: self)
+        defer { outlet_fake_end_configuring(fake) }
         return try P(
             host: host,
             configuration: Configuration(
-                host: host, call: outlet_fake_call(fake), json: configuration))
+                host: host, call: outlet_fake_begin_configuring(fake), json: configuration))
     }
 
     /// Gives an instance another configuration, without validating it by its schema.
@@ -65,8 +66,10 @@ public final class FakeHost: @unchecked Sendable {
     /// - Throws: `PluginError` when the configuration cannot be decoded, or the error of the plugin's
     ///   `reconfigure`.
     public func reconfigure<P: Reconfiguring>(_ plugin: P, configuration: String) throws {
+        defer { outlet_fake_end_configuring(fake) }
         try plugin.reconfigure(
-            Configuration(host: host, call: outlet_fake_call(fake), json: configuration))
+            Configuration(
+                host: host, call: outlet_fake_begin_configuring(fake), json: configuration))
     }
 
     private func set(_ key: String, _ value: Setting) {

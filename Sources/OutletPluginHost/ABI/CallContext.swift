@@ -60,6 +60,17 @@ class CallContext: @unchecked Sendable {
         state.withLock { $0.refusedReason = refused }
     }
 
+    /// The changes that the host has refused, at most 8.
+    final var refusals: [String] { state.withLock { $0.refusals } }
+
+    /// Records that the host has refused a change that the plugin has asked for in the call.
+    final func noteRefusal(_ text: String) {
+        state.withLock { if $0.refusals.count < 8 { $0.refusals.append(text) } }
+    }
+
+    /// Whether the call has a configuration.
+    var hasConfiguration: Bool { configuration != nil }
+
     /// Returns a configuration value as text.
     ///
     /// - Parameter key: The key, or the keys of nested objects separated by dots. A key that itself

@@ -14,6 +14,8 @@ package enum RefusedText: Error, Equatable {
     case unknown(name: String, value: UInt64)
     /// The argument `name`, which is needed, is null.
     case missing(name: String)
+    /// The call has no configuration.
+    case unconfigured
 
     /// What is wrong, beginning with "its".
     var fact: String {
@@ -26,6 +28,7 @@ package enum RefusedText: Error, Equatable {
         case .notUTF8(let name): "its \(name) is not UTF-8"
         case .unknown(let name, let value): "its \(name) is \(value), which is none that it may be"
         case .missing(let name): "its \(name) is null"
+        case .unconfigured: "its call is neither create nor reconfigure"
         case .invalidCode: "its code is not made of ASCII letters, digits and '-'"
         }
     }

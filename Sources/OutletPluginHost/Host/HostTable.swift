@@ -294,7 +294,13 @@ enum HostTable {
         } catch {
             return refuse(host, "config_value", error, call.id)
         }
-        return with(host, call.id, CallContext.self) { store($0.setting(name), at: out) }
+        return with(host, call.id, CallContext.self) { context in
+            guard context.hasConfiguration else {
+                owner(host)?.reportRefusal(.unconfigured, of: "config_value", call.id)
+                return OUTLET_E_STATE
+            }
+            return store(context.setting(name), at: out)
+        }
     }
 
     private static func sinkWrite(

@@ -125,7 +125,8 @@ struct outlet_host {
      *
      * key: the name of a top-level member; "a.b" is the member "b" of the object "a". A string is
      * returned unescaped, any other value as its JSON text. Valid until that call returns.
-     * Returns OUTLET_E_NOT_FOUND if it is not set. Thread: [in-call]. */
+     * Returns OUTLET_E_NOT_FOUND if it is not set, and OUTLET_E_STATE in any other call, which is
+     * also logged as a warning in the plugin's name. Thread: [in-call]. */
     outlet_status (*config_value)(const outlet_host *host, outlet_call call, outlet_view key,
                                   outlet_view *out);
 
