@@ -48,11 +48,12 @@ struct exchange {
     int is_over, is_cancelled;
 };
 
+/* A timer whose `done` has not been called. */
 struct timer {
-    uint64_t due;
+    uint64_t id, due;
     outlet_timer_done done;
     void *data;
-    int is_over, is_cancelled;
+    int is_cancelled;
 };
 
 /* The host's limit for a sink. */
@@ -74,6 +75,7 @@ struct outlet_fake_host {
     struct exchange *exchanges;
     struct timer *timers;
     size_t exchange_count, timer_count;
+    uint64_t timers_started;
     uint64_t now;
     /* The call of create or reconfigure that has not ended, 0 for none, and the number of all of them. */
     uint64_t configuring, configured;
@@ -382,20 +384,23 @@ static outlet_status http_cancel(const outlet_host *host, outlet_exchange id) {
     return status;
 }
 
+/* A time after another one; the latest possible one if it is too late. */
+static uint64_t later(uint64_t time, uint64_t delay) {
+    return delay > UINT64_MAX - time ? UINT64_MAX : time + delay;
+}
+
 static outlet_status timer_start(const outlet_host *host, uint64_t delay, outlet_timer_done done,
                                  void *data, outlet_timer *out) {
     struct outlet_fake_host *fake = fake_of(host);
     outlet_status status = OUTLET_E_STATE;
-    size_t running = 0;
     pthread_mutex_lock(&fake->mutex);
-    for (size_t i = 0; i < fake->timer_count; i++) running += !fake->timers[i].is_over;
-    if (running < OUTLET_MAX_TIMERS) {
-        const uint64_t due = delay > UINT64_MAX - fake->now ? UINT64_MAX : fake->now + delay;
-        const struct timer timer = {due, done, data, 0, 0};
+    if (fake->timer_count < OUTLET_MAX_TIMERS) {
+        const uint64_t due = later(fake->now, delay);
+        const struct timer timer = {++fake->timers_started, due, done, data, 0};
         fake->timers =
             (struct timer *)grown(fake->timers, fake->timer_count, sizeof *fake->timers);
         fake->timers[fake->timer_count++] = timer;
-        out->id = fake->timer_count;
+        out->id = timer.id;
         status = OUTLET_OK;
     }
     pthread_mutex_unlock(&fake->mutex);
@@ -406,8 +411,9 @@ static outlet_status timer_cancel(const outlet_host *host, outlet_timer id) {
     struct outlet_fake_host *fake = fake_of(host);
     outlet_status status = OUTLET_E_STALE;
     pthread_mutex_lock(&fake->mutex);
-    if (id.id > 0 && id.id <= fake->timer_count && !fake->timers[id.id - 1].is_over) {
-        fake->timers[id.id - 1].is_cancelled = 1;
+    for (size_t i = 0; i < fake->timer_count; i++) {
+        if (fake->timers[i].id != id.id) continue;
+        fake->timers[i].is_cancelled = 1;
         status = OUTLET_OK;
     }
     pthread_mutex_unlock(&fake->mutex);
@@ -1050,15 +1056,38 @@ int outlet_fake_respond(outlet_fake_host *fake, outlet_instance *instance, size_
     return 1;
 }
 
+/* The position of the timer that ends first, of those that end by a time; timer_count if there is none.
+ *
+ * Cancelled ones end at once. Of several, the one that was started first. */
+static size_t next_timer(const outlet_fake_host *fake, uint64_t end) {
+    size_t next = fake->timer_count;
+    uint64_t earliest = end;
+    for (size_t i = 0; i < fake->timer_count; i++) {
+        const uint64_t due = fake->timers[i].is_cancelled ? 0 : fake->timers[i].due;
+        if (due > earliest || (next < fake->timer_count && due == earliest)) continue;
+        earliest = due;
+        next = i;
+    }
+    return next;
+}
+
 size_t outlet_fake_advance(outlet_fake_host *fake, outlet_instance *instance,
                            uint64_t nanoseconds) {
     size_t ended = 0;
     pthread_mutex_lock(&fake->mutex);
-    fake->now += nanoseconds;
-    for (size_t i = 0; i < fake->timer_count; i++) {
-        const struct timer timer = fake->timers[i];
-        if (timer.is_over || (!timer.is_cancelled && timer.due > fake->now)) continue;
-        fake->timers[i].is_over = 1;
+    const uint64_t end = later(fake->now, nanoseconds);
+    for (size_t next = next_timer(fake, end); next < fake->timer_count;
+         next = next_timer(fake, end)) {
+        if (ended == end_limit) {
+            /* Others are due before the end. */
+            pthread_mutex_unlock(&fake->mutex);
+            return ended;
+        }
+        const struct timer timer = fake->timers[next];
+        fake->timer_count--;
+        memmove(fake->timers + next, fake->timers + next + 1,
+                (fake->timer_count - next) * sizeof *fake->timers);
+        if (!timer.is_cancelled && timer.due > fake->now) fake->now = timer.due;
         ended++;
         const outlet_status status = timer.is_cancelled ? OUTLET_E_CANCELLED : OUTLET_OK;
         /* Unlocked, because the plugin may start another timer. */
