@@ -1,6 +1,7 @@
 #include "outlet_fake_host.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -1019,7 +1020,10 @@ int outlet_fake_quiesced(outlet_fake_host *fake) { return fake->quiesced; }
 
 void outlet_fake_offer(outlet_fake_host *fake, const char *service) {
     const outlet_view name = outlet_text(service);
-    if (strcmp(service, OUTLET_HTTP_1) != 0 && strcmp(service, OUTLET_TIMER_1) != 0) abort();
+    if (strcmp(service, OUTLET_HTTP_1) != 0 && strcmp(service, OUTLET_TIMER_1) != 0) {
+        fprintf(stderr, "outlet_fake_offer: there is no fake of the service \"%s\"\n", service);
+        abort();
+    }
     if (find(&fake->services, name, 0) == NULL) add(&fake->services, name, name);
 }
 
@@ -1095,6 +1099,7 @@ size_t outlet_fake_advance(outlet_fake_host *fake, outlet_instance *instance,
         timer.done(instance, outlet_fake_call(fake), status, timer.data);
         pthread_mutex_lock(&fake->mutex);
     }
+    if (fake->now < end) fake->now = end;
     pthread_mutex_unlock(&fake->mutex);
     return ended;
 }

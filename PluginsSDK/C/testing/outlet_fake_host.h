@@ -110,7 +110,8 @@ int outlet_fake_quiesced(outlet_fake_host *fake);
 
 /* ---- services: the test ends what the plugin has started ------------------------------------- */
 
-/* Offers OUTLET_HTTP_1 or OUTLET_TIMER_1 to the plugin; there is no fake of other services. */
+/* Offers OUTLET_HTTP_1 or OUTLET_TIMER_1 to the plugin; there is no fake of other services, for which it
+ * prints a message and calls abort(). */
 void outlet_fake_offer(outlet_fake_host *fake, const char *service);
 
 /* Returns the nth request, from 0, that the plugin has sent; its id is 0 if there is none. It can be
