@@ -214,6 +214,9 @@ import Testing
         Row(
             "BlocksNonblocking", "blocks-nonblocking", #"{"until": "fifth"}"#, .nonblocking,
             .callNonblocking),
+        Row(
+            "BlocksNonblocking", "blocks-nonblocking", #"{"until": "redirect"}"#, .nonblocking,
+            .callNonblocking),
         Row("HangsInCancel", .shutdown, .endInTime, limit: 3),
         Row("LyingSignature", .functions, .noCrash),
         Row("OddValues", .functions, .callReason),
@@ -268,6 +271,68 @@ import Testing
             result.findings.map(\.message) == [
                 "faulty.odd-values: call of 'odd' failed: status 77, without a reason"
             ])
+    }
+
+    @Test(arguments: [
+        ("adapt_done", "adapt", "settled with 77"),
+        ("retry_done", "retry", "settled with the verdict 77"),
+        ("prepare", "prepare", "it returned 77"),
+    ])
+    func `an undefined status or verdict is one finding, which names it`(
+        mode: String, hook: String, fact: String
+    ) async throws {
+        let result = try await checked(
+            "libFaultyOddValues.so", ["faulty.odd-values": #"{"mode": "\#(mode)"}"#], [.hooks])[0]
+        #expect(result.findings.map(\.rule) == [.valueKnown], "\(result.findings)")
+        let message = try #require(result.findings.first).message
+        #expect(message.contains(hook) && message.contains(fact), "\(message)")
+    }
+
+    @Test func `the finding for a refused change in a function names the function`() async throws {
+        let result = try await checked(
+            "libFaultyIgnoresRefusals.so", ["faulty.ignores-refusals": #"{"hook": "call"}"#],
+            [.functions])[0]
+        #expect(
+            result.findings.map(\.message) == [
+                "faulty.ignores-refusals: call of 'change': request_set_header of 'X': not in this "
+                    + "hook: the host refused it, and the function did not fail"
+            ])
+    }
+
+    @Test(arguments: ["first", "both"], 1...3 as ClosedRange<UInt64>)
+    func `a crash for one value or pair of values is found with each seed`(
+        what: String, seed: UInt64
+    ) async throws {
+        let result = try await checked(
+            "libFaultyTrustsValues.so", ["faulty.trusts-values": #"{"what": "\#(what)"}"#],
+            [.functions], seed: seed)[0]
+        #expect(result.findings.first?.rule == .noCrash, "\(result.findings)")
+    }
+
+    @Test func `values for which functions work are no findings`() async throws {
+        let result = try await checked("libFaultyTrustsValues.so", [:], [.functions])[0]
+        #expect(result.verdict == .passed, "\(result.findings)")
+    }
+
+    @Test func `a hook that was called too seldom to be measured is noted`() async throws {
+        let result = try await checked(
+            "libFaultyBlocksNonblocking.so",
+            ["faulty.blocks-nonblocking": #"{"until": "answer"}"#], [.nonblocking])[0]
+        #expect(result.verdict == .passed, "\(result.findings)")
+        #expect(result.notes.count == 1)
+        #expect(
+            result.notes.first?.hasPrefix(
+                "faulty.blocks-nonblocking: redirect was called 0 times only") == true)
+    }
+
+    @Test func `a configuration for an id that is not in the file is named first`() async throws {
+        let result = try await checked(
+            "libFaultyCreateFails.so", ["faulty.create-fail": "{}"], [.create])[0]
+        let finding = try #require(result.findings.first)
+        #expect(
+            finding.message.hasPrefix("configuration for 'faulty.create-fail': no such plugin"),
+            "\(result.findings)")
+        #expect(finding.advice.hasPrefix("name a plugin of the file"))
     }
 
     @Test(arguments: changes)

@@ -158,21 +158,55 @@ extension CheckSubject {
             return report.skip("no plugin says OUTLET_F_NONBLOCKING")
         }
         await send(30, through: host, watchedBy: observer, requests: requests)
+        // Of the generated requests, few are redirected.
+        for number in 0..<Self.leastMeasured * 2 where !report.hasFailed && !isLate {
+            report.step("request \(number + 1) with a redirect and a failure")
+            await call(through: host, watchedBy: observer)
+        }
         ask(host, rounds: 4)
         await end(host)
-        for (measured, usages) in used.withLock({ $0 })
+        let all = used.withLock { $0 }
+        for (measured, usages) in all
         where quick.contains(measured.plugin) && !Self.unpromised.contains(measured.hook) {
             reportWaits(measured, usages)
         }
+        guard !report.hasFailed else { return }
+        for plugin in host.plugins where plugin.isNonblocking {
+            noteUnmeasured(
+                plugin.id, all.filter { $0.key.plugin == plugin.id }.mapValues(\.count),
+                of: plugin.hooks)
+        }
     }
+
+    /// Notes the hooks of a plugin that were called too seldom to be measured.
+    ///
+    /// - Parameters:
+    ///   - plugin: The id of the plugin.
+    ///   - counts: The numbers of calls.
+    ///   - hooks: The hooks that it implements; others are functions that it passes to services.
+    private func noteUnmeasured(
+        _ plugin: String, _ counts: [MeasuredHook: Int], of hooks: [PluginHook]
+    ) {
+        // The test of `cancel` has cancelled requests.
+        for hook in PluginHook.allCases where hook != .cancel && !Self.unpromised.contains(hook) {
+            let count = counts[MeasuredHook(plugin: plugin, hook: hook)] ?? 0
+            guard count < Self.leastMeasured, count > 0 || hooks.contains(hook) else { continue }
+            report.note(
+                "\(plugin): \(hook.rawValue) was called \(count) times only, too seldom to measure "
+                    + "whether it waits: \(Self.leastMeasured) calls are needed")
+        }
+    }
+
+    /// The number of calls from which on a hook is measured.
+    private static let leastMeasured = 5
 
     /// Reports a hook that waited in more than half of its calls, or that in a sixth of them waited
     /// for over 1 ms or computed for over 5 ms.
     ///
     /// Single waits are no violation: a page fault or a lock of the host can cause them. Hooks with
-    /// fewer than 5 calls are not checked.
+    /// fewer than ``leastMeasured`` calls are not checked.
     private func reportWaits(_ measured: MeasuredHook, _ usages: [Usage]) {
-        guard usages.count >= 5 else { return }
+        guard usages.count >= Self.leastMeasured else { return }
         let name = "\(measured.plugin): \(measured.hook.rawValue)"
         let most = max(3, usages.count / 6)
         let waiting = usages.count { $0.waits > 0 }
