@@ -32,6 +32,24 @@ import Testing
         #expect(CheckTest.named(kind.rule.rawValue)?.isEmpty == false)
     }
 
+    @Test(arguments: PluginMisbehaviour.Kind.allCases)
+    func `what the host records of a plugin selects all tests that create instances`(
+        kind: PluginMisbehaviour.Kind
+    ) {
+        let tests = CheckTest.allCases.filter { ![.file, .load, .entry].contains($0) }
+        #expect(Set(CheckTest.named(kind.rule.rawValue) ?? []).isSuperset(of: tests))
+    }
+
+    @Test(arguments: [PluginRule.callReason, .callFrees])
+    func `what calls can break selects all tests that call hooks or functions`(rule: PluginRule) {
+        let others: Set<CheckTest> = [
+            .file, .load, .entry, .create, .configurations, .createAgain,
+        ]
+        #expect(
+            Set(CheckTest.named(rule.rawValue) ?? []) == Set(CheckTest.allCases).subtracting(others)
+        )
+    }
+
     @Test func `a test that cannot be started is no fault of the plugin`() {
         var check = PluginCheck(file: "/nonexistent.so", seed: 1)
         check.program = "/nonexistent/program"

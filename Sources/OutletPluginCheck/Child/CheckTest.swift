@@ -42,6 +42,14 @@ public enum CheckTest: String, Sendable, CaseIterable {
     /// The rules that this test checks, apart from those that every test checks, such as
     /// ``PluginRule/noCrash``.
     public var rules: Set<PluginRule> {
+        var rules = ownRules
+        if createsInstances { rules.formUnion(Self.rulesOfInstances) }
+        if createsInstances, !createsInstancesOnly { rules.formUnion(Self.rulesOfCalls) }
+        return rules
+    }
+
+    /// The rules for which the test was made.
+    private var ownRules: Set<PluginRule> {
         switch self {
         case .file:
             [.fileSafe, .fileLibrary, .fileEntry, .manifestPresent, .manifestValid]
@@ -54,28 +62,30 @@ public enum CheckTest: String, Sendable, CaseIterable {
         case .create:
             [
                 .fileSymbols, .entryModule, .createStarts, .configSchema, .createInstance,
-                .createReason, .valueKnown, .endInTime, .endAsked,
+                .createReason,
             ]
         case .configurations: [.configAny, .createInstance]
-        case .createAgain: [.destroyFrees, .endInTime]
-        case .reconfigure: [.configAny, .callReason]
+        case .createAgain: [.destroyFrees]
+        case .reconfigure: [.configAny]
         case .instances: [.createStarts, .createApart]
-        case .hooks, .overlap:
-            [
-                .callReason, .settleOnce, .settleInTime, .valueKnown, .handleLate, .handleOwn,
-                .handleThread, .endInTime, .endAsked, .stateProcess,
-            ]
-        case .nonblocking: [.callNonblocking]
-        case .cancel:
-            [.callNonblocking, .settleOnce, .handleLate, .handleOwn, .valueKnown]
-        case .deadlines: [.settleOnce, .handleLate, .handleOwn, .valueKnown]
-        case .functions: [.callReason, .valueKnown, .exportSignature, .handleLate]
-        case .shutdown: [.endInTime, .endAsked, .handleLate]
+        case .nonblocking, .cancel: [.callNonblocking]
+        case .functions: [.exportSignature]
         case .state: [.stateProcess, .stateThread]
         case .callAgain: [.callFrees]
-        case .exit: []
+        case .hooks, .overlap, .deadlines, .shutdown, .exit: []
         }
     }
+
+    /// Whether the test creates instances.
+    private var createsInstances: Bool { ![.file, .load, .entry].contains(self) }
+
+    /// The rules of tests that create instances: those that the host records whenever it calls a
+    /// plugin, and that processes of the plugin end.
+    private static let rulesOfInstances =
+        Set(PluginMisbehaviour.Kind.allCases.map(\.rule)).union([.destroyFrees])
+
+    /// The further rules of tests that call hooks or functions.
+    private static let rulesOfCalls: Set<PluginRule> = [.callReason, .callFrees]
 
     /// Whether the test creates instances, but calls none of their hooks and functions.
     var createsInstancesOnly: Bool {
