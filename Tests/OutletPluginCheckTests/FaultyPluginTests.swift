@@ -154,6 +154,8 @@ import Testing
         Row("IgnoresRefusals", "ignores-refusals", #"{"hook": "prepare"}"#, .hooks, .valueKnown),
         Row("IgnoresRefusals", "ignores-refusals", #"{"hook": "process"}"#, .hooks, .valueKnown),
         Row("IgnoresRefusals", "ignores-refusals", #"{"hook": "will_send"}"#, .hooks, .valueKnown),
+        Row("IgnoresRefusals", "ignores-refusals", #"{"hook": "serialize"}"#, .hooks, .valueKnown),
+        Row("IgnoresRefusals", "ignores-refusals", #"{"hook": "call"}"#, .functions, .valueKnown),
         Row("RefusedCalls", "refused-calls", #"{"call": "level"}"#, .hooks, .valueKnown),
         Row("RefusedCalls", "refused-calls", #"{"call": "url"}"#, .hooks, .valueKnown),
         Row("RefusedCalls", "refused-calls", #"{"call": "watch"}"#, .hooks, .valueKnown),

@@ -34,27 +34,36 @@ final class CheckObserver: PluginObserver {
     func pluginDidAct(_ activity: PluginActivity) {
         // A hook that fails with a reason has seen that its change was refused.
         if activity.failure == nil, let first = activity.refusals.first {
-            // Another change may replace the refused one. It may also be unrelated.
-            let effects = activity.effects.joined(separator: ", ")
+            // Another change may replace the refused one. It may also be unrelated. Functions and
+            // serialize change nothing.
+            let effects =
+                [.call, .serialize].contains(activity.hook)
+                ? "" : activity.effects.joined(separator: ", ")
             report.find(
                 .valueKnown,
-                "\(activity.plugin): \(activity.hook.rawValue): \(first): the host refused it, and "
-                    + "the hook did not fail"
+                "\(activity.plugin): \(Self.place(of: activity)): \(first): the host refused it, and "
+                    + "the \(activity.hook == .call ? "function" : "hook") did not fail"
                     + (effects.isEmpty ? "" : "; it made another change: \(effects)"),
                 isWarning: !effects.isEmpty)
         }
         if let failure = activity.failure, let fault = activity.reasonFault {
-            var hook = activity.hook.rawValue
-            // The effect of a call is the function.
-            if activity.hook == .call, let name = activity.effects.first { hook += " of '\(name)'" }
             report.find(
                 fault == .missing ? .callReason : .valueKnown,
-                "\(activity.plugin): \(hook) failed: \(failure)")
+                "\(activity.plugin): \(Self.place(of: activity)) failed: \(failure)")
         }
         guard activity.hook == .retry, let id = activity.requestID,
             let seconds = activity.retryDelay, seconds > Self.longestDelay
         else { return }
         endings.withLock { $0[id] }?()
+    }
+
+    /// The hook, or the function that was called.
+    private static func place(of activity: PluginActivity) -> String {
+        // The effect of a call is the function.
+        guard activity.hook == .call, let name = activity.effects.first else {
+            return activity.hook.rawValue
+        }
+        return "\(activity.hook.rawValue) of '\(name)'"
     }
 
     /// Reports what the host has refused, except for changes, and texts that are not UTF-8.

@@ -22,6 +22,8 @@ class CallContext: @unchecked Sendable {
         /// What was wrong with the last reason that was refused.
         var refusedReason: RefusedText?
         var arena = ByteArena()
+        /// The changes that the host has refused.
+        var refusals: [String] = []
     }
 
     /// The only thread that may use the handles passed to the call; 0 if any thread may.

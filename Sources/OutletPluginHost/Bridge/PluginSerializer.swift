@@ -141,7 +141,8 @@ private final class SerializeCall: Sendable {
         }
         stopwatch.report(
             instance.owner, .serialize, requestID: request.context.id, effects: effects,
-            failure: failure)
+            failure: failure,
+            refusals: ((try? result?.get()) ?? nil)?.context.refusals ?? [])
         return try made.get()
     }
 
@@ -184,7 +185,9 @@ private final class SerializeCall: Sendable {
         let subjects: [any AnyObject & Sendable] = [
             RequestHandle(request, scope: request.scope), response, sink, context,
         ]
-        let ids = subjects.map { HandleTable.shared.insert($0, owner: instance.owner.number) }
+        let ids = subjects.map {
+            HandleTable.shared.insert($0, owner: instance.owner.number, in: context)
+        }
         defer { for id in ids { HandleTable.shared.remove(id) } }
         var view = outlet_view()
         let status = hook(

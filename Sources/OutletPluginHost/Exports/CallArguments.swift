@@ -32,7 +32,8 @@ final class CallArguments {
         requests = []
         functions = []
         func insert(_ object: any AnyObject & Sendable) -> UInt64 {
-            let id = HandleTable.shared.insert(object, owner: instance.owner.number)
+            let id = HandleTable.shared.insert(
+                object, owner: instance.owner.number, in: context)
             handles.append(id)
             return id
         }
@@ -67,6 +68,9 @@ final class CallArguments {
 
     /// Why the host has refused to take a part of these bytes; `nil` if it has not.
     var refusal: String? { output?.refusal }
+
+    /// The changes of requests that the host has refused.
+    var refusals: [String] { context.refusals }
 
     /// Writes the handle of the call or of the sink.
     ///

@@ -186,7 +186,7 @@ final class FunctionCaller: Sendable {
             instance.owner.recordViolation(.forbiddenValue, "\(function.export.name): \(refusal)")
             error = failure(of: function, PluginReason(message: refusal))
         }
-        report(function, error, stopwatch)
+        report(function, error, stopwatch, refusals: arguments?.refusals ?? [])
         if let error { throw .failed(error) }
         if signature.hasSink { return text.map { .text($0) } ?? .bytes(written) }
         return signature.result == .status ? .nothing : returned
@@ -210,10 +210,12 @@ final class FunctionCaller: Sendable {
     }
 
     private func report(
-        _ function: CallableFunction, _ error: PluginError?, _ stopwatch: Stopwatch
+        _ function: CallableFunction, _ error: PluginError?, _ stopwatch: Stopwatch,
+        refusals: @autoclosure () -> [String] = []
     ) {
         stopwatch.report(
-            instance.owner, .call, requestID: nil, effects: [function.name], failure: error)
+            instance.owner, .call, requestID: nil, effects: [function.name], failure: error,
+            refusals: refusals())
     }
 
     private func failure(

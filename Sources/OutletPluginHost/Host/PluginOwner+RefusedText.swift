@@ -58,7 +58,10 @@ extension PluginOwner {
         isChange: Bool
     ) {
         let call = completion(of: handle & ~HandleTable.partMask)
-        if isChange { call?.noteRefusal("\(function): \(reason)") }
+        // Handles of other plugins do not belong to the call of this one.
+        if isChange, UInt16(handle >> 48) == number {
+            HandleTable.shared.call(of: handle)?.noteRefusal("\(function): \(reason)")
+        }
         let subject = call?.subjectName.map { " of \($0)" } ?? ""
         let place = call.map { ", in \($0.hook.rawValue)\(subject)" } ?? ""
         log(

@@ -59,8 +59,6 @@ class Completion: CallContext, @unchecked Sendable {
         var answer: Answer?
         /// Receives the answer; `nil` after the call, so that captured objects are released.
         var deliver: (@Sendable (Answer) -> Void)?
-        /// The changes that the host has refused.
-        var refusals: [String] = []
         var cancelling = Cancelling.no
         /// The record for crash reports while the plugin may still answer; `nil` without reports.
         var pending: PluginWatch.PendingHook?
@@ -206,14 +204,6 @@ class Completion: CallContext, @unchecked Sendable {
     /// Records a contract violation by this hook.
     private func recordViolation(_ kind: PluginMisbehaviour.Kind, _ fact: String) {
         instance.owner.recordViolation(kind, fact, in: hook, of: subjectName)
-    }
-
-    /// The changes that the host has refused, at most 8.
-    final var refusals: [String] { state.withLock { $0.refusals } }
-
-    /// Records that the host has refused a change that the hook has asked for.
-    final func noteRefusal(_ text: String) {
-        state.withLock { if $0.refusals.count < 8 { $0.refusals.append(text) } }
     }
 
     /// Records a contract violation: a value that the contract forbids.

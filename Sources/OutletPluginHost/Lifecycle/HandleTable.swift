@@ -22,6 +22,8 @@ final class HandleTable: Sendable {
         var object: (any AnyObject & Sendable)?
         /// The thread that inserted the object (`pthread_self`).
         var thread: UInt = 0
+        /// The call that the object was passed to; `nil` if the object is not of one.
+        var call: CallContext?
     }
 
     private struct Storage {
@@ -69,7 +71,14 @@ final class HandleTable: Sendable {
     ///
     /// Plugins can use the object in a call only on the current thread, which therefore must be the
     /// one that calls the plugin.
-    func insert(_ object: any AnyObject & Sendable, owner: UInt16) -> UInt64 {
+    ///
+    /// - Parameters:
+    ///   - object: The object.
+    ///   - owner: The number of the owner.
+    ///   - call: The call that the object is passed to; `nil` for none.
+    func insert(
+        _ object: any AnyObject & Sendable, owner: UInt16, in call: CallContext? = nil
+    ) -> UInt64 {
         let thread = UInt(pthread_self())
         return storage.withLock { storage in
             let slot: UInt32
@@ -81,6 +90,7 @@ final class HandleTable: Sendable {
             }
             storage.slots[Int(slot)].object = object
             storage.slots[Int(slot)].thread = thread
+            storage.slots[Int(slot)].call = call
             let generation = storage.slots[Int(slot)].generation
             return UInt64(owner) << 48 | UInt64(generation) << 24 | UInt64(slot) << 2
         }
@@ -110,6 +120,19 @@ final class HandleTable: Sendable {
         }
     }
 
+    /// The call that the object of an id was passed to, as a completion or as ``insert(_:owner:in:)``
+    /// says; `nil` for none, and if the id has ended.
+    func call(of id: UInt64) -> CallContext? {
+        if let completion = completion(of: id) { return completion }
+        return storage.withLock { storage in
+            let slot = HandleTable.slot(of: id)
+            guard id != 0, slot < storage.slots.count,
+                storage.slots[slot].generation == HandleTable.generation(of: id)
+            else { return nil }
+            return storage.slots[slot].call
+        }
+    }
+
     /// The part of a completion's id; `nil` for the completion itself.
     static func part(of id: UInt64) -> UInt8? {
         let part = UInt8(truncatingIfNeeded: id & partMask)
@@ -122,20 +145,21 @@ final class HandleTable: Sendable {
     /// Ends an id and releases its object.
     func remove(_ id: UInt64) {
         // Released after unlocking: freeing an object may take a while.
-        let object = storage.withLock { storage -> (any AnyObject & Sendable)? in
+        let released = storage.withLock {
+            storage -> (object: (any AnyObject & Sendable)?, call: CallContext?)? in
             let slot = HandleTable.slot(of: id)
             guard slot < storage.slots.count,
                 storage.slots[slot].generation == HandleTable.generation(of: id)
             else { return nil }
-            let object = storage.slots[slot].object.take()
+            let released = (storage.slots[slot].object.take(), storage.slots[slot].call.take())
             storage.slots[slot].generation += 1
             // A slot whose generations are used up is never used again.
             if storage.slots[slot].generation < HandleTable.generations {
                 storage.free.append(UInt32(slot))
             }
-            return object
+            return released
         }
-        withExtendedLifetime(object) {}
+        withExtendedLifetime(released) {}
     }
 
     /// The owner with a number; `nil` for a number not assigned.
