@@ -112,13 +112,21 @@ static outlet_status fine(outlet_instance *self) {
     return OUTLET_OK;
 }
 
+static outlet_status late(outlet_instance *self, outlet_call call) {
+    self->host->fail(self->host, call, outlet_text(""), outlet_text("not yet"));
+    return OUTLET_PENDING;
+}
+
+static const outlet_export late_export = {sizeof(outlet_export), 0, OUTLET_TEXT("late"),
+                                          OUTLET_TEXT("e(c)"), OUTLET_TEXT("Returns OUTLET_PENDING."),
+                                          (outlet_function)late};
 static const outlet_export fine_export = {sizeof(outlet_export), 0, OUTLET_TEXT("fine"),
                                           OUTLET_TEXT("e()"), OUTLET_TEXT("Succeeds."),
                                           (outlet_function)fine};
-static const outlet_export *const exports[] = {&odd_export, &fine_export};
+static const outlet_export *const exports[] = {&odd_export, &fine_export, &late_export};
 
 static const outlet_descriptor descriptor = {
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.odd-values"),
     .version = OUTLET_TEXT("1.0.0"), .create = create, .hooks = hooks, .quiesce = quiesce,
-    .destroy = unmake, .exports = exports, .export_count = 2};
+    .destroy = unmake, .exports = exports, .export_count = 3};
 OUTLET_MODULE(descriptor)

@@ -3,8 +3,8 @@
  *
  * The value of "word" selects a fault: "bad" is refused with a reason, which is allowed, as is
  * "stored" without a data directory, to which an instance with that word writes a file. An
- * instance with the word "silent" fails reconfigure without a reason, one with "crash" crashes
- * there; the checker must report both. */
+ * instance with the word "silent" fails reconfigure without a reason, one with "pending" returns
+ * OUTLET_PENDING, and one with "crash" crashes there; the checker must report all. */
 #include "faulty.h"
 #include <stdio.h>
 
@@ -64,6 +64,7 @@ static outlet_status reconfigure(outlet_instance *instance, outlet_call call,
                                  const outlet_config *config) {
     struct reconfigured *self = (struct reconfigured *)instance;
     if (strcmp(self->word, "silent") == 0) return OUTLET_E_FAILED;
+    if (strcmp(self->word, "pending") == 0) return OUTLET_PENDING;
     if (strcmp(self->word, "crash") == 0) abort();
     return configure(self, call, config);
 }

@@ -70,6 +70,7 @@ import Testing
         Row("BadText", "bad-text", #"{"to": "create"}"#, .create, .createReason),
         Row("CreateFails", .create, .createStarts),
         Row("CreateNoReason", .create, .createReason),
+        Row("OddValues", "odd-values", #"{"mode": "create"}"#, .create, .valueKnown),
         Row("CreateNothing", .create, .createInstance),
         Row("DoubledID", .create, .entryModule),
         Row("Hangs", "hangs", #"{"hook": "create", "how": "exit"}"#, .create, .noExit),
@@ -109,6 +110,7 @@ import Testing
         Row(
             "Reconfigured", "reconfigured", #"{"word": "silent"}"#, .reconfigure, .callReason),
         Row("Reconfigured", "reconfigured", #"{"word": "crash"}"#, .reconfigure, .noCrash),
+        Row("Reconfigured", "reconfigured", #"{"word": "pending"}"#, .reconfigure, .valueKnown),
         Row("CrashesAtExit", .exit, .noCrash),
         Row("EndsAtExit", "ends-at-exit", #"{"at": "atexit", "how": "_exit"}"#, .exit, .noExit),
         Row("EndsAtExit", "ends-at-exit", #"{"at": "atexit", "how": "exit"}"#, .exit, .noExit),
@@ -181,7 +183,7 @@ import Testing
         Row("NeverSettles", .hooks, .settleInTime, limit: 12),
         Row("NoReason", .hooks, .callReason),
         Row("OddValues", "odd-values", #"{"mode": "adapt_done"}"#, .hooks, .valueKnown),
-        Row("OddValues", "odd-values", #"{"mode": "prepare"}"#, .hooks, .callReason),
+        Row("OddValues", "odd-values", #"{"mode": "prepare"}"#, .hooks, .valueKnown),
         Row("OddValues", "odd-values", #"{"mode": "quiesce"}"#, .create, .valueKnown),
         Row("RawExit", .hooks, .noExit),
         Row("RawExit", "raw-exit", #"{"how": "thread"}"#, .hooks, .noExit),
@@ -221,7 +223,7 @@ import Testing
             .callNonblocking),
         Row("HangsInCancel", .shutdown, .endInTime, limit: 3),
         Row("LyingSignature", .functions, .noCrash),
-        Row("OddValues", .functions, .callReason),
+        Row("OddValues", .functions, .valueKnown),
     ]
 
     /// Where a fixture passes texts that are not UTF-8.
@@ -265,13 +267,14 @@ import Testing
         }
     }
 
-    @Test func `the finding for a function that fails without a reason names the function`()
+    @Test
+    func `the finding for a function that returns no status names the function and the number`()
         async throws
     {
         let result = try await checked("libFaultyOddValues.so", [:], [.functions])[0]
         #expect(
             result.findings.map(\.message) == [
-                "faulty.odd-values: call of 'odd' failed: status 77, without a reason"
+                "faulty.odd-values: call of 'odd' failed: it returned 77, which is no status"
             ])
     }
 

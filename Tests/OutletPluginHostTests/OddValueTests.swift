@@ -14,12 +14,12 @@ import Testing
             configuration: ["faulty.odd-values": #"{"mode": "\#(mode)"}"#])
     }
 
-    private static let unexplained = "status 77, without a reason"
+    private static let undefined = "it returned 77, which is no status"
 
     @Test(
         arguments: [
-            ("prepare", "prepare", unexplained, [:]), ("adapt", "adapt", unexplained, [:]),
-            ("adapt_done", "adapt", unexplained, [.forbiddenValue: 1]),
+            ("prepare", "prepare", undefined, [:]), ("adapt", "adapt", undefined, [:]),
+            ("adapt_done", "adapt", "settled with 77, which is no status", [.forbiddenValue: 1]),
             (
                 "adapt_done null", "adapt",
                 "the plugin's reason cannot be read: its message is null, but has a length",
@@ -93,13 +93,13 @@ import Testing
     @Test func `a process hook that returns an undefined status fails the request`() async throws {
         let provider = try host("process").provider(over: StubTransport(answers: [.status(200)]))
         let error = await pluginError { try await provider.request(.page) }
-        #expect(error?.message == Self.unexplained)
+        #expect(error?.message == Self.undefined)
     }
 
     @Test(
         arguments: [
-            ("retry", unexplained, [:]),
-            ("retry_done", "verdict 77, without a reason", [.forbiddenValue: 1]),
+            ("retry", undefined, [:]),
+            ("retry_done", "settled with 77, which is no verdict", [.forbiddenValue: 1]),
             ("retry_done and fail", "status -1, without a reason", [.forbiddenValue: 1]),
         ] as [(String, String, [PluginMisbehaviour.Kind: Int])])
     func `no request is retried after an undefined status or verdict of retry`(
@@ -117,11 +117,11 @@ import Testing
     @Test func `a plugin whose create returns an undefined status does not start`() throws {
         #expect(
             try host("create").failures.map(\.description).first?.contains(
-                "'faulty.odd-values' could not start: \(Self.unexplained)") == true)
+                "'faulty.odd-values' could not start: \(Self.undefined)") == true)
     }
 
     @Test(arguments: [
-        ("quiesce", "status 42, without a reason"), ("quiesce-reason", "the file is full"),
+        ("quiesce", "it returned 42, which is no status"), ("quiesce-reason", "the file is full"),
     ])
     func `a failure of quiesce is counted as misbehaviour, with its reason`(
         mode: String, reason: String
@@ -134,7 +134,11 @@ import Testing
     }
 
     @Test(arguments: [
-        ("odd", unexplained)
+        ("odd", undefined),
+        (
+            "late",
+            "not yet (it returned OUTLET_PENDING, which only quiesce and hooks with a completion may)"
+        ),
     ])
     func `a function that returns an undefined status has failed`(name: String, reason: String)
         throws
@@ -143,7 +147,7 @@ import Testing
         var failure = PluginError(
             plugin: "faulty.odd-values", hook: .call, kind: .failed, message: reason)
         failure.function = name
-        failure.reasonFault = .missing
+        failure.reasonFault = .undefinedStatus
         #expect(throws: PluginCallError.failed(failure)) {
             try host.call("faulty.odd-values.\(name)")
         }

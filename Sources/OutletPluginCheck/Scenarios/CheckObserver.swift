@@ -48,8 +48,7 @@ final class CheckObserver: PluginObserver {
         }
         if let failure = activity.failure, let fault = activity.reasonFault {
             report.find(
-                fault == .missing ? .callReason : .valueKnown,
-                "\(activity.plugin): \(Self.place(of: activity)) failed: \(failure)")
+                fault.rule, "\(activity.plugin): \(Self.place(of: activity)) failed: \(failure)")
         }
         guard activity.hook == .retry, let id = activity.requestID,
             let seconds = activity.retryDelay, seconds > Self.longestDelay
@@ -82,5 +81,15 @@ final class CheckObserver: PluginObserver {
         guard !ignored.contains(misbehaviour.kind) else { return }
         report.find(
             misbehaviour.kind.rule, "\(misbehaviour.plugin): \(misbehaviour)")
+    }
+}
+
+extension ReasonFault {
+    /// The rule that a hook or function has violated whose failure has this fault.
+    var rule: PluginRule {
+        switch self {
+        case .missing: .callReason
+        case .unreadable, .undefinedStatus: .valueKnown
+        }
     }
 }

@@ -216,7 +216,9 @@ extension PluginLoadError {
         case .notLoadable: .loadLinks
         case .invalidModule: .entryModule
         case .invalidSignature: .exportSignature
-        case .creationFailed(_, _, _, _, let fault): fault == nil ? .createStarts : .createReason
+        case .creationFailed(_, _, _, _, nil): .createStarts
+        case .creationFailed(_, _, _, _, .undefinedStatus): .valueKnown
+        case .creationFailed: .createReason
         case .noInstance: .createInstance
         case .duplicate: .entryModule
         case .invalidSchema: .configSchema

@@ -100,9 +100,9 @@ extension CheckSubject {
             try plugin.reconfigure(configuration)
             return nil
         } catch let error as PluginError {
-            guard error.reasonFault == .missing else { return error.message }
+            guard let fault = error.reasonFault else { return error.message }
             report.find(
-                .callReason, "\(plugin.id): reconfigure fails for \(shown): \(error.message)")
+                fault.rule, "\(plugin.id): reconfigure fails for \(shown): \(error.message)")
             return nil
         } catch {
             // The schema refused the configuration, and the plugin was not called.

@@ -99,7 +99,8 @@ class CallContext: @unchecked Sendable {
     ///   - status: The status that the plugin returned.
     ///   - refusal: Why the host has refused what the plugin has written; `nil` if it has not.
     /// - Returns: The reason that the plugin set; if it has no message, with `refusal` or a default
-    ///   one, which says why the plugin's was refused.
+    ///   one, which says why the plugin's was refused. Its message names a status that the plugin must
+    ///   not return.
     func reason(_ status: outlet_status, after refusal: String? = nil) -> PluginReason {
         let (failure, refused) = state.withLock { ($0.failure, $0.refusedReason) }
         let (what, isClear) =
@@ -123,6 +124,10 @@ class CallContext: @unchecked Sendable {
                 given.orMissing(what)
             }
         reason.isRefusal = status == OUTLET_E_DENIED
+        guard status > 0 else { return reason }
+        let fact = ReasonFault.fact(ofUndefined: status)
+        reason.message = given.message.isEmpty ? fact : "\(given.message) (\(fact))"
+        reason.fault = .undefinedStatus
         return reason
     }
 }

@@ -87,12 +87,22 @@ extension outlet_view {
     }
 }
 
-/// What is wrong with the reason that a plugin gave for a failure.
+/// What is wrong with the reason that a plugin gave for a failure, or with the failure itself.
 public enum ReasonFault: Sendable, Equatable {
     /// It gave none.
     case missing
     /// The host cannot read it: it is not UTF-8, too long, or at an invalid address.
     case unreadable
+    /// The plugin has returned a positive status that is not defined, or `OUTLET_PENDING` where that
+    /// is not allowed.
+    case undefinedStatus
+
+    /// Says that a plugin has returned a status that it must not return.
+    static func fact(ofUndefined status: outlet_status) -> String {
+        status == OUTLET_PENDING
+            ? "it returned OUTLET_PENDING, which only quiesce and hooks with a completion may"
+            : "it returned \(status), which is no status"
+    }
 }
 
 /// The reason for a failure, as given by a plugin.

@@ -334,7 +334,10 @@ enum HostTable {
             if result > 0 {
                 completion.recordForbiddenValue("its completion was settled with \(result)")
             }
-            var reason = reason.orMissing("status \(result)")
+            var reason =
+                result > 0
+                ? reason.or("settled with \(result), which is no status", fault: nil)
+                : reason.orMissing("status \(result)")
             reason.isRefusal = result == OUTLET_E_DENIED
             return .failed(completion.failure(reason))
         }
@@ -364,7 +367,8 @@ enum HostTable {
                 completion.recordForbiddenValue(
                     "its completion was settled with the verdict \(verdict)")
                 return .failed(
-                    completion.failure(reason.orMissing("verdict \(verdict)")))
+                    completion.failure(
+                        reason.or("settled with \(verdict), which is no verdict", fault: nil)))
             }
         }
     }
@@ -385,7 +389,8 @@ enum HostTable {
                 completion.recordForbiddenValue(
                     "its completion was settled with the verdict \(verdict)")
                 return .failed(
-                    completion.failure(reason.orMissing("verdict \(verdict)")))
+                    completion.failure(
+                        reason.or("settled with \(verdict), which is no verdict", fault: nil)))
             }
         }
     }
