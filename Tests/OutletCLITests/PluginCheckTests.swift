@@ -47,6 +47,23 @@ import Testing
         #expect(lines[4] == "again: outlet plugins check \(plugin) --seed 5 --only entry")
     }
 
+    @Test func `the command that repeats a test quotes the path for the shell`() async throws {
+        try FileManager.default.createDirectory(
+            atPath: directory.path("a b'c"), withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o755])
+        let plugin = directory.path("a b'c/plugin.so")
+        try FileManager.default.moveItem(
+            atPath: try directory.copy("libFaultyRefusesNewer.so"), toPath: plugin)
+        let result = try await outlet("plugins", "check", plugin, "--only", "entry", "--seed", "5")
+        let again = try #require(
+            result.output.split(separator: "\n").last { $0.hasPrefix("again: outlet ") })
+        let repeated = try await Program.run(
+            "/bin/sh",
+            ["-c", "\"$0\" \(again.dropFirst("again: outlet ".count))", Products.path("outlet")])
+        #expect(repeated.exitCode == 7, "\(repeated.errorOutput)")
+        #expect(repeated.output.contains(again), "\(repeated.output)")
+    }
+
     @Test func `the JSON report has each test with its rule`() async throws {
         let plugin = try directory.copy("libFaultyNullModule.so")
         let result = try await outlet("plugins", "check", plugin, "--json", "--only", "entry-minor")

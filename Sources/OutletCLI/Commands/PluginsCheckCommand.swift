@@ -148,8 +148,8 @@ struct PluginCheckText {
         var text = "\n\(counts.joined(separator: ", ")); seed \(check.seed)\n"
         if let first = results.first(where: { $0.verdict == .failed }) {
             text +=
-                "again: outlet plugins check \(TerminalText.visibleLine(check.file)) --seed "
-                + "\(check.seed) --only \(first.test.rawValue)\(repeated)\n"
+                "again: outlet plugins check \(TerminalText.visibleLine(ShellWord.quoted(check.file))) "
+                + "--seed \(check.seed) --only \(first.test.rawValue)\(repeated)\n"
         }
         return text
     }
