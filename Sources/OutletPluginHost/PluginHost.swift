@@ -282,6 +282,14 @@ public final class PluginHost: SessionPlugins {
         return try caller.call(function, arguments)
     }
 
+    /// Calls a function as ``call(_:_:)`` does, but passes empty texts and bytes with a null pointer.
+    package func callWithNullViews(
+        _ name: String, _ arguments: [PluginValue]
+    ) throws(PluginCallError) -> PluginValue {
+        let (caller, function) = try function(name)
+        return try caller.call(function, arguments, hasNullViews: true)
+    }
+
     /// Calls a function with arguments given as text, as on a command line.
     ///
     /// Blocks as ``call(_:_:)`` does.

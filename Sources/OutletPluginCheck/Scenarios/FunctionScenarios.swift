@@ -10,11 +10,72 @@ extension CheckSubject {
         if host.plugins.allSatisfy(\.functions.isEmpty) {
             report.skip("it exports no functions")
         }
+        callWithEachValue(host)
         callFunctions(of: host, count: 40)
         await end(host)
     }
 
-    /// Calls each function of the plugins.
+    /// Calls each function of the plugins with each value of each parameter, one with two parameters
+    /// also with each pair of values, as long as there is time; empty texts and bytes also with a null
+    /// pointer.
+    private func callWithEachValue(_ host: PluginHost) {
+        var random = SeededRandom(seed: job.seed)
+        for plugin in host.plugins {
+            for function in plugin.functions {
+                let name = "\(plugin.id).\(function.name)"
+                for values in Self.eachValue(of: function.signature, &random) where hasTime {
+                    call(name, values, on: host)
+                    guard values.contains(where: \.isEmptyView) else { continue }
+                    call(name, values, on: host, hasNullViews: true)
+                }
+            }
+        }
+    }
+
+    /// Calls a function, which may fail: the observer reports a failure without a reason.
+    private func call(
+        _ name: String, _ values: [PluginValue], on host: PluginHost, hasNullViews: Bool = false
+    ) {
+        let shown = values.map {
+            hasNullViews && $0.isEmptyView
+                ? "an empty view with a null pointer" : String("\($0)".prefix(40))
+        }
+        report.step("call \(name)(\(shown.joined(separator: ", ")))")
+        _ = try? hasNullViews ? host.callWithNullViews(name, values) : host.call(name, values)
+    }
+
+    /// Lists of arguments that contain each value of each parameter, and of two parameters each pair.
+    private static func eachValue(
+        of signature: String, _ random: inout SeededRandom
+    ) -> [[PluginValue]] {
+        guard let kinds = kinds(of: signature), let first = kinds.first else { return [] }
+        let lists = kinds.map(values)
+        switch kinds.count {
+        case 1: return values(of: first).map { [$0] }
+        case 2: return lists[0].flatMap { value in lists[1].map { [value, $0] } }
+        default:
+            return lists.indices.flatMap { index in
+                lists[index].map { value in
+                    var made = kinds.map { Self.value($0, onlyShort: true, &random) }
+                    made[index] = value
+                    return made
+                }
+            }
+        }
+    }
+
+    /// The values of a parameter.
+    private static func values(of kind: Kind) -> [PluginValue] {
+        switch kind {
+        case .letter(let letter): edges[letter] ?? []
+        case .function(let letter):
+            (edges[letter] ?? [.nothing]).map { answer in
+                .function(PluginCallback { _ in answer })
+            }
+        }
+    }
+
+    /// Calls each function of the plugins with random values.
     ///
     /// - Parameters:
     ///   - host: The plugins.
@@ -34,10 +95,7 @@ extension CheckSubject {
                 let times = kinds.isEmpty && !isRepetition ? min(count, 3) : count
                 for _ in 0..<times {
                     let values = kinds.map { Self.value($0, onlyShort: isRepetition, &random) }
-                    let shown = values.map { String("\($0)".prefix(40)) }.joined(separator: ", ")
-                    report.step("call \(name)(\(shown))")
-                    // A function may fail; the observer reports a failure without a reason.
-                    _ = try? host.call(name, values)
+                    call(name, values, on: host)
                 }
             }
         }
@@ -119,6 +177,9 @@ extension CheckSubject {
 }
 
 extension PluginValue {
+    /// Whether it is an empty text, or no bytes.
+    fileprivate var isEmptyView: Bool { self == .text("") || self == .bytes([]) }
+
     /// Whether it is no text and no bytes of over 1000 bytes.
     fileprivate var isShort: Bool {
         switch self {

@@ -14,6 +14,8 @@ final class CallArguments {
     /// The ids of the handles that are valid during the call.
     private var handles: [UInt64] = []
     private var closures: [CallbackClosure] = []
+    /// Whether empty texts and bytes are passed with a null pointer.
+    private let hasNullViews: Bool
     /// The handle of the call; empty if the signature has none.
     private var call = outlet_call()
     /// The handle of the sink; empty if the signature has none.
@@ -25,8 +27,13 @@ final class CallArguments {
     ///   - values: The arguments from the caller, of the signature's kinds.
     ///   - signature: The signature of the function.
     ///   - instance: The plugin instance that exports the function.
+    ///   - hasNullViews: Whether empty texts and bytes are passed with a null pointer.
     /// - Returns: `nil` if libffi cannot make a function pointer for a callback.
-    init?(_ values: [PluginValue], _ signature: Signature, for instance: PluginInstance) {
+    init?(
+        _ values: [PluginValue], _ signature: Signature, for instance: PluginInstance,
+        hasNullViews: Bool = false
+    ) {
+        self.hasNullViews = hasNullViews
         context = CallContext(deadline: 0)
         output = signature.hasSink ? SinkHandle() : nil
         requests = []
@@ -95,6 +102,8 @@ final class CallArguments {
         _ value: PluginValue, as kind: Signature.Kind, at slot: UnsafeMutableRawPointer
     ) {
         switch (kind, value) {
+        case (.text, .text("")) where hasNullViews, (.bytes, .bytes([])) where hasNullViews:
+            slot.storeBytes(of: outlet_view(), as: outlet_view.self)
         case (.text, .text(let value)):
             slot.storeBytes(of: arena.copy(value).view, as: outlet_view.self)
         case (.bytes, .bytes(let value)):

@@ -58,11 +58,12 @@ final class FunctionCaller: Sendable {
     /// - Parameters:
     ///   - function: The function.
     ///   - values: One value for each parameter.
+    ///   - hasNullViews: Whether empty texts and bytes are passed with a null pointer.
     /// - Returns: The result; ``PluginValue/nothing`` for a status.
     /// - Throws: ``PluginCallError`` if the number of values is wrong, a value cannot be converted,
     ///   or the call fails.
     func call(
-        _ function: CallableFunction, _ values: [PluginValue]
+        _ function: CallableFunction, _ values: [PluginValue], hasNullViews: Bool = false
     ) throws(PluginCallError) -> PluginValue {
         guard values.count == function.parameters.count else {
             throw .wrongCount(declaration: declaration(function), given: values.count)
@@ -71,7 +72,9 @@ final class FunctionCaller: Sendable {
         for index in values.indices where !values[index].isOf(function.parameters[index]) {
             areFitting = false
         }
-        return try perform(function, areFitting ? values : converted(values, for: function))
+        return try perform(
+            function, areFitting ? values : converted(values, for: function),
+            hasNullViews: hasNullViews)
     }
 
     /// Returns values converted to the kinds of a function's parameters, of which there are as many.
@@ -132,7 +135,7 @@ final class FunctionCaller: Sendable {
 
     /// Calls a function with values of the kinds of its parameters.
     private func perform(
-        _ function: CallableFunction, _ values: [PluginValue]
+        _ function: CallableFunction, _ values: [PluginValue], hasNullViews: Bool = false
     ) throws(PluginCallError) -> PluginValue {
         guard let interface = function.interface else {
             let text = "libffi cannot call \(function.export.signature) on this machine"
@@ -140,7 +143,8 @@ final class FunctionCaller: Sendable {
         }
         let stopwatch = Stopwatch(instance.owner.observer)
         guard function.isPlain else {
-            return try performWithArguments(function, interface, values, stopwatch)
+            return try performWithArguments(
+                function, interface, values, hasNullViews: hasNullViews, stopwatch)
         }
         let returned = try run(function, interface, values)
         report(function, nil, stopwatch)
@@ -150,12 +154,13 @@ final class FunctionCaller: Sendable {
     /// Calls a function that needs memory or handles, or that returns a status.
     private func performWithArguments(
         _ function: CallableFunction, _ interface: CallInterface, _ values: [PluginValue],
-        _ stopwatch: Stopwatch
+        hasNullViews: Bool, _ stopwatch: Stopwatch
     ) throws(PluginCallError) -> PluginValue {
         let signature = function.export.signature
         var arguments: CallArguments?
         if !signature.isScalar {
-            arguments = CallArguments(values, signature, for: instance)
+            arguments = CallArguments(
+                values, signature, for: instance, hasNullViews: hasNullViews)
             guard arguments != nil else {
                 let text = "libffi makes no function pointers on this machine"
                 throw .failed(failure(of: function, PluginReason(message: text)))
