@@ -220,6 +220,49 @@ import Testing
                     + "from \(hook) for "))
     }
 
+    @Test(arguments: ["create", "call"])
+    func `the JSON report of a call that the time limit or a signal ends has the error`(
+        hook: String
+    ) async throws {
+        let command =
+            ["plugins", "call", "faulty.hangs.function", "--json"] + arguments(hook).dropFirst()
+        let timed = try await RunningProgram(
+            Products.path("outlet"), command + ["--timeout=1"]
+        ).result(within: .seconds(30))
+        #expect(timed.exitCode == 2)
+        let program = try RunningProgram(Products.path("outlet"), command)
+        try await hanging(program)
+        program.signal(2)
+        let interrupted = try await program.result(within: .seconds(30))
+        #expect(interrupted.exitCode == 130)
+        for (result, what) in [
+            (timed, ": not done within 1.0 s: "), (interrupted, "interrupted: "),
+        ] {
+            let report = try JSONValue(parsing: result.standardOutput)
+            #expect(report["schema"] == "outlet.call/1")
+            #expect(report["function"] == "faulty.hangs.function")
+            let message = report["error"]?["message"]?.stringValue ?? ""
+            #expect(
+                message.contains(what) && message.contains("has not returned from \(hook) for "),
+                "\(message)")
+        }
+    }
+
+    @Test(arguments: [["inspect", "--run"], ["config", "--run"]])
+    func `the JSON report of a library that hangs in dlopen has the error`(
+        command: [String]
+    ) async throws {
+        let library = try directory.copy("libFaultyHangsOnLoad.so")
+        let place = command[0] == "inspect" ? [library] : ["--plugins", library]
+        let result = try await RunningProgram(
+            Products.path("outlet"), ["plugins"] + command + place + ["--json", "--timeout=1"]
+        ).result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        let report = try JSONValue(parsing: result.standardOutput)
+        let message = report["error"]?["message"]?.stringValue ?? ""
+        #expect(message.contains("has not returned from load for "), "\(message)")
+    }
+
     @Test func `the timeout and signals end a plugin that blocks in the loader`() async throws {
         let directory = try TemporaryDirectory()
         let plugin = try directory.copy("libFaultyBlocksInResolver.so")

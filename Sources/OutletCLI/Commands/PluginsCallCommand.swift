@@ -32,6 +32,11 @@ struct PluginsCallCommand {
     ///   before. ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
         let watcher = PluginWatcher(console: console, isVerbose: false)
+        if isReport {
+            ProcessEnd.setReport { [function] error in
+                PluginReport.call(function, failure: error, watcher.violations)
+            }
+        }
         do {
             let host = try loading.loadForWork(observer: watcher, console: console)
             let outcome = Result {

@@ -31,6 +31,9 @@ struct PluginsConfigCommand {
     /// - Throws: ``CommandError`` if a place or its `plugins.json` cannot be used or there is no
     ///   such plugin; a report is printed before. ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
+        if isReport {
+            ProcessEnd.setReport { PluginReport.settings(of: [], failures: [], error: $0) }
+        }
         let inspection: PluginInspection
         do {
             inspection = try loading.inspect()

@@ -33,14 +33,15 @@ struct PluginsInspectCommand {
     /// - Throws: ``CommandError`` if a place or its `plugins.json` cannot be used or there is no
     ///   such plugin; a report is printed before. ``OutputError`` if stdout cannot be written.
     func run() throws -> ExitCode {
+        let report: @Sendable (CommandError) -> JSONValue = { [isFile, subject] error in
+            PluginReport.plugin(
+                id: isFile ? nil : subject, file: isFile ? subject : nil, failure: error)
+        }
+        if isReport { ProcessEnd.setReport(report) }
         do {
             return try inspect()
         } catch let error as CommandError {
-            if isReport {
-                try console.show(
-                    report: PluginReport.plugin(
-                        id: isFile ? nil : subject, file: isFile ? subject : nil, failure: error))
-            }
+            if isReport { try console.show(report: report(error)) }
             throw error
         }
     }

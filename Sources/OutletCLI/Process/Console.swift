@@ -68,6 +68,7 @@ struct Console: Sendable {
     ///
     /// - Throws: ``OutputError/failed(name:reason:advice:)`` if stdout cannot be written.
     func show(report: JSONValue) throws(OutputError) {
+        ProcessEnd.takeReport()
         let text = report.text(outputIsTerminal ? .pretty : .compact) + "\n"
         try show(outputIsTerminal ? TerminalText.visible(text) : text)
     }

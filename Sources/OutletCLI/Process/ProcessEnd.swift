@@ -30,12 +30,29 @@ enum ProcessEnd {
     private static let isActive = Lock(false)
     /// Called before the process ends by ``endNow(_:with:)``; `nil` for nothing.
     private static let endingWork = Lock<(@Sendable () -> Void)?>(nil)
+    /// Makes the report for stdout if ``endNow(_:with:)`` ends the process; `nil` for none, also when a
+    /// report has been printed.
+    private static let endingReport = Lock<(@Sendable (CommandError) -> JSONValue)?>(nil)
     /// The exit code of the last error that was reported.
     private static let reported = Lock<ExitCode?>(nil)
 
     /// Sets what has to be done before a signal or a time limit ends the process.
     static func setEndingWork(_ body: @escaping @Sendable () -> Void) {
         endingWork.withLock { $0 = body }
+    }
+
+    /// Sets the report that is printed if a signal or a time limit ends the process before another report
+    /// is printed.
+    static func setReport(_ make: @escaping @Sendable (CommandError) -> JSONValue) {
+        endingReport.withLock { $0 = make }
+    }
+
+    /// Records that a report is being printed, so that the end of the process prints none.
+    ///
+    /// - Returns: What makes the report of the end; `nil` if there is none, or there was a report.
+    @discardableResult
+    static func takeReport() -> (@Sendable (CommandError) -> JSONValue)? {
+        endingReport.withLock { $0.take() }
     }
 
     /// Records that an error was reported; ``endNow(_:with:)`` does not report the same end again.
@@ -174,9 +191,9 @@ enum ProcessEnd {
             // The interrupted output may end within a colour sequence, so this resets the style.
             try? console.output.write("\u{1B}[0m\n")
         }
-        if !isReported(error.exitCode) {
-            console.report(CommandError(error.exitCode, message, advice: error.advice))
-        }
+        let whole = CommandError(error.exitCode, message, advice: error.advice)
+        if !isReported(error.exitCode) { console.report(whole) }
+        if let make = takeReport() { try? console.show(report: make(whole)) }
         // Without exit handlers, because a plugin's thread may still run: these and static
         // destructors would free what it uses.
         PluginWatch.endProcess(error.exitCode.rawValue)
