@@ -98,20 +98,20 @@ void cpluginwatch_end(int exit_code) {
 static void before_fork(void) { is_copy_reported = true; }
 
 static void on_fork(void) {
-    if (watch_applies()) watch_report("has copied the process with ", "fork()");
+    if (watch_applies()) watch_report_copy("has copied the process with ", "fork()");
 }
 
 void cpluginwatch_copies(const char *call) {
     if (!watch_applies() || watch_depth() == 0) return;
     is_copy_reported = true;
-    watch_report("has copied the process with ", call);
+    watch_report_copy("has copied the process with ", call);
 }
 
 void watch_expect_copy(void) { is_copy_reported = false; }
 
 void watch_end_copy(void) {
     if (!original || *original) return;
-    if (!is_copy_reported) watch_report("has copied the process with a system call", "");
+    if (!is_copy_reported) watch_report_copy("has copied the process with a system call", "");
     watch_end_process(watch_exit_code());
 }
 

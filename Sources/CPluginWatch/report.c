@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Where reports are written. */
 static atomic_int output = STDERR_FILENO;
@@ -138,8 +139,63 @@ static void report_call(const struct call *call, const char *what, const char *n
     watch_report_line(line);
 }
 
+static const struct call *reported_call(void) {
+    return watch_storage_is_whole() ? watch_current_call() : watch_recorded_call(raw_thread());
+}
+
+enum { fact_limit = 32 };
+
+/* What was reported. */
+struct facts {
+    atomic_uint count;
+    struct {
+        cpluginwatch_fact fact;
+        atomic_bool is_whole;
+    } all[fact_limit];
+};
+
+/* In memory that copies of the process share, because a copy may report itself; NULL if there is none. */
+static struct facts *facts;
+
+void watch_make_facts(void) {
+    void *memory = mmap(NULL, sizeof *facts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) facts = memory;
+}
+
+static void note_fact(const struct call *call, const char *what, const char *name, bool is_copy) {
+    if (!facts) return;
+    unsigned index = atomic_fetch_add(&facts->count, 1);
+    if (index >= fact_limit) return;
+    cpluginwatch_fact *fact = &facts->all[index].fact;
+    if (call) {
+        watch_copy_text(fact->plugin, sizeof fact->plugin, call->plugin);
+        watch_copy_text(fact->hook, sizeof fact->hook, call->hook);
+    }
+    watch_copy_text(fact->text, sizeof fact->text, what);
+    size_t length = strlen(fact->text);
+    watch_copy_text(fact->text + length, sizeof fact->text - length, name);
+    fact->is_copy = is_copy;
+    atomic_store(&facts->all[index].is_whole, true);
+}
+
+size_t cpluginwatch_facts(cpluginwatch_fact *list, size_t count) {
+    size_t found = 0;
+    for (unsigned i = 0; facts && i < fact_limit && found < count; i++) {
+        if (atomic_load(&facts->all[i].is_whole)) list[found++] = facts->all[i].fact;
+    }
+    return found;
+}
+
 void watch_report(const char *what, const char *name) {
-    report_call(watch_storage_is_whole() ? watch_current_call() : watch_recorded_call(raw_thread()), what, name);
+    const struct call *call = reported_call();
+    note_fact(call, what, name, false);
+    report_call(call, what, name);
+}
+
+void watch_report_copy(const char *what, const char *name) {
+    const struct call *call = reported_call();
+    note_fact(call, what, name, true);
+    report_call(call, what, name);
 }
 
 /* The thread that writes, or has written, the line about the end of the process; 0 for none. */
@@ -169,7 +225,7 @@ static bool begins_end(void) {
 
 void watch_report_end(const char *what, const char *name) {
     if (!begins_end()) return;
-    watch_report(what, name);
+    report_call(reported_call(), what, name);
     atomic_store(&ending_stage, is_line_written);
 }
 
@@ -211,7 +267,7 @@ int watch_report_crash(int number) {
     char buffer[name_size];
     if (begins_end()) {
         atomic_store(&ending_signal, number);
-        watch_report(what, signal_name(number, buffer));
+        report_call(reported_call(), what, signal_name(number, buffer));
         atomic_store(&ending_stage, is_line_written);
         return number;
     }

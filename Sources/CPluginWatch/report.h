@@ -16,6 +16,12 @@ void watch_report_line(char *line);
 /* Writes one line: the plugin that the calling thread runs, what happened, and the hook. */
 void watch_report(const char *what, const char *name);
 
+/* As watch_report(), about a copy of the process. */
+void watch_report_copy(const char *what, const char *name);
+
+/* Makes room for what cpluginwatch_facts() lists. Not async-signal-safe. */
+void watch_make_facts(void);
+
 /* Writes one line about a signal. */
 void watch_report_signal(const char *what, int number);
 

@@ -27,6 +27,7 @@ void cpluginwatch_report(int exit_code, int descriptor, int reader) {
     cpluginwatch_keep(reader);
     if (!watch_prepare_stacks()) return;
     watch_note_libraries();
+    watch_make_facts();
     watch_turn_on();
     watch_bind_functions();
     watch_install_ends();

@@ -505,6 +505,21 @@ import Testing
         }
     }
 
+    @Test(arguments: ["fork", "_Fork", "clone", "thread_fork"])
+    func `a copy of the process is a violation in the JSON report of a call`(
+        how: String
+    ) async throws {
+        let result = try await outlet(
+            "plugins", "call", "faulty.hangs.function", "--json", "--plugins", plugin,
+            "--plugin-config", #"faulty.hangs={"hook":"call","how":"\#(how)"}"#)
+        let violations = try JSONValue(parsing: result.standardOutput)["violations"]
+        #expect(violations?.arrayValue?.count == 1, "\(result.output)")
+        #expect(violations?[0]?["rule"] == "no-fork" && violations?[0]?["hook"] == "call")
+        #expect(violations?[0]?["plugin"] == "faulty.hangs")
+        let fact = violations?[0]?["fact"]?.stringValue
+        #expect(fact?.hasPrefix("it has copied the process with ") == true)
+    }
+
     @Test func `a change of the process state by a plugin is reported`() async throws {
         let result = try await run("prepare", "chdir")
         #expect(result.exitCode == 0)

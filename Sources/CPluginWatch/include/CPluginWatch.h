@@ -263,6 +263,20 @@ typedef struct cpluginwatch_thread {
  */
 size_t cpluginwatch_threads(cpluginwatch_thread *threads, size_t count);
 
+/* What a plugin was reported for. */
+typedef struct cpluginwatch_fact {
+    char plugin[96]; /* the plugin's id; empty if it is not known */
+    char hook[64];   /* the hook; empty if it is not known */
+    char text[112];  /* what the plugin has done */
+    bool is_copy;    /* whether it has copied the process */
+} cpluginwatch_fact;
+
+/*
+ * Lists what plugins were reported for since reports were turned on, also by copies of the process, without the end of
+ * the process. Those beyond 32 are missing. Returns their number, at most `count`. Thread: any.
+ */
+size_t cpluginwatch_facts(cpluginwatch_fact *facts, size_t count);
+
 /* Adds the id of a plugin to those that reports outside of hooks name. library: as for cpluginwatch_enter(); 0 if it
  * is not known. Thread: any. */
 void cpluginwatch_note(const char *plugin, uint32_t library);

@@ -28,8 +28,15 @@ final class PluginWatcher: PluginObserver {
     }
 
     /// The violations that were printed: for each plugin and hook, the first of each kind; the status
-    /// counts all of them.
-    var violations: [PluginMisbehaviour] { reported.withLock { $0 } }
+    /// counts all of them but those that ``PluginWatch`` has found.
+    var violations: [PluginMisbehaviour] {
+        var violations = reported.withLock { $0 }
+        for misbehaviour in PluginWatch.misbehaviours
+        where !violations.contains(where: { $0.isLike(misbehaviour) }) {
+            violations.append(misbehaviour)
+        }
+        return violations
+    }
 
     /// Returns the actions since the last call, in order, at most 10,000.
     func take() -> [PluginAction] {
@@ -72,10 +79,7 @@ final class PluginWatcher: PluginObserver {
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {
         let isFirst = reported.withLock { reported in
-            let isKnown = reported.contains {
-                $0.plugin == misbehaviour.plugin && $0.kind == misbehaviour.kind
-                    && $0.hook == misbehaviour.hook
-            }
+            let isKnown = reported.contains { $0.isLike(misbehaviour) }
             if !isKnown { reported.append(misbehaviour) }
             return !isKnown
         }
@@ -83,5 +87,12 @@ final class PluginWatcher: PluginObserver {
         console.report(
             "outlet: plugin \(misbehaviour.plugin): breaks the contract: "
                 + "\(misbehaviour.kind.rule.rawValue): \(misbehaviour)")
+    }
+}
+
+extension PluginMisbehaviour {
+    /// Whether another one is of the same kind, plugin and hook.
+    fileprivate func isLike(_ other: PluginMisbehaviour) -> Bool {
+        plugin == other.plugin && kind == other.kind && hook == other.hook
     }
 }

@@ -140,6 +140,9 @@ public struct PluginMisbehaviour: Sendable, Equatable, CustomStringConvertible {
         case changedProcess
         /// The plugin passed a value that the contract forbids.
         case forbiddenValue
+        /// The plugin made a copy of the process. Detected by ``PluginWatch``, not by the host: it is
+        /// neither counted nor reported to an observer.
+        case copiedProcess
     }
 
     /// The plugin's id, with `#` and the instance's name if it has one.

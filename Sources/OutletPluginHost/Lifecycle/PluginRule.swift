@@ -120,6 +120,7 @@ extension PluginMisbehaviour.Kind {
         case .didNotQuiesce: .endInTime
         case .changedProcess: .stateProcess
         case .forbiddenValue: .valueKnown
+        case .copiedProcess: .noFork
         }
     }
 }

@@ -112,6 +112,25 @@ public enum PluginWatch {
         }
     }
 
+    /// What known plugins were reported for by a line, without the end of the process: at most 32.
+    package static var misbehaviours: [PluginMisbehaviour] {
+        let facts = withUnsafeTemporaryAllocation(of: cpluginwatch_fact.self, capacity: 32) {
+            buffer in
+            Array(buffer.prefix(cpluginwatch_facts(buffer.baseAddress, buffer.count)))
+        }
+        func text<Characters>(_ characters: Characters) -> String {
+            withUnsafeBytes(of: characters) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+        }
+        return facts.filter { $0.plugin.0 != 0 }.map { fact in
+            PluginMisbehaviour(
+                plugin: text(fact.plugin), kind: fact.is_copy ? .copiedProcess : .changedProcess,
+                count: 1, fact: "it \(text(fact.text))", hook: PluginHook(rawValue: text(fact.hook))
+            )
+        }
+    }
+
     /// Stops reporting calls of `exit()`; call it before the program itself calls `exit()`.
     public static func expectExit() { cpluginwatch_expect_exit() }
 
