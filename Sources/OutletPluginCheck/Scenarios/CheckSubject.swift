@@ -88,7 +88,8 @@ struct CheckSubject: Sendable {
         options.maximumFaults = 0
         let host = try PluginHost.load([.file(job.file)], options: options)
         if configuration == nil {
-            for failure in host.failures {
+            // An id that is wrong is often the reason why a plugin lacks its configuration.
+            for failure in host.failures.filter(\.isOfID) + host.failures.filter({ !$0.isOfID }) {
                 report.find(failure.rule, failure.fact, advice: failure.advice)
             }
         }
@@ -226,9 +227,15 @@ extension PluginLoadError {
         }
     }
 
+    /// Whether a configuration is for a plugin that is not there.
+    var isOfID: Bool {
+        if case .unknownPlugin = self { true } else { false }
+    }
+
     /// How to correct it where the rule's advice does not fit; `nil` where it does.
     var advice: String? {
         switch self {
+        case .unknownPlugin: "name a plugin of the file: --plugin-config ID=JSON"
         case .notAFile: "give the path of the plugin's library, which must be a regular file"
         case .unreadable: "give the path of a file that you can read (chmod u+r)"
         case .unsafe(_, _, .directory):
