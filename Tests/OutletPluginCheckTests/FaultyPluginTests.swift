@@ -43,6 +43,7 @@ import Testing
         Row("FutureABI", .file, .fileEntry),
         Row("FutureManifest", .file, .manifestValid),
         Row("NoEntry", .file, .fileEntry),
+        Row("RawText", .file, .manifestValid),
         Row("BadID", .load, .entryModule),
         Row("BadSignature", .load, .exportSignature),
         Row("ChangesProcess", .load, .stateProcess),

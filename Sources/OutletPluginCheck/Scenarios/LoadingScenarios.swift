@@ -15,6 +15,11 @@ extension CheckSubject {
             report.find(
                 .manifestPresent, "there is no section .outlet.manifest", isWarning: true)
         }
+        for manifest in inspection.files.flatMap(\.manifests) {
+            checkLines(
+                of: manifest.id, .manifestValid,
+                [("version", manifest.version)] + manifest.permissions.map { ("permission", $0) })
+        }
     }
 
     /// Loads the library and reads its plugin descriptors.
@@ -29,7 +34,7 @@ extension CheckSubject {
             let first = try duration { () throws(PluginLoadError) in
                 let (plugins, changes) = try file.askCode()
                 note(changes)
-                for plugin in plugins { checkLines(of: plugin) }
+                for plugin in plugins { checkDescriptor(of: plugin) }
             }
             // The library is loaded by now, so the second call takes only the host's own time.
             let second = try duration { () throws(PluginLoadError) in
@@ -42,17 +47,22 @@ extension CheckSubject {
     }
 
     /// Reports texts of a descriptor that are not one line without control characters.
-    private func checkLines(of plugin: InspectedPlugin) {
+    private func checkDescriptor(of plugin: InspectedPlugin) {
         var texts = [
             ("version", plugin.version), ("name", plugin.name), ("summary", plugin.summary),
             ("vendor", plugin.vendor), ("url", plugin.url),
         ]
         texts += plugin.permissions.map { ("permission", $0) }
         texts += plugin.functions.map { ("summary of '\($0.name)'", $0.summary) }
+        checkLines(of: plugin.id, .entryModule, texts)
+    }
+
+    /// Reports texts of a plugin that are not one line without control characters.
+    private func checkLines(of plugin: String, _ rule: PluginRule, _ texts: [(String, String)]) {
         for (name, text) in texts where text.hasControlCharacters {
             report.find(
-                .entryModule,
-                "'\(plugin.id)': the \(name) \(String(reflecting: text)) has control characters")
+                rule, "'\(plugin)': the \(name) \(String(reflecting: text)) has control characters"
+            )
         }
     }
 
