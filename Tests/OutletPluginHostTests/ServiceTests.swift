@@ -114,14 +114,19 @@ import Testing
     @Test func `a plugin cannot send to a server without permission, also by redirect`()
         async throws
     {
-        let host = try host()
+        let recorder = ActivityRecorder()
+        let host = try host(observer: recorder)
         let stub = StubTransport { job in
             job.request.url?.path() == "/out"
                 ? .redirect(to: "http://elsewhere.test/") : .redirect(to: "http://b.example/out")
         }
         let session = Session(transport: stub, plugins: host)
         let fetch = { try host.call("faulty.services.fetch", [.text($0)]) }
-        #expect(try fetch("http://elsewhere.test/") == .int(-3))
+        #expect(try fetch("http://user:secret@elsewhere.test/?key=1") == .int(-3))
+        #expect(
+            recorder.lines.values.map(\.message) == [
+                "send was refused: no permission is for its server elsewhere.test:80"
+            ])
         #expect(try fetch("http://a.example/") == .int(0))
         try await reach(1, "done", host)
         // The redirect to a permitted host was followed; the other was returned as the response.
@@ -160,20 +165,28 @@ import Testing
     }
 
     @Test(arguments: [
-        ("CONNECT", "X", ""), ("POST", "Content-Length", "x"), ("POST", "content-length", ""),
-        ("POST", "Transfer-Encoding", "x"), ("a b", "X", ""), ("GET", "X", "x"), ("", "X", "x"),
-        ("HEAD", "X", "x"),
+        ("CONNECT", "X", "", "only the transport sends CONNECT"),
+        ("POST", "Content-Length", "x", "its field 1, 'Content-Length', the transport sets"),
+        ("POST", "content-length", "", "its field 1, 'content-length', the transport sets"),
+        ("POST", "Transfer-Encoding", "x", "its field 1, 'Transfer-Encoding', the transport sets"),
+        ("POST", "a b", "x", "the name of its field 1 is not valid in HTTP, or too long"),
+        ("a b", "X", "", "the method is no token"),
+        ("GET", "X", "x", "it has a body, which GET must not have"),
+        ("", "X", "x", "it has a body, which GET must not have"),
+        ("HEAD", "X", "x", "it has a body, which HEAD must not have"),
     ])
-    func `a plugin's request that cannot be sent is refused at the call`(
-        method: String, name: String, body: String
+    func `a plugin's request that cannot be sent is refused at the call, and a line names the part`(
+        method: String, name: String, body: String, reason: String
     ) async throws {
-        let host = try host()
+        let recorder = ActivityRecorder()
+        let host = try host(observer: recorder)
         let stub = StubTransport { _ in .text("x") }
         let session = Session(transport: stub, plugins: host)
         func send(_ texts: String...) throws -> PluginValue {
             try host.call("faulty.services.send_with", texts.map { .text($0) })
         }
         #expect(try send(method, name, body) == .int(-4))
+        #expect(recorder.lines.values.map(\.message) == ["send was refused: \(reason)"])
         #expect(try send("POST", "X", "x") == .int(0))
         try await reach(1, "done", host)
         #expect(stub.requests.map(\.method) == [.post])

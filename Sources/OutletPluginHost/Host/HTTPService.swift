@@ -33,8 +33,11 @@ enum HTTPService {
             return HostTable.refuse(host, "send", .missing(name: name))
         }
         guard let owner = HostTable.serving(host, "send") else { return OUTLET_E_STALE }
-        guard var request = HTTPRequest(asked) else {
-            owner.reportInvalidRequest()
+        var request: HTTPRequest
+        do throws(UnsentRequest) {
+            request = try HTTPRequest(asked)
+        } catch {
+            owner.reportUnsent(error.reason, error.refused, in: call)
             return OUTLET_E_ARGUMENT
         }
         var origin: CallOrigin?
@@ -51,7 +54,11 @@ enum HTTPService {
             let session = origin?.session() ?? instance.sessions.first
         else { return OUTLET_E_STATE }
         let grants = instance.owner.grants
-        guard grants.allowsNetwork(to: request.url) else { return OUTLET_E_DENIED }
+        guard grants.allowsNetwork(to: request.url) else {
+            let server = request.url.flatMap { try? Origin($0) }.map { " \($0.host):\($0.port)" }
+            owner.reportUnsent("no permission is for its server\(server ?? "")", in: call)
+            return OUTLET_E_DENIED
+        }
         let flags = asked.pointee.flags
         guard flags & ~UInt32(OUTLET_HTTP_NO_REDIRECTS) == 0 else { return OUTLET_E_UNSUPPORTED }
         request.context.exclude(instance, and: origin?.excluded)
@@ -154,27 +161,72 @@ extension ResponseHandle.Outcome {
 }
 
 extension HTTPRequest {
-    /// Copies and checks a request of a plugin; `nil` if a part is not valid in HTTP, or too large.
-    fileprivate init?(_ asked: UnsafePointer<outlet_http_request>) {
-        guard
-            let table = try? copyTable(
-                asked, "a request", size: asked.pointee.struct_size, least: 80,
-                empty: outlet_http_request()),
-            let method = table.method.text(.name), let text = table.url.text(.value),
-            let url = URL(ofPlugin: text),
-            let headers = HTTPHeaders(table.fields, table.field_count),
-            let body = table.body.foreign(.body)
-        else { return nil }
-        self.init(
-            url: url, method: method.isEmpty ? .get : HTTPMethod(rawValue: method))
-        self.headers = headers
-        if !body.isEmpty { self.body = .data(Data(body)) }
+    /// Copies and checks a request of a plugin.
+    ///
+    /// - Throws: ``UnsentRequest`` if a part is not valid in HTTP, not allowed or too large.
+    fileprivate init(_ asked: UnsafePointer<outlet_http_request>) throws(UnsentRequest) {
+        let table: outlet_http_request
+        do {
+            table = try copyTable(
+                asked, "its request", size: asked.pointee.struct_size, least: 80,
+                empty: outlet_http_request())
+        } catch {
+            throw UnsentRequest(error.reason)
+        }
+        let method = try UnsentRequest.text(table.method, .name, "method")
+        let text = try UnsentRequest.text(table.url, .value, "url")
         // As in the changes of a request: the transport sends CONNECT, and makes Content-Length of
         // the body. `Host` could name a server that the plugin may not send requests to. Neither GET
         // nor HEAD has a body.
-        guard self.method != .connect, headers["Content-Length"] == nil, headers["Host"] == nil,
-            self.body.isNone || self.method != .get && self.method != .head,
-            (try? checkFields()) != nil
-        else { return nil }
+        guard method.isEmpty || isToken(method), method != "CONNECT" else {
+            throw UnsentRequest(RequestChange.fault(inMethod: method))
+        }
+        guard let url = URL(ofPlugin: text) else {
+            throw UnsentRequest(RequestChange.fault(inURL: text))
+        }
+        guard let headers = HTTPHeaders(table.fields, table.field_count) else {
+            throw UnsentRequest(
+                RequestChange.fault(inFields: table.fields, table.field_count)
+                    ?? "its fields are not valid in HTTP")
+        }
+        if let index = headers.firstIndex(where: \.isFraming) {
+            let number = headers.distance(from: headers.startIndex, to: index) + 1
+            throw UnsentRequest("its field \(number), '\(headers[index].name)', the transport sets")
+        }
+        guard let body = table.body.foreign(.body) else {
+            let refused = table.body.refusal(.body, "body")
+            throw UnsentRequest(refused?.fact ?? "its body cannot be read", refused)
+        }
+        self.init(
+            url: url, method: method.isEmpty ? .get : HTTPMethod(rawValue: method))
+        guard body.isEmpty || self.method != .get && self.method != .head else {
+            throw UnsentRequest("it has a body, which \(self.method.rawValue) must not have")
+        }
+        self.headers = headers
+        if !body.isEmpty { self.body = .data(Data(body)) }
+    }
+}
+
+/// Why a request of a plugin is not sent.
+private struct UnsentRequest: Error {
+    /// What is wrong, with the part of the request.
+    let reason: String
+    /// What is wrong with a text; `nil` for others.
+    let refused: RefusedText?
+
+    init(_ reason: String, _ refused: RefusedText? = nil) {
+        self.reason = reason
+        self.refused = refused
+    }
+
+    /// Copies a text of the request.
+    static func text(
+        _ view: outlet_view, _ limit: outlet_view.Limit, _ name: String
+    ) throws(UnsentRequest) -> String {
+        do {
+            return try view.text(limit, name)
+        } catch {
+            throw UnsentRequest(error.fact, error)
+        }
     }
 }

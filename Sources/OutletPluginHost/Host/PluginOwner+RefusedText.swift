@@ -46,11 +46,14 @@ extension PluginOwner {
             isChange: true)
     }
 
-    /// Logs that the request which a plugin wants to send is not valid.
-    func reportInvalidRequest() {
-        report(
-            "send", "a part of its request is not valid in HTTP, too large or not allowed", 0,
-            isChange: false)
+    /// Logs that a request which a plugin wants to send was refused.
+    ///
+    /// - Parameters:
+    ///   - reason: Why, with the part of the request that is wrong.
+    ///   - refused: What is wrong with a text of it; `nil` for other reasons.
+    ///   - call: The call that the request is sent for; empty for none.
+    func reportUnsent(_ reason: String, _ refused: RefusedText? = nil, in call: outlet_call) {
+        report("send", reason, call.id, refused, isChange: false)
     }
 
     private func report(

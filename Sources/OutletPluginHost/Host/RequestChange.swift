@@ -64,6 +64,13 @@ extension RequestChange {
         guard body.len == 0 || status != 204 && status != 304 else {
             return "it has a body, which the status \(status) must not have"
         }
+        if let fault = fault(inFields: fields, count) { return fault }
+        guard HTTPHeaders(fields, count) != nil else { return "its fields are not valid in HTTP" }
+        return "it has a body, which an answer to HEAD must not have"
+    }
+
+    /// What is wrong with the fields of a message; `nil` if nothing is.
+    static func fault(inFields fields: UnsafePointer<outlet_field>?, _ count: UInt64) -> String? {
         let limit = Int(OUTLET_MAX_FIELDS)
         guard count <= UInt64(limit) else {
             return RefusedText.tooMany(name: "list of fields", count: count, limit: limit).fact
@@ -71,16 +78,16 @@ extension RequestChange {
         guard count == 0 || fields != nil else {
             return RefusedText.null(name: "list of fields").fact
         }
-        for field in UnsafeBufferPointer(start: fields, count: Int(count)) {
+        for (index, field) in UnsafeBufferPointer(start: fields, count: Int(count)).enumerated() {
             guard let name = field.name.foreign(.name), isToken(name) else {
-                return "the name of a field is not valid in HTTP, or too long"
+                return "the name of its field \(index + 1) is not valid in HTTP, or too long"
             }
             guard let value = field.value.foreign(.value), isFieldValue(value) else {
                 let shown = String(decoding: Array(name.prefix(64)), as: UTF8.self)
-                return "the value of '\(shown)' is not valid in HTTP, or too long"
+                return "the value of its field \(index + 1), '\(shown)', is not valid in HTTP, or "
+                    + "too long"
             }
         }
-        guard HTTPHeaders(fields, count) != nil else { return "its fields are not valid in HTTP" }
-        return "it has a body, which an answer to HEAD must not have"
+        return nil
     }
 }
