@@ -30,8 +30,7 @@ import Testing
             ), ("late body", "send_body", "not in this hook", "will_send"),
             (
                 "streams", "watch_response",
-                "it has 1024 open streams, the most that are allowed, or is being shut down",
-                "prepare"
+                "it has 1024 open streams, the most that are allowed", "prepare"
             ), ("level", "log", "its level is 77, which is none that it may be", "prepare"),
             ("name", "request_header", "its name is null, but has a length", "prepare"),
             ("key", "request_attr", "its key is null, but has a length", "prepare"),

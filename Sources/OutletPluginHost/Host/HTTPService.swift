@@ -78,9 +78,9 @@ enum HTTPService {
             })
         let closed = ResponseHandle.Outcome.failure(
             "sessionClosed", "the plugin is being shut down")
-        guard let id = exchange.begin(limit: Int(OUTLET_MAX_EXCHANGES), closed: { closed }) else {
-            return OUTLET_E_STATE
-        }
+        guard
+            let id = try? exchange.begin(limit: Int(OUTLET_MAX_EXCHANGES), closed: { closed })
+        else { return OUTLET_E_STATE }
         out.pointee = outlet_exchange(id: id)
         let redirects: any RedirectHandler =
             flags & UInt32(OUTLET_HTTP_NO_REDIRECTS) == 0

@@ -56,11 +56,11 @@ final class PluginStream: ServiceSubject {
     ///   - name: A description of the request, without secrets.
     ///   - origin: The call of the request.
     ///   - end: Calls the plugin's end function; called once.
-    /// - Returns: `nil` if `OUTLET_MAX_STREAMS` are open, or the plugin is shutting down.
+    /// - Throws: ``ServiceObstacle`` if `OUTLET_MAX_STREAMS` are open, or the plugin is shutting down.
     static func open(
         for instance: PluginInstance, name: String, origin: CallOrigin,
         end: @escaping @Sendable (OpaquePointer, outlet_call, outlet_status) -> Void
-    ) -> PluginStream? {
+    ) throws(ServiceObstacle) -> PluginStream {
         let ending = ServiceCall<outlet_status>(
             of: instance, .streamEnd, name: name, origin: origin
         ) {
@@ -68,12 +68,13 @@ final class PluginStream: ServiceSubject {
         }
         let stream = PluginStream(of: instance, name: name, origin: origin, ending: ending)
         let completeness = stream.completeness
-        let id = ending.begin(limit: Int(OUTLET_MAX_STREAMS)) { [weak stream] in
-            if let stream { stream.end() } else { ending.end(completeness.outcome) }
-        }
-        guard id != nil else {
+        do {
+            _ = try ending.begin(limit: Int(OUTLET_MAX_STREAMS)) { [weak stream] in
+                if let stream { stream.end() } else { ending.end(completeness.outcome) }
+            }
+        } catch {
             stream.state.withLock { $0.isOver = true }
-            return nil
+            throw error
         }
         return stream
     }

@@ -57,12 +57,12 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
     ///   - limit: The maximum number of requests of this kind for the instance whose end the plugin
     ///     has not been called for.
     ///   - closed: Returns the outcome if the instance shuts down first.
-    /// - Returns: The handle id for the plugin; `nil` if the limit is reached or the instance is
-    ///   shutting down.
+    /// - Returns: The handle id for the plugin.
+    /// - Throws: ``ServiceObstacle`` if the limit is reached or the instance is shutting down.
     func begin(
         limit: Int, closed: @escaping @Sendable () -> Outcome
-    ) -> UInt64? {
-        begin(limit: limit) { self.end(closed()) }
+    ) throws(ServiceObstacle) -> UInt64 {
+        try begin(limit: limit) { self.end(closed()) }
     }
 
     /// Registers the request.
@@ -71,13 +71,17 @@ final class ServiceCall<Outcome: Sendable>: ServiceSubject {
     ///   - limit: As ``begin(limit:closed:)``.
     ///   - finish: Ends the request if the instance shuts down first.
     /// - Returns: As ``begin(limit:closed:)``.
-    func begin(limit: Int, finish: @escaping @Sendable () -> Void) -> UInt64? {
+    /// - Throws: As ``begin(limit:closed:)``.
+    func begin(
+        limit: Int, finish: @escaping @Sendable () -> Void
+    ) throws(ServiceObstacle) -> UInt64 {
         let id = HandleTable.shared.insert(self, owner: instance.owner.number)
         identifier.withLock { $0 = id }
-        let isAdmitted = instance.admit(
+        let obstacle = instance.admit(
             ObjectIdentifier(self), as: hook, limit: limit, finish: finish)
-        if !isAdmitted { HandleTable.shared.remove(id) }
-        return isAdmitted ? id : nil
+        guard let obstacle else { return id }
+        HandleTable.shared.remove(id)
+        throw obstacle
     }
 
     /// Sets the closure that stops the service; calls it immediately if the request is over.

@@ -66,11 +66,13 @@ enum StreamService {
         _ end: outlet_stream_end?, _ data: UInt,
         _ attach: (inout HTTPRequest, PluginStream, _ limit: UInt64) -> Void
     ) -> outlet_status {
-        var isRefusedByInstance = false
-        let obstacle = {
-            isRefusedByInstance
-                ? "it has \(OUTLET_MAX_STREAMS) open streams, the most that are allowed, or is "
-                    + "being shut down" : nil
+        var refusal: ServiceObstacle?
+        let obstacle = { () -> String? in
+            switch refusal {
+            case nil: nil
+            case .isFull: "it has \(OUTLET_MAX_STREAMS) open streams, the most that are allowed"
+            case .isEnding: "it is being shut down"
+            }
         }
         return HostTable.apply(
             host, request, replacesBody ? .sendBody : .watch, obstacle: obstacle
@@ -82,11 +84,14 @@ enum StreamService {
             return handle.attach(
                 replacesBody: replacesBody,
                 open: { name in
-                    let stream = PluginStream.open(for: instance, name: name, origin: origin) {
-                        end?($0, $1, $2, UnsafeMutableRawPointer(bitPattern: data))
+                    do throws(ServiceObstacle) {
+                        return try PluginStream.open(for: instance, name: name, origin: origin) {
+                            end?($0, $1, $2, UnsafeMutableRawPointer(bitPattern: data))
+                        }
+                    } catch {
+                        refusal = error
+                        return nil
                     }
-                    isRefusedByInstance = stream == nil
-                    return stream
                 },
                 to: { attach(&$0, $1, hook.limit) })
         }

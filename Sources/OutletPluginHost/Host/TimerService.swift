@@ -30,10 +30,10 @@ enum TimerService {
         ) { pointer, call, status, _ in
             done(pointer, call, status, UnsafeMutableRawPointer(bitPattern: data))
         }
-        guard let id = call.begin(limit: Int(OUTLET_MAX_TIMERS), closed: { OUTLET_E_CANCELLED })
-        else {
-            return OUTLET_E_STATE
-        }
+        guard
+            let id = try? call.begin(
+                limit: Int(OUTLET_MAX_TIMERS), closed: { OUTLET_E_CANCELLED })
+        else { return OUTLET_E_STATE }
         out.pointee = outlet_timer(id: id)
         let timer = DeadlineTimer(delay) { call.end(OUTLET_OK) }
         call.stops { timer.cancel() }

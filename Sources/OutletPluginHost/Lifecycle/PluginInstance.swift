@@ -348,28 +348,27 @@ final class PluginInstance: @unchecked Sendable {
     ///   - hook: The hook that reports its end; limits apply for each hook.
     ///   - limit: The largest number of services at a time.
     ///   - finish: Ends the service; called at the latest when the plugin shuts down.
-    /// - Returns: `false` where the limit is reached, or the plugin is shutting down and does not
-    ///   call `finish`.
+    /// - Returns: Why it is not registered, so that `finish` is not called; `nil` if it is.
     func admit(
         _ call: ObjectIdentifier, as hook: PluginHook, limit: Int,
         finish: @escaping @Sendable () -> Void
-    ) -> Bool {
+    ) -> ServiceObstacle? {
         let hasRoom = services.withLock { counts in
             guard counts[hook, default: 0] < limit else { return false }
             counts[hook, default: 0] += 1
             return true
         }
-        guard hasRoom else { return false }
+        guard hasRoom else { return .isFull }
         opened(call, finish: finish)
         // After registering, because a shutdown finishes open calls once it has begun.
         guard owner.withLifecycle({ $0.enter() }) else {
             // The shutdown may have taken it, and reports its end.
-            guard closed(call) else { return true }
+            guard closed(call) else { return nil }
             releaseRoom(for: hook)
-            return false
+            return .isEnding
         }
         act(owner.withLifecycle { $0.leave() })
-        return true
+        return nil
     }
 
     /// Uncounts a service, so that another one may be registered.
@@ -605,4 +604,12 @@ extension PluginHook {
         default: false
         }
     }
+}
+
+/// Why the host does not perform a service for a plugin now.
+enum ServiceObstacle: Error {
+    /// It performs as many of this kind as it may.
+    case isFull
+    /// The plugin is being shut down.
+    case isEnding
 }
