@@ -32,6 +32,16 @@ import Testing
         #expect(paths == files, "\(result.output)")
     }
 
+    @Test func `a file whose name is not UTF-8 is reported once for its directory`() async throws {
+        let folder = try TemporaryDirectory()
+        let path = Array(folder.url.path.utf8CString.dropLast()) + [0x2F, -1, 0x2E, 0x73, 0x6F, 0]
+        let file = FileDescriptor(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600))
+        try #require(file.number >= 0)
+        let result = try await outlet("plugins", "list", folder.path, folder.path + "/.")
+        #expect(result.errorOutput.split(separator: "\n").count == 1, "\(result.errorOutput)")
+        #expect(result.errorOutput.contains("its name is not UTF-8"))
+    }
+
     @Test func `the plugins of a directory are listed`() async throws {
         let result = try await outlet("plugins", "list", directory.path)
         #expect(result.exitCode == 0)

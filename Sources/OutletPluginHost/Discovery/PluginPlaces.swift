@@ -59,7 +59,7 @@ struct PluginPlaces {
             listed += directory.candidates.map {
                 ListedFile(path: $0, isListed: true, settings: file?.source)
             }
-            failures += directory.failures
+            failures += directory.failures.filter { !failures.contains($0) }
             if let file { sources.append(file.source) }
             if let warning = file?.warning { warnings.append(warning) }
         }
