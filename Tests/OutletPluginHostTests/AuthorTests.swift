@@ -68,6 +68,7 @@ import Testing
         try await run(
             """
             make -s -C $ROOT/PluginsSDK install PREFIX=$PWD/sdk
+            test -s sdk/share/outlet/README.md -a -s sdk/share/outlet/ABI.md
             mkdir -m 0755 plugins
             export PKG_CONFIG_PATH=$PWD/sdk/share/pkgconfig
             [ "$(pkg-config --modversion outlet-plugin)" = 1.0 ]

@@ -66,7 +66,7 @@ typedef struct outlet_http {
      *
      * Returns OUTLET_E_ARGUMENT if the request cannot be sent, also for the method CONNECT, for
      * fields that the host or the transport sets (Host, Content-Length, Transfer-Encoding and
-     * others, see PluginsSDK/ABI.md) and for a GET or HEAD with a body, OUTLET_E_UNSUPPORTED for an
+     * others, see ABI.md) and for a GET or HEAD with a body, OUTLET_E_UNSUPPORTED for an
      * unknown flag, OUTLET_E_DENIED if the plugin is not granted the server, and OUTLET_E_STATE in
      * create, after quiesce has begun, without a session, or if there are
      * OUTLET_MAX_EXCHANGES. `done` is not called then.
