@@ -24,7 +24,8 @@ public enum PluginRule: String, Sendable, CaseIterable {
 
     /// All libraries and symbols that the library needs are found when it is loaded.
     case loadLinks = "load-links"
-    /// Constructors and the entry function return at once: a scan has 100 ms in all.
+    /// Constructors and the entry function should return at once: a scan has 100 ms in all. Over 3 s are
+    /// a violation.
     case loadQuick = "load-quick"
     /// The entry function returns the same answer at each call.
     case entrySame = "entry-same"

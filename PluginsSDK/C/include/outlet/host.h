@@ -255,8 +255,8 @@ struct outlet_host {
 
     /* ---- the rest ---------------------------------------------------------------------------- */
 
-    /* Appends bytes to a sink. Returns OUTLET_E_ARGUMENT above 64 MiB in total, and for bytes that
-     * cannot be read; what the sink is for then fails, whatever else is written.
+    /* Appends bytes to a sink. Returns OUTLET_E_ARGUMENT above 64 MiB in total, and for a null
+     * pointer with a length; what the sink is for then fails, whatever else is written.
      * Thread: [in-call]. */
     outlet_status (*sink_write)(const outlet_host *host, outlet_sink sink, outlet_view bytes);
 

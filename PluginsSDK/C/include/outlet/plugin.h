@@ -118,8 +118,8 @@ typedef struct outlet_descriptor {
                                                  const outlet_config *config);
 } outlet_descriptor;
 
-/* Returns a descriptor in which only struct_size is set. For C++ before C++20, which has no
- * designated initialisers. */
+/* Returns a descriptor in which only struct_size is set. For C++: before C++20 it has no designated
+ * initialisers, and from then on compilers warn of fields that they leave out (-Wextra). */
 static inline outlet_descriptor outlet_empty_descriptor(void) {
     outlet_descriptor descriptor;
     memset(&descriptor, 0, sizeof descriptor);
