@@ -169,8 +169,10 @@ import Testing
             if length == nil { $0.timeoutIntervalForRequest = 1 }
         }
         let result = try await transport.perform(request(server, .post, Self.large))
-        // libcurl does not tell that the last frame ends the response.
-        #expect(result.error?.code == (length == nil ? .timedOut : nil))
+        // Without a length, libcurl tells that the last frame ends the response only if it has not sent
+        // any of the body.
+        let isTimeout = length == nil && result.error?.code == .timedOut
+        #expect(result.error == nil || isTimeout, "\(result.error?.reason ?? "")")
         #expect(result.text == "large")
         await server.stop()
     }

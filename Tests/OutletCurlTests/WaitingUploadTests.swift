@@ -232,6 +232,30 @@ import Testing
         await server.stop()
     }
 
+    @Test func `an upload that waits for more bytes goes on after an early response has begun`()
+        async throws
+    {
+        let server = try await FramePeer.start(
+            .init(
+                request: 0, isEarly: true, [.head(200)], [.bodyEnd], [.data("done", ends: true)]))
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: server.authority)
+            $0.timeoutIntervalForRequest = 20
+        }
+        let stream = Waiting()
+        let probe = Probe()
+        _ = transport.start(
+            TransferJob(request: request("\(server.baseURL)/", stream)), handler: probe)
+        while probe.heads.isEmpty, !Task.isCancelled { await Task.yield() }
+        // The loop looks for an end that libcurl has missed after 20, 40 and 80 ms.
+        try await Task.sleep(for: .milliseconds(250))
+        #expect(!probe.isOver)
+        stream.end()
+        let result = try await probe.end.value()
+        #expect(result.error == nil && result.text == "done", "\(result.error?.reason ?? "")")
+        await server.stop()
+    }
+
     @Test func `a complete response ends an upload that the server refuses`() async throws {
         let server = try await FramePeer.start(
             .init(request: 0, isEarly: true, [.head(413, length: 5), Self.complete]))

@@ -24,14 +24,14 @@ import Testing
         let (host, instance) = try instance()
         let scope = RequestScope(id: nil)
         #expect(scope.enter(instance, for: .adapt))
-        scope.leave(instance)
+        scope.leave(instance, wasCalled: true)
         scope.beginReportingCancel()
         for hook in [PluginHook.adapt, .prepare, .finalize, .willSend, .redirect, .retry, .process]
         {
             #expect(!scope.enter(instance, for: hook))
         }
         #expect(scope.enter(instance, for: .didReceive))
-        scope.leave(instance)
+        scope.leave(instance, wasCalled: true)
         scope.end()
         #expect(!scope.enter(instance, for: .didReceive))
         withExtendedLifetime(host) {}
@@ -59,11 +59,27 @@ import Testing
         while instance.isServing, !Task.isCancelled { await Task.yield() }
         let scope = RequestScope(id: nil)
         #expect(scope.enter(instance, for: .prepare))
-        scope.leave(instance)
+        scope.leave(instance, wasCalled: true)
         #expect(!scope.enter(instance, for: .prepare))
         instance.endHold()
         #expect(await end == [])
         #expect(recorder.lines.values.map(\.message) == ["1 done, 1 early"])
+    }
+
+    @Test func `request_done does not follow a hook that it was too late to call`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try PluginFolder(faulty: "StreamsAndDone").load(observer: recorder)
+        let instance = try #require(host.plugins.first).instance
+        for hooks in [[false], [true, false], [false, true]] {
+            let scope = RequestScope(id: nil)
+            for wasCalled in hooks {
+                #expect(scope.enter(instance, for: .prepare))
+                scope.leave(instance, wasCalled: wasCalled)
+            }
+            scope.end()
+        }
+        #expect(await host.shutDown() == [])
+        #expect(recorder.lines.values.map(\.message) == ["2 done, 2 early"])
     }
 
     @Test func `all plugins receive the outcome of a cancelled call before they shut down`()

@@ -18,6 +18,20 @@ import Testing
             configuration: ["faulty.extras": configuration], observer: observer)
     }
 
+    @Test func `a plugin gets the last events of a request before a shutdown that follows it`()
+        async throws
+    {
+        for _ in 0..<40 {
+            let recorder = ActivityRecorder()
+            let host = try PluginFolder(faulty: "Extras").load(observer: recorder)
+            let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+            _ = await session.request("http://a.example/").serializingString().response
+            #expect(await host.shutDown() == [])
+            let lines = recorder.lines.values.map(\.message)
+            #expect(lines.contains { $0.hasPrefix("5 a=200 ") }, "\(lines)")
+        }
+    }
+
     @Test func `a plugin with a trust hook that may block is refused`() throws {
         let host = try host()
         #expect(host.plugins.map(\.id) == ["faulty.extras", "faulty.judging"])

@@ -10,7 +10,7 @@ import Testing
         let plugin = try #require(host.plugins.first)
         let scope = RequestScope(id: UUID())
         #expect(scope.enter(plugin.instance, for: .prepare))
-        scope.leave(plugin.instance)
+        scope.leave(plugin.instance, wasCalled: true)
         // Calls request_done, because no hook is running.
         #expect(await host.shutDown() == [])
         #expect(plugin.status.hooks["request_done"]?.calls == 1)

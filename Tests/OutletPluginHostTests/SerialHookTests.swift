@@ -443,6 +443,17 @@ import Testing
         func rewind() throws {}
     }
 
+    @Test func `no read of a stream begins after it was rewound for the transport`() {
+        let reader = BodyReader(.stream(SlowStream()), mayReadStream: true)
+        #expect(throws: Never.self) { try reader.rewind() }
+        var byte = [UInt8](repeating: 0, count: 1)
+        let part = byte.withUnsafeMutableBytes { reader.read(at: 0, into: $0) }
+        guard case .stale = part else {
+            Issue.record("\(part)")
+            return
+        }
+    }
+
     @Test func `a stream is read without a lock`() throws {
         let stream = NestedStream()
         let reader = BodyReader(.stream(stream), mayReadStream: true)

@@ -37,6 +37,15 @@ import Testing
         }
     }
 
+    /// The plugin's error for which retriers were asked, or `error` itself.
+    private static func innermost(_ error: SessionError?) -> PluginError? {
+        var error: (any Error)? = error
+        while case .requestRetryFailed(_, let original)? = error as? SessionError {
+            error = original
+        }
+        return (error as? SessionError)?.underlyingError as? PluginError ?? error as? PluginError
+    }
+
     // MARK: Finalize
 
     @Test(arguments: [false, true])
@@ -163,13 +172,90 @@ import Testing
         let session = Session(transport: stub, plugins: host)
         let response = await session.request(address).serializingString().response
         #expect(response.value == nil)
-        var error: (any Error)? = response.error
-        while case .requestRetryFailed(_, let original)? = error as? SessionError {
-            error = original
-        }
-        let refusal = (error as? SessionError)?.underlyingError as? PluginError
+        let refusal = Self.innermost(response.error)
         #expect(refusal?.isRefusal == true && refusal?.code == "not-allowed")
         withExtendedLifetime(session) {}
+    }
+
+    @Test func `a refusal by process is final, although it is late and the call has failed before`()
+        async throws
+    {
+        let folder = try PluginFolder(faulty: "FailingHooks")
+        try await folder.compile(
+            """
+            #include <unistd.h>
+            static outlet_status process(outlet_instance *self, outlet_call call,
+                                         outlet_request request, outlet_response response,
+                                         outlet_completion completion) {
+                (void)call, (void)request, (void)response;
+                self->host->done(self->host, completion, OUTLET_E_DENIED, outlet_text("no"),
+                                 outlet_text("not this"));
+                usleep(400000);
+                return OUTLET_OK;
+            }
+            static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
+                                               .process = process};
+            static const outlet_hooks *hooks(outlet_instance *self) {
+                (void)self;
+                return &table;
+            }
+            static outlet_status create(const outlet_descriptor *descriptor,
+                                        const outlet_host *host, outlet_call call,
+                                        const outlet_config *config, outlet_instance **out) {
+                (void)descriptor, (void)call, (void)config;
+                *out = calloc(1, sizeof **out);
+                if (*out == NULL) return OUTLET_E_FAILED;
+                (*out)->host = host;
+                return OUTLET_OK;
+            }
+            static const outlet_descriptor descriptor = {
+                .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("a.guard"),
+                .version = OUTLET_TEXT("1.0.0"), .create = create, .hooks = hooks,
+                .destroy = unmake};
+            OUTLET_MODULE(descriptor)
+            """, as: "guard.so")
+        try folder.directory.write(
+            #"{"plugins": {"a.guard": {"deadlines": {"process": 0.1}, "failOpen": true}, "#
+                + #""faulty.failing-hooks": {"config": {"fail.hook": "retry"}}}}"#,
+            to: "plugins.json")
+        let host = try folder.load()
+        let lost = TransferError(code: .networkConnectionLost, stage: .receiving, reason: "lost")
+        let session = Session(transport: StubTransport { _ in .failure(lost) }, plugins: host)
+        let response = await session.request(address).serializingString().response
+        let refusal = Self.innermost(response.error)
+        #expect(refusal?.plugin == "a.guard" && refusal?.isRefusal == true)
+        #expect(response.value == nil && refusal?.code == "no")
+        await host.shutDown()
+    }
+
+    @Test func `a hook may replace a stream that it has read and that cannot go back`() async throws
+    {
+        let folder = try PluginFolder()
+        try await folder.compile(
+            """
+            static outlet_status prepare(outlet_instance *self, outlet_call call,
+                                         outlet_request request, outlet_completion completion) {
+                uint8_t bytes[16];
+                uint64_t count;
+                (void)call, (void)completion;
+                outlet_status status =
+                    self->host->request_body_read(self->host, request, 0, bytes, 16, &count);
+                if (status != OUTLET_OK) return status;
+                for (uint64_t i = 0; i < count; i++) bytes[i]++;
+                outlet_view changed = {bytes, count};
+                return self->host->request_set_body(self->host, request, changed);
+            }
+            PREPARES("test.changing")
+            """, as: "changing.so")
+        let host = try folder.load()
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        var request = HTTPRequest(url: URL(string: address), method: .post)
+        request.body = .stream(CountedStream(Data("abc".utf8), mayRewind: false))
+        let response = await session.request(request).serializingString().response
+        #expect(response.value == "x")
+        #expect(stub.bodies.map { String(decoding: $0, as: UTF8.self) } == ["bcd"])
+        await host.shutDown()
     }
 
     @Test func `a finalize hook may only change fields and attributes`() async throws {

@@ -285,7 +285,8 @@ extension EventLoop {
             transfer.bytesSeen = sent
             transfer.lastProgress = now
         }
-        if transfer.mayHaveMissedEnd(easy), !transfer.isPaused {
+        let isQuiet = now - transfer.lastProgress >= Self.timeToEnd
+        if isQuiet, transfer.mayHaveMissedEnd(easy), !transfer.isPaused {
             // libcurl looks at the stream only if that changes something.
             _ = curl_easy_pause(easy.raw, ccurl_pause_all)
             unpause(transfer, easy)

@@ -69,6 +69,6 @@ extension CurlTransfer {
     func mayHaveMissedEnd(_ easy: EasyHandle) -> Bool {
         loop?.assertOnLoop()
         return mayHaveBody && hasResponse && easy.head.isHTTP2 && observedEnd == .ahead
-            && bodyWait == .none && !isBodySent(easy)
+            && bodyWait == .none
     }
 }

@@ -54,6 +54,8 @@ public final class FramePeer: Sendable {
         case goAwayFrom(request: Int)
         /// A frame that HTTP/2 forbids: SETTINGS on a stream.
         case forbidden
+        /// No frame: the groups after this one follow once the request's body has been received.
+        case bodyEnd
         /// The end of the connection.
         case close
 
@@ -65,6 +67,7 @@ public final class FramePeer: Sendable {
             case .reset(let code): "r \(code)"
             case .goAwayFrom(let request): "g \(request)"
             case .forbidden: "f"
+            case .bodyEnd: "w"
             case .close: "c"
             }
         }
@@ -207,11 +210,15 @@ public final class FramePeer: Sendable {
                         peer.sendall(head(identifier, 200, len(text), False)
                                      + frame(0, 1, identifier, text))
                         return True
-                    for part in plan[request][1]:
+                    parts = plan[request][1]
+                    if "w" in parts:
+                        rest[identifier] = parts[parts.index("w") + 1:]
+                        parts = parts[:parts.index("w")]
+                    for part in parts:
                         peer.sendall(group(part, identifier))
                     return "c" not in ",".join(plan[request][1]).split(",")
 
-                texts = {}
+                texts, rest = {}, {}
                 while True:
                     start = stream.read(9)
                     if len(start) < 9:
@@ -223,6 +230,9 @@ public final class FramePeer: Sendable {
                         peer.sendall(frame(4, 1, 0))
                     if kind == 1:
                         texts[identifier] = b"%d on %d" % (count(), number)
+                    if kind in (0, 1) and flags & 1 and identifier in rest:
+                        for part in rest.pop(identifier):
+                            peer.sendall(group(part, identifier))
                     if kind in (0, 1) and identifier in texts:
                         early = plan.get("%d.%d" % (number, (identifier - 1) // 2), (False,))[0]
                         if flags & 1 or early:
