@@ -29,6 +29,9 @@ public class DataRequest: Request, @unchecked Sendable {
 
     /// Validates the response with a closure, after the validators added before.
     ///
+    /// Call it before the first response handler, which starts the request: the response may be there
+    /// before the next call.
+    ///
     /// - Parameter validation: Called once for each attempt that received a response and did not
     ///   fail before. The first failure ends the validation, and is the error that retriers get.
     ///   Released at the end of the request, unless an interceptor may still retry that for a handler

@@ -9,6 +9,8 @@ extension DataRequest: EarlyResponseRequest {}
 extension EarlyResponseRequest {
     /// Lets a closure decide, from the head of a response, whether to read the body.
     ///
+    /// Call it before the first response handler, which starts the request.
+    ///
     /// - Parameters:
     ///   - queue: Where `handler` runs; the session's callback queue if `nil`.
     ///   - handler: Called for the response of every attempt; must call its second argument exactly

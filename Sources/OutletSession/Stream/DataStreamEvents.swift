@@ -10,6 +10,8 @@ extension DataStreamRequest {
         public let token: CancellationToken
 
         /// Cancels the request; no further values are delivered, but the completion is.
+        ///
+        /// A `for await` loop still gets the values that wait for it.
         public func cancel() { token.cancel() }
 
         /// The value or error of a piece; `nil` for the completion.

@@ -122,10 +122,17 @@ extension DataStreamRequest {
         let calls = StreamPipe<DataStreamRequest, Call<Parser.Value, Parser.Failure>>(
             on: wanted
         ) { request, call in
-            request.handOver(call.stream, to: handler, call.done)
+            var stream = call.stream
+            // Made when it is delivered: until then the handler may fail the request.
+            if stream.completion != nil {
+                stream = Stream(event: .complete(request.complete()), token: stream.token)
+            } else if request.isEnded {
+                return call.done()
+            }
+            request.handOver(stream, to: handler, call.done)
         }
         add(
-            pipe(on: parsing, make) { request, stream, done in
+            pipe(on: parsing, make, passesOn: true) { request, stream, done in
                 calls.offer(Call(stream: stream, done: done), of: request)
             }, refusal: Parser.refusal)
         return self
@@ -153,19 +160,22 @@ extension DataStreamRequest {
 
     /// Makes a pipe that parses pieces on `queue` and passes the values to `deliver`; `done` comes
     /// with the last value of a piece.
+    ///
+    /// With `passesOn`, `deliver` passes the values to another queue, and has to call ``complete()``
+    /// for the completion.
     func pipe<Parser: StreamParser>(
-        on queue: DispatchQueue?, _ make: @escaping @Sendable () -> Parser,
+        on queue: DispatchQueue?, _ make: @escaping @Sendable () -> Parser, passesOn: Bool = false,
         deliver: @escaping Deliver<Parser.Value, Parser.Failure>
     ) -> Pipe {
         let parser = ParserBox(make)
         let token = CancellationToken(self)
         return Pipe(on: queue) { request, item in
-            request.parse(item, with: parser, token, deliver: deliver)
+            request.parse(item, with: parser, token, passesOn: passesOn, deliver: deliver)
         }
     }
 
     private func parse<Parser: StreamParser>(
-        _ item: Item, with parser: ParserBox<Parser>, _ token: CancellationToken,
+        _ item: Item, with parser: ParserBox<Parser>, _ token: CancellationToken, passesOn: Bool,
         deliver: Deliver<Parser.Value, Parser.Failure>
     ) {
         let done: @Sendable () -> Void = { self.consumed(item) }
@@ -183,7 +193,7 @@ extension DataStreamRequest {
         if let fatal, !isEnded { end(with: fatal.asStreamError) }
         if case .completion = item {
             let stream = Stream<Parser.Value, Parser.Failure>(
-                event: .complete(complete()), token: token)
+                event: .complete(passesOn ? completion : complete()), token: token)
             deliver(self, stream) {}
         }
         if !isLastDelivered { done() }

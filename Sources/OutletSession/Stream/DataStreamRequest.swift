@@ -11,7 +11,9 @@ import Synchronization
 ///
 /// Pieces that arrive before the first handler is added are kept for it, and count as well: a request
 /// with a large body waits for a handler. To read a body without using it, add a handler that ignores
-/// the pieces. A handler that is added later gets only the pieces that arrive from then on.
+/// the pieces; only the time limit of the whole request ends the wait. A handler that is added later
+/// gets only the pieces that arrive from then on. As the first handler starts the request, start it by
+/// ``Request/resume()`` after several have been added (`shouldAutomaticallyResume: false`).
 public final class DataStreamRequest: Request, @unchecked Sendable {
     // because what it adds to `Request` is either constant or behind a lock.
 
@@ -273,10 +275,15 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return missed != nil
     }
 
-    /// Returns the completion for a handler.
+    /// Returns the completion for a handler, which can no longer fail the request.
     func complete() -> Completion {
         stream.withLock { $0.openPipes -= 1 }
-        return mutable.withLock { mutable in
+        return completion
+    }
+
+    /// The completion as of now.
+    var completion: Completion {
+        mutable.withLock { mutable in
             Completion(
                 request: mutable.history.lastRequest, response: mutable.attempt.response,
                 metrics: mutable.attempt.lastMetrics, error: mutable.attempt.error)

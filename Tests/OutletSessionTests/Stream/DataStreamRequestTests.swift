@@ -99,6 +99,35 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test(arguments: [false, true])
+    func `a handler fails or cancels the request also with a serialization queue`(
+        cancels: Bool
+    ) async throws {
+        let session = Session(
+            transport: StubTransport(answers: [answer("0123456789", chunk: 1)]),
+            serializationQueue: DispatchQueue(label: "serializes"))
+        let serializer = Noting()
+        let seen = Recorder<String>()
+        let error = Once<SessionError?>()
+        let gate = try Gate()
+        session.streamRequest(address).responseStream(
+            using: serializer, on: DispatchQueue(label: "handles")
+        ) { stream in
+            if let completion = stream.completion { error.set(completion.error) }
+            guard stream.value != nil else { return }
+            seen.record(line(stream))
+            // Until all pieces wait for the handler.
+            #expect(gate.isOpen(within: .seconds(60)))
+            if cancels { stream.cancel() } else { throw TestSupportError("no more") }
+        }
+        try await serializer.noted.values(10)
+        gate.open()
+        let end = try await error.value()
+        #expect(cancels ? end?.isExplicitlyCancelledError == true : end != nil)
+        #expect(seen.values == ["0"])
+        withExtendedLifetime(session) {}
+    }
+
     // MARK: Before the first handler
 
     @Test(arguments: [false, true])
