@@ -55,12 +55,17 @@ enum HTTPService {
         else { return OUTLET_E_STATE }
         let grants = instance.owner.grants
         guard grants.allowsNetwork(to: request.url) else {
-            let server = request.url.flatMap { try? Origin($0) }.map { " \($0.host):\($0.port)" }
+            let server = request.url.flatMap { try? Origin($0) }.map {
+                " \($0.bracketedHost):\($0.port)"
+            }
             owner.reportUnsent("no permission is for its server\(server ?? "")", in: call)
             return OUTLET_E_DENIED
         }
         let flags = asked.pointee.flags
-        guard flags & ~UInt32(OUTLET_HTTP_NO_REDIRECTS) == 0 else { return OUTLET_E_UNSUPPORTED }
+        guard flags & ~UInt32(OUTLET_HTTP_NO_REDIRECTS) == 0 else {
+            owner.reportUnsent("this host does not know its flags \(flags)", in: call)
+            return OUTLET_E_UNSUPPORTED
+        }
         request.context.exclude(instance, and: origin?.excluded)
         request.context.exceedsLimits = true
         request.context.limit(to: grants)

@@ -18,7 +18,11 @@ final class RunningPlugins: Sendable {
     }
 
     deinit {
-        RunningPlugins.shutDown(instances, deadline: lastDeadline) { _ in }
+        RunningPlugins.shutDown(instances, deadline: Self.time(after: lastDeadline)) { _ in }
+    }
+
+    private static func time(after nanoseconds: UInt64) -> DispatchTime {
+        .now() + .nanoseconds(Int(clamping: nanoseconds))
     }
 
     /// Adds a queue whose events are passed on before a shutdown begins.
@@ -36,17 +40,20 @@ final class RunningPlugins: Sendable {
     ///
     /// - Parameters:
     ///   - deadline: The time limit for all together, in nanoseconds.
-    ///   - completion: Called once, on a global queue, with the sorted ids of abandoned instances.
+    ///   - completion: Called once, on a thread of ``WorkerThreads/prompt``, with the sorted ids of
+    ///     abandoned instances.
     func shutDown(deadline: UInt64, completion: @escaping @Sendable ([String]) -> Void) {
         let queues = eventQueues.withLock { $0 }
+        let time = Self.time(after: deadline)
         let begin: @Sendable () -> Void = { [instances] in
-            RunningPlugins.shutDown(instances, deadline: deadline, completion: completion)
+            RunningPlugins.shutDown(instances, deadline: time, completion: completion)
         }
         guard !queues.isEmpty else { return begin() }
         let passed = DispatchGroup()
         for queue in queues { queue.async(group: passed) {} }
         let limit = DispatchTimeInterval.milliseconds(Self.longestEventWait)
-        DispatchQueue.global().async {
+        // Not on a global queue: the program may use all its threads.
+        WorkerThreads.prompt.run {
             _ = passed.wait(timeout: .now() + limit)
             begin()
         }
@@ -60,24 +67,45 @@ final class RunningPlugins: Sendable {
     }
 
     private static func shutDown(
-        _ instances: [PluginInstance], deadline: UInt64,
+        _ instances: [PluginInstance], deadline: DispatchTime,
         completion: @escaping @Sendable ([String]) -> Void
     ) {
-        let group = DispatchGroup()
-        let abandoned = AbandonedPlugins()
-        let time = DispatchTime.now() + .nanoseconds(Int(clamping: deadline))
+        let ends = ShutdownEnds(of: instances.count + 1, completion)
         for instance in instances {
-            group.enter()
-            instance.shutDown(deadline: time) { outcome in
-                if case .abandoned = outcome { abandoned.ids.withLock { $0.append(instance.id) } }
-                group.leave()
+            instance.shutDown(deadline: deadline) { outcome in
+                var abandoned: String?
+                if case .abandoned = outcome { abandoned = instance.id }
+                ends.add(abandoned: abandoned)
             }
         }
-        group.notify(queue: .global()) { completion(abandoned.ids.withLock { $0.sorted() }) }
+        ends.add(abandoned: nil)
     }
 }
 
-/// Collects the ids of instances that did not end in time.
-private final class AbandonedPlugins: Sendable {
-    let ids = Lock([String]())
+/// Counts the ends of instances, and collects the ids of those that did not end in time.
+private final class ShutdownEnds: Sendable {
+    private struct State {
+        var left: Int
+        var abandoned: [String] = []
+    }
+
+    private let state: Lock<State>
+    private let completion: @Sendable ([String]) -> Void
+
+    init(of count: Int, _ completion: @escaping @Sendable ([String]) -> Void) {
+        state = Lock(State(left: count))
+        self.completion = completion
+    }
+
+    /// Adds an end; the last one calls the completion on another thread.
+    ///
+    /// - Parameter abandoned: The id of the instance if it did not end in time.
+    func add(abandoned: String?) {
+        let all = state.withLock { state -> [String]? in
+            if let abandoned { state.abandoned.append(abandoned) }
+            state.left -= 1
+            return state.left == 0 ? state.abandoned.sorted() : nil
+        }
+        if let all { WorkerThreads.prompt.run { self.completion(all) } }
+    }
 }
