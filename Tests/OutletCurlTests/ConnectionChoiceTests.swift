@@ -89,6 +89,40 @@ import Testing
         await server.stop()
     }
 
+    /// The server would go on with a stream whose end libcurl does not send.
+    @Test(arguments: [false, true])
+    func `the connection of a cancelled request ends`(byHandler: Bool) async throws {
+        let server = try await FramePeer.start(.init(request: 0, [.head(200)]))
+        let transport = transport(server)
+        let probe = byHandler ? Probe(onHead: { _ in .cancel }) : Probe()
+        let request = HTTPRequest(url: URL(string: server.baseURL))
+        let task = transport.start(TransferJob(request: request), handler: probe)
+        while probe.heads.isEmpty, !Task.isCancelled { await Task.yield() }
+        if !byHandler { task.cancel() }
+        #expect(try await probe.end.value().error?.code == .cancelled)
+        #expect(try await start("/", of: server, by: transport).end.value().text == "2 on 1")
+        await server.stop()
+    }
+
+    @Test func `the connection of a cancelled request stays while another transfer uses it`()
+        async throws
+    {
+        let server = try await FramePeer.start(
+            .init(request: 0, [.head(200)]), .init(request: 1, [.head(200)]))
+        let transport = transport(server)
+        let open = start("/", of: server, by: transport)
+        while open.heads.isEmpty, !Task.isCancelled { await Task.yield() }
+        let probe = Probe()
+        let request = HTTPRequest(url: URL(string: server.baseURL))
+        let task = transport.start(TransferJob(request: request), handler: probe)
+        while probe.heads.isEmpty, !Task.isCancelled { await Task.yield() }
+        task.cancel()
+        #expect(try await probe.end.value().error?.code == .cancelled)
+        #expect(try await start("/", of: server, by: transport).end.value().text == "3 on 0")
+        #expect(!open.isOver)
+        await server.stop()
+    }
+
     @Test func `a connection that another transfer uses is not taken for dead`() async throws {
         let server = try await FramePeer.start(
             .init(request: 0, [.head(200)]), .init(request: 1, []))

@@ -208,6 +208,7 @@ extension EventLoop {
             var error = error
             error.host = transfer.address?.host
             error.stage = TransferError.Stage(transfer)
+            transfer.closeConnection(easy, self)
             retire(transfer, easy, error)
         }
     }

@@ -292,6 +292,7 @@ extension EventLoop {
             unpause(transfer, easy)
             guard transfer.phase == .active, transfer.easy === easy else { return }
             if now - transfer.lastProgress >= Self.timeToTake, transfer.isAnsweredUnread(easy) {
+                transfer.closeConnection(easy, self)
                 return complete(transfer, easy, CURLE_OK)
             }
         }
@@ -299,7 +300,6 @@ extension EventLoop {
             return watch(transfer)
         }
         if transfer.isAnsweredUnread(easy) { return complete(transfer, easy, CURLE_OK) }
-        transfer.noteSilence(easy, self)
         let stage = TransferError.Stage(transfer)
         let waited = transfer.waitedFor.map { ", it waited for \($0)" } ?? ""
         end(

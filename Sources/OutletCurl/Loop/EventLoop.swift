@@ -72,11 +72,6 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var negotiated = NegotiatedConnections()
-    /// The connections on which no request is answered any more.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var silent = SilentConnections()
     #if !DEBUG
         @exclusivity(unchecked)
     #endif

@@ -20,15 +20,8 @@ extension CurlTransfer {
         if !loop.negotiated.isEmpty || !easy.negotiatesWith.isEmpty, !joins(port, easy, loop) {
             return false
         }
-        let isMixed = address?.queue.hasMixedVersions ?? false
-        guard isMixed || !loop.silent.isEmpty else { return true }
-        let isNew = sends == 0 && easy.hasNewConnection
-        if isMixed, !isNew, !speaksHTTP2(easy, loop), sharesConnection(easy, loop) { return false }
-        if !loop.silent.admits(to: port, isNew: isNew) {
-            easy.applyClosing()
-            return false
-        }
-        return true
+        guard address?.queue.hasMixedVersions == true, !speaksHTTP2(easy, loop) else { return true }
+        return sends == 0 && easy.hasNewConnection || !sharesConnection(port, easy, loop)
     }
 
     /// Whether the connection of the transfer uses HTTP/2, where a server may send frames without a
@@ -39,27 +32,30 @@ extension CurlTransfer {
     }
 
     /// Whether another transfer has sent its request on the same connection, and has not ended.
-    private func sharesConnection(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+    ///
+    /// - Parameter port: The connection's local port.
+    private func sharesConnection(_ port: Int32, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         let connection = ccurl_get_ssl(easy.raw)
         return loop.pool.contains { other in
-            guard other !== self, other.sends > 0, other.link == nil, let its = other.easy else {
-                return false
-            }
-            guard let connection else { return localPort > 0 && other.localPort == localPort }
-            return ccurl_get_ssl(its.raw) == connection
+            // Connections to Unix sockets have no ports.
+            guard other !== self, other.sends > 0, other.localPort == port, other.link == nil,
+                let its = other.easy
+            else { return false }
+            return connection == nil ? port > 0 : ccurl_get_ssl(its.raw) == connection
         }
     }
 
-    /// Records that the transfer has reached its time limit without progress: no other request is sent
-    /// on its connection, which ends.
+    /// Makes libcurl close the connection together with the transfer, before it is ended, if that is
+    /// the only one there and uses HTTP/2.
     ///
-    /// Not while others use it, because it could not end, and libcurl would pick it for each request.
-    func noteSilence(_ easy: EasyHandle, _ loop: EventLoop) {
+    /// libcurl 7.88 sends the end of a stream only with the next request: the server would go on. And
+    /// it keeps a connection on which nothing is received any more, for all later requests.
+    func closeConnection(_ easy: EasyHandle, _ loop: EventLoop) {
         loop.assertOnLoop()
-        guard sends > 0, link == nil, speaksHTTP2(easy, loop), !sharesConnection(easy, loop) else {
-            return
-        }
-        loop.silent.note(localPort)
+        guard sends > 0, link == nil, observedEnd == .ahead, speaksHTTP2(easy, loop),
+            !sharesConnection(localPort, easy, loop)
+        else { return }
+        easy.applySingleUse()
     }
 
     /// Whether libcurl may have missed that the server has ended the response, because it was sending

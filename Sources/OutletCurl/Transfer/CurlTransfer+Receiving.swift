@@ -435,8 +435,8 @@ extension CurlTransfer {
             loop.pause(self, CURLPAUSE_RECV, for: .request)
             return true
         case .cancel:
-            failure = .cancelled
-            return false
+            if let easy { closeConnection(easy, loop) }
+            return fail(.cancelled)
         }
     }
 

@@ -210,18 +210,6 @@ extension EasyHandle {
     /// Forces a new connection.
     func applyFreshConnection() {
         set(CURLOPT_FRESH_CONNECT, 1)
-        if closesConnection {
-            closesConnection = false
-            set(CURLOPT_FORBID_REUSE, 0)
-        }
-    }
-
-    /// Makes libcurl close the connection of the present transfer, which is not sent on it; may be
-    /// called in callbacks.
-    func applyClosing() {
-        isMarked = true
-        closesConnection = true
-        set(CURLOPT_FORBID_REUSE, 1)
     }
 
     /// Sets the sizes of the pieces in which bodies are received and sent.

@@ -50,8 +50,6 @@ final class EasyHandle {
     #endif
     var isMarked = false
 
-    /// Whether `CURLOPT_FORBID_REUSE` is set to close the connection that libcurl has picked.
-    var closesConnection = false
     /// Whether libcurl sends the request again only if the server has refused its HTTP/2 stream.
     var repeatsOnlyRefused = false
     /// The peers that the transfer authenticates itself to with Negotiate.
@@ -156,7 +154,6 @@ final class EasyHandle {
         refusal = nil
         bufferSize = Self.usualBufferSize
         isTunnelled = false
-        closesConnection = false
         negotiatesWith = []
         repeatsOnlyRefused = false
         source = .none
