@@ -43,7 +43,7 @@ final class OriginQueue<Element> {
     /// that connection; `nil` if there is none.
     private(set) var opener: UInt64?
     /// Whether the last connection that was opened took too long to wait for it.
-    var opensSlowly = false
+    private(set) var opensSlowly = false
     /// The waiting transfers by priority, lowest first.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -128,6 +128,9 @@ final class OriginQueue<Element> {
         streams = max(former, figures.active + more)
         endedWithStreams = 0
     }
+
+    /// Records that the connection which is being opened takes too long to wait for it.
+    func noteSlowOpening() { opensSlowly = true }
 
     /// Counts one running transfer less.
     ///

@@ -249,7 +249,7 @@ extension EventLoop {
         }
         if transfer.isOpener {
             endOpening(by: transfer, hasConnection: false)
-            transfer.address?.queue.opensSlowly = true
+            transfer.address?.queue.noteSlowOpening()
             makeOthersOpen(insteadOf: transfer)
             admitWaiting()
         }
