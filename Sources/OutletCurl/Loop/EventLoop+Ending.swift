@@ -208,7 +208,7 @@ extension EventLoop {
             var error = error
             error.host = transfer.address?.host
             error.stage = TransferError.Stage(transfer)
-            transfer.closeConnection(easy, self)
+            transfer.closeConnection(easy, self, mayBeDead: error.code == .timedOut)
             retire(transfer, easy, error)
         }
     }

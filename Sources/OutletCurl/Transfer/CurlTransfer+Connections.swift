@@ -13,20 +13,20 @@ extension CurlTransfer {
     func accepts(_ ends: ConnectionEnds, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         let port = ends.localPort
-        if ccurl_poller_brings_uncalled(loop.poller, easy.raw, port), !speaksHTTP2(easy, loop) {
+        if ccurl_poller_brings_uncalled(loop.poller, easy.raw, port), !usesHTTP2(easy, loop) {
             return false
         }
         if extras != nil, !mayUseConnection(to: ends.remote, loop.settings) { return false }
         if !loop.negotiated.isEmpty || !easy.negotiatesWith.isEmpty, !joins(port, easy, loop) {
             return false
         }
-        guard address?.queue.hasMixedVersions == true, !speaksHTTP2(easy, loop) else { return true }
+        guard address?.queue.hasMixedVersions == true, !usesHTTP2(easy, loop) else { return true }
         return sends == 0 && easy.hasNewConnection || !sharesConnection(port, easy, loop)
     }
 
     /// Whether the connection of the transfer uses HTTP/2, where a server may send frames without a
     /// request, and several requests may run at the same time.
-    private func speaksHTTP2(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+    private func usesHTTP2(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         ccurl_get_ssl(easy.raw).map(TLSConnection.speaksHTTP2)
             ?? (loop.settings.configuration.httpVersion == .http2PriorKnowledge)
     }
@@ -49,10 +49,14 @@ extension CurlTransfer {
     /// the only one there and uses HTTP/2.
     ///
     /// libcurl 7.88 sends the end of a stream only with the next request: the server would go on. And
-    /// it keeps a connection on which nothing is received any more, for all later requests.
-    func closeConnection(_ easy: EasyHandle, _ loop: EventLoop) {
+    /// it keeps a connection on which nothing is received any more, for all later requests. A connection
+    /// that a waiting request will use at once stays, unless it may be dead.
+    ///
+    /// - Parameter mayBeDead: Whether the transfer has reached its time limit.
+    func closeConnection(_ easy: EasyHandle, _ loop: EventLoop, mayBeDead: Bool = false) {
         loop.assertOnLoop()
-        guard sends > 0, link == nil, observedEnd == .ahead, speaksHTTP2(easy, loop),
+        guard sends > 0, link == nil, observedEnd == .ahead,
+            mayBeDead || address?.queue.figures.waiting == 0, usesHTTP2(easy, loop),
             !sharesConnection(localPort, easy, loop)
         else { return }
         easy.applySingleUse()
