@@ -3,11 +3,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { max_events = 256, port_buckets = 1024 };
+enum { max_events = 256, port_buckets = 1024, max_quiet = 64, quiet_ms = 10 };
 
 /// The state of one file descriptor.
 struct slot {
@@ -29,7 +32,10 @@ struct slot {
     bool dirty;       // listed in `dirty` below
     bool refused;     // the kernel has no memory to register it
     bool suspect;     // idle, and may have received data since
+    bool quiet;       // registered without EPOLLOUT for a while: see `rest`
+    uint8_t writable; // how often it was writable, but not readable, since `written` was read
     uint16_t port;    // the local port if it is suspect; 0 for none
+    uint64_t written; // the bytes written to it until then
     ccurl_tally *tally;
     ccurl_ready ready;  // set if it is watched by ccurl_poller_watch, not by libcurl
     void *client;
@@ -51,6 +57,9 @@ struct ccurl_poller {
     int suspects;                      // the number of slots with `suspect`
     uint16_t suspect_ports[port_buckets];  // the same by local port
     int sockets;  // open sockets with a tally
+    int quiet[max_quiet];  // descriptors that `rest` was called for
+    int quiet_count;
+    int64_t quiet_until;  // when they are watched for EPOLLOUT again, in µs
     int waiting_uploads;
     ccurl_stopped stopped;
     int ready;
@@ -227,6 +236,7 @@ static void acquit(ccurl_poller *poller, struct slot *slot) {
 /// Sets the events that a socket is watched for.
 static int want(ccurl_poller *poller, int fd, struct slot *slot, uint32_t events) {
     slot->wanted = events;
+    slot->quiet = false;
     if (!slot->wanted) {
         // The resolver closes its own sockets without a callback, so they must not stay registered.
         if (!slot->ours) take_out(poller, fd, slot);
@@ -317,6 +327,9 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
         slot->wanted = slot->armed = 0;
         acquit(poller, slot);
         slot->ours = true;
+        slot->quiet = false;
+        slot->writable = 0;
+        slot->written = 0;
         slot->ready = NULL;
         slot->sender = NULL;
         // libcurl closes a socket that was never connected without calling close_socket. The new
@@ -337,7 +350,7 @@ static int close_socket(void *client, curl_socket_t fd) {
     if (slot) {
         slot->wanted = slot->armed = 0;  // closing a descriptor unregisters it
         acquit(poller, slot);
-        slot->ours = false;
+        slot->ours = slot->quiet = false;
         slot->ready = NULL;
         slot->sender = NULL;
         settle(poller, slot);
@@ -461,10 +474,42 @@ static bool reopen(ccurl_poller *poller) {
     return true;
 }
 
+/// Watches a socket without EPOLLOUT until it becomes readable, but for at most `quiet_ms`: libcurl has
+/// nothing that it may send.
+///
+/// libcurl 7.88 waits until a socket is writable also while an upload over HTTP/2 waits for the server's
+/// window, and without this would be called without end.
+static void rest(ccurl_poller *poller, int fd, struct slot *slot) {
+    if (poller->quiet_count == max_quiet) return;
+    struct epoll_event event = {.events = slot->wanted & ~EPOLLOUT, .data = data_of(poller, fd)};
+    if (epoll_ctl(poller->epoll, EPOLL_CTL_MOD, fd, &event) < 0) return;
+    slot->armed = event.events;
+    slot->quiet = true;
+    if (poller->quiet_count == 0) poller->quiet_until = ccurl_now_us() + quiet_ms * 1000;
+    poller->quiet[poller->quiet_count++] = fd;
+}
+
+/// Watches a socket for all events again.
+static void end_rest(ccurl_poller *poller, int fd) {
+    struct slot *slot = &poller->slots[fd];
+    if (slot->quiet) want(poller, fd, slot, slot->wanted);
+}
+
+/// Ends the rests whose time is over. Returns the longest wait for the others, in ms.
+static int end_rests(ccurl_poller *poller) {
+    int64_t left = poller->quiet_until - ccurl_now_us();
+    if (left > 0) return (int)(left / 1000) + 1;
+    for (int index = 0; index < poller->quiet_count; index++) end_rest(poller, poller->quiet[index]);
+    poller->quiet_count = 0;
+    return INT_MAX;
+}
+
 int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
     poller->ready = 0;
+    int rest_ms = poller->quiet_count > 0 ? end_rests(poller) : INT_MAX;
     size_t failed = flush(poller);
     int limit_ms = longest_wait(poller, failed);
+    if (rest_ms < limit_ms) limit_ms = rest_ms;
     if (timeout_ms < 0 || timeout_ms > limit_ms) timeout_ms = limit_ms;
     int count = epoll_wait(poller->epoll, poller->events, max_events, timeout_ms);
     bool is_lost = count < 0 && errno != EINTR;
@@ -517,6 +562,34 @@ bool ccurl_poller_brings_uncalled(const ccurl_poller *poller, CURL *easy, int po
     return false;
 }
 
+/// Returns how many bytes were written to a TCP socket; `before` if the kernel does not tell.
+static uint64_t bytes_written(int fd, uint64_t before) {
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0) return before;
+    if (size < offsetof(struct tcp_info, tcpi_bytes_sent) + sizeof info.tcpi_bytes_sent) return before;
+    return info.tcpi_bytes_sent + info.tcpi_notsent_bytes;
+}
+
+/// Records that libcurl was called for a socket, and lets that rest if it was writable often without
+/// bytes being written.
+static void note_call(ccurl_poller *poller, int fd, uint32_t events) {
+    enum { often = 16 };
+    struct slot *slot = &poller->slots[fd];
+    if (events != EPOLLOUT) {
+        slot->writable = 0;
+        end_rest(poller, fd);
+        return;
+    }
+    if (++slot->writable < often) return;
+    uint64_t written = bytes_written(fd, slot->written);
+    bool is_idle = written == slot->written && written > 0;
+    slot->written = written;
+    // After a rest, the next time counts as often.
+    slot->writable = is_idle ? often - 1 : 0;
+    if (is_idle && slot->armed & slot->wanted & EPOLLOUT && !slot->dirty) rest(poller, fd, slot);
+}
+
 void ccurl_poller_dispatch(ccurl_poller *poller) {
     int running;
     for (int index = 0; index < poller->ready; index++) {
@@ -539,6 +612,7 @@ void ccurl_poller_dispatch(ccurl_poller *poller) {
                    (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                    (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
         curl_multi_socket_action(poller->multi, fd, mask, &running);
+        note_call(poller, fd, events);
     }
     poller->ready = 0;
 }

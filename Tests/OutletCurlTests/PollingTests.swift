@@ -46,3 +46,31 @@ import Testing
         await opened
     }
 }
+
+@Suite(.timeLimit(.minutes(patience))) struct `Uploads that wait for the window of the server` {
+    /// More than the first window of a stream, which ``FramePeer`` never enlarges.
+    private let large = HTTPBody.data(Data(count: 200_000))
+
+    private func turns(of transport: CurlTransport) async -> UInt64 {
+        let loops = transport.livingLoops
+        return await Task(executorPreference: transport.taskExecutor) {
+            loops.reduce(0) { $0 + $1.epoch.pointee }
+        }.value
+    }
+
+    @Test func `an upload over HTTP/2 waits without taking the processor`() async throws {
+        let server = try await FramePeer.start()
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: server.authority)
+            $0.timeoutIntervalForRequest = 0.5
+        }
+        let request = HTTPRequest(
+            url: URL(string: "\(server.baseURL)/"), method: .post, body: large)
+        let result = try await transport.perform(request)
+        #expect(result.error?.code == .timedOut, "\(result.error?.reason ?? "no error")")
+        // Without a pause there are more than 50 turns in a millisecond.
+        let turns = await turns(of: transport)
+        #expect(turns < 1000, "\(turns) turns of the loop")
+        await server.stop()
+    }
+}
