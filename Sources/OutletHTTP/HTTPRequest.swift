@@ -302,10 +302,10 @@ package func isFieldValue(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     func mayHaveControl(at index: Int) -> Bool {
         let word = UnsafeRawBufferPointer(bytes).loadUnaligned(
             fromByteOffset: index, as: UInt64.self)
-        let isLow = (word &- 0x2020_2020_2020_2020) & ~word
-        let deletes = word ^ 0x7F7F_7F7F_7F7F_7F7F
-        let isDelete = (deletes &- 0x0101_0101_0101_0101) & ~deletes
-        return (isLow | isDelete) & 0x8080_8080_8080_8080 != 0
+        // Below 0x80, the high bit of a byte is set by the subtraction if it is less than 0x20, and by
+        // the addition if it is 0x7F.
+        let marked = (word &- 0x2020_2020_2020_2020) | (word &+ 0x0101_0101_0101_0101)
+        return marked & ~word & 0x8080_8080_8080_8080 != 0
     }
     var index = 0
     while index &+ 8 < bytes.count, !mayHaveControl(at: index) { index &+= 8 }

@@ -189,6 +189,23 @@ import Testing
         try HTTPHeaders([HTTPHeader(name: "a", value: value)]).checkSyntax()
     }
 
+    @Test func `each control character is found at each place of a value, whatever is beside it`() {
+        for length in 1...20 {
+            for place in 0..<length {
+                for byte in UInt8.min...UInt8.max {
+                    for other: UInt8 in [0x20, 0x7E, 0x80, 0xFF] {
+                        var value = [UInt8](repeating: other, count: length)
+                        value[place] = byte
+                        let isValue = byte == 0x09 || byte >= 0x20 && byte != 0x7F
+                        guard value.withUnsafeBufferPointer({ isFieldValue($0) }) != isValue
+                        else { continue }
+                        Issue.record("\(byte) at \(place) of \(length), beside \(other)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `a received block keeps case, order and repeated fields`() {
         let text = "HTTP/1.1 200 OK\r\nB: 1\r\na:  2 \r\nb: 3\r\nFolded: x\r\n y\r\n\r\n"
         let headers = HTTPHeaders(HeaderBlock(bytes: Array(text.utf8)))

@@ -42,16 +42,18 @@ import Testing
         #expect(handle.set(url: "http://other.example/") == OUTLET_E_STALE)
     }
 
-    private func set(_ name: String, _ value: String) -> outlet_status {
+    private func set(
+        _ name: String, _ value: String, keepsOthers: Bool = false
+    ) -> outlet_status {
         Array(name.utf8).withUnsafeBufferPointer { name in
-            Array(value.utf8).withUnsafeBufferPointer { handle.set(header: name, value: $0) }
+            Array(value.utf8).withUnsafeBufferPointer {
+                handle.write(header: name, value: $0, keepsOthers: keepsOthers)
+            }
         }
     }
 
     private func add(_ name: String, _ value: String) -> outlet_status {
-        Array(name.utf8).withUnsafeBufferPointer { name in
-            Array(value.utf8).withUnsafeBufferPointer { handle.add(header: name, value: $0) }
-        }
+        set(name, value, keepsOthers: true)
     }
 
     /// Returns the bytes of a field's value as a plugin receives them.

@@ -157,8 +157,8 @@ struct FieldTable: ~Copyable, @unchecked Sendable {
     ) {
         let position = place.position
         if !fields[position].isRead, fields[position].memory.count >= value.count {
-            _ = fields[position].name.update(fromContentsOf: name)
-            _ = fields[position].memory.update(fromContentsOf: value)
+            UnsafeMutableRawBufferPointer(fields[position].name).copyMemory(from: .init(name))
+            UnsafeMutableRawBufferPointer(fields[position].memory).copyMemory(from: .init(value))
             fields[position].length = value.count
             fields[position].origin = nil
         } else {

@@ -117,10 +117,9 @@ extension HostTable {
 
     static func writeField(
         _ host: Table, _ request: outlet_request, _ name: outlet_view, _ value: outlet_view,
-        _ change: RequestChange,
-        _ body: (RequestHandle, UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>)
-            -> outlet_status
+        keepsOthers: Bool
     ) -> outlet_status {
+        let change = keepsOthers ? RequestChange.addHeader : .setHeader
         guard let field = name.read(.name), let bytes = value.foreign(.value) else {
             return refuse(
                 host, change.rawValue,
@@ -129,7 +128,7 @@ extension HostTable {
         return apply(
             host, request, change, field,
             fault: { RequestChange.fault(inField: field, bytes) }
-        ) { request in body(request, field, bytes) }
+        ) { request in request.write(header: field, value: bytes, keepsOthers: keepsOthers) }
     }
 
     // MARK: Requests

@@ -42,14 +42,10 @@ enum HostTable {
                 HostTable.write(host, request, url, "url", .url) { $0.set(url: $1) }
             },
             request_set_header: { host, request, name, value in
-                HostTable.writeField(host, request, name, value, .setHeader) {
-                    $0.set(header: $1, value: $2)
-                }
+                HostTable.writeField(host, request, name, value, keepsOthers: false)
             },
             request_add_header: { host, request, name, value in
-                HostTable.writeField(host, request, name, value, .addHeader) {
-                    $0.add(header: $1, value: $2)
-                }
+                HostTable.writeField(host, request, name, value, keepsOthers: true)
             },
             request_remove_header: { HostTable.requestRemoveHeader($0, $1, $2) },
             request_set_body: { HostTable.requestSetBody($0, $1, $2) },

@@ -359,22 +359,46 @@ final class RequestHandle: SettledSubject {
         }
     }
 
-    /// Sets a header field, and removes others with its name.
+    /// Sets or adds a header field.
     ///
     /// The bytes are checked where the plugin has them: a copy for that would cost a quarter of the
     /// call. If another thread of the plugin changes them meanwhile, the request is refused when the
-    /// hook is over.
-    func set(
-        header name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
+    /// hook is over. A name that the table already has was checked before.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - value: The value.
+    ///   - keepsOthers: Whether to add the field; otherwise it replaces others with its name.
+    func write(
+        header name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>,
+        keepsOthers: Bool
     ) -> outlet_status {
-        change(name, value, keepsOthers: false)
-    }
-
-    /// Adds a header field.
-    func add(
-        header name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
-    ) -> outlet_status {
-        change(name, value, keepsOthers: true)
+        // Before the lock, as in ``outlet_view/read(_:)``.
+        let isValue = isFieldValue(value)
+        return state.withLock { state in
+            if let objection = state.objection(changing: .field(name)) { return objection }
+            state.loadFields()
+            guard isValue else { return OUTLET_E_ARGUMENT }
+            let place = state.fields.first(named: name)
+            if place?.isOrdinary != true {
+                guard isToken(name) else { return OUTLET_E_ARGUMENT }
+                if isFramingName(name) {
+                    // Such fields are valid together with the whole request only.
+                    var request = state.changed
+                    let field = HTTPHeader(
+                        name: String(decoding: name, as: UTF8.self), valueBytes: value)
+                    keepsOthers ? request.headers.append(field) : request.headers.update(field)
+                    guard (try? request.checkFields()) != nil else { return OUTLET_E_ARGUMENT }
+                }
+            }
+            if let place, !keepsOthers {
+                state.fields.replace(place, with: name, value)
+            } else {
+                guard state.fields.count < OUTLET_MAX_FIELDS else { return OUTLET_E_ARGUMENT }
+                state.fields.append(name, value)
+            }
+            return OUTLET_OK
+        }
     }
 
     /// Removes all header fields with a name.
@@ -454,40 +478,6 @@ final class RequestHandle: SettledSubject {
                 return OUTLET_E_ARGUMENT
             }
             state.answer = answer
-            return OUTLET_OK
-        }
-    }
-
-    /// Sets or adds a header field.
-    ///
-    /// A name that the table already has was checked before.
-    private func change(
-        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, keepsOthers: Bool
-    ) -> outlet_status {
-        // Before the lock, as in ``outlet_view/read(_:)``.
-        let isValue = isFieldValue(value)
-        return state.withLock { state in
-            if let objection = state.objection(changing: .field(name)) { return objection }
-            state.loadFields()
-            guard isValue else { return OUTLET_E_ARGUMENT }
-            let place = state.fields.first(named: name)
-            if place?.isOrdinary != true {
-                guard isToken(name) else { return OUTLET_E_ARGUMENT }
-                if isFramingName(name) {
-                    // Such fields are valid together with the whole request only.
-                    var request = state.changed
-                    let field = HTTPHeader(
-                        name: String(decoding: name, as: UTF8.self), valueBytes: value)
-                    keepsOthers ? request.headers.append(field) : request.headers.update(field)
-                    guard (try? request.checkFields()) != nil else { return OUTLET_E_ARGUMENT }
-                }
-            }
-            if let place, !keepsOthers {
-                state.fields.replace(place, with: name, value)
-            } else {
-                guard state.fields.count < OUTLET_MAX_FIELDS else { return OUTLET_E_ARGUMENT }
-                state.fields.append(name, value)
-            }
             return OUTLET_OK
         }
     }
