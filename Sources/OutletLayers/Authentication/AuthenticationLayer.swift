@@ -53,8 +53,8 @@ public final class AuthenticationLayer: TransportLayer {
 
     /// Sends the job, and sends it again with a credential if the server or a proxy requests one.
     ///
-    /// Only forwards jobs with another `TransferJob.credentialUse` than `onChallenge`, and jobs
-    /// without a credential if no credential is stored.
+    /// Only forwards jobs with another `TransferJob.credentialUse` than `onChallenge`, jobs without
+    /// a credential if no credential is stored, and those which a plugin has answered.
     ///
     /// - Parameters:
     ///   - job: The job to send.
@@ -62,7 +62,7 @@ public final class AuthenticationLayer: TransportLayer {
     /// - Returns: The transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         guard job.hasCredential || storage?.isEmpty == false,
-            job.credentialUse == .onChallenge
+            job.credentialUse == .onChallenge, job.request.givenAnswer?.isPending != true
         else { return next.start(job, handler: handler) }
         return AuthenticationTask.start(job, self, handler: handler)
     }
@@ -76,9 +76,9 @@ public final class AuthenticationLayer: TransportLayer {
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
-        guard job.credential != nil || storage?.isEmpty == false, job.challenge == nil else {
-            return next.connect(job, handler: handler)
-        }
+        guard job.credential != nil || storage?.isEmpty == false, job.challenge == nil,
+            job.request.givenAnswer?.isPending != true
+        else { return next.connect(job, handler: handler) }
         return AuthenticationSocket.start(job, self, handler: handler)
     }
 

@@ -18,9 +18,11 @@ package final class GivenAnswer: Sendable {
         self.body = body
     }
 
-    /// Returns true the first time only: a redirect or an authentication round that follows the
-    /// answer goes to the network.
+    /// Returns true the first time only: a redirect that follows the answer goes to the network.
     package func claim() -> Bool { played.claim() }
+
+    /// Whether ``claim()`` has not been called.
+    package var isPending: Bool { !played.isClaimed }
 
     fileprivate enum Key: RequestContextKey { typealias Value = GivenAnswer }
 }
