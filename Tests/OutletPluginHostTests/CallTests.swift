@@ -218,8 +218,19 @@ import Testing
         }
         #expect(try plugin.call("liked", .function(likes)) == 2)
         #expect(seen.values == ["red", "green", "blue"])
-        // A result of another type than the signature's is treated like no result.
-        #expect(try plugin.call("liked", .function(PluginCallback { _ in "yes" })) == 0)
+        #expect(plugin.misbehaviour == [:])
+    }
+
+    @Test func `a call whose Swift function returns a value of another type fails`() throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let plugin = try #require(host.plugins.first)
+        let error = #expect(throws: PluginCallError.self) {
+            try plugin.call("liked", .function(PluginCallback { _ in "yes" }))
+        }
+        #expect(
+            error?.description.hasSuffix(
+                ": argument 1 is not a function that returns boolean: it returned a text") == true,
+            "\(error?.description ?? "")")
         #expect(plugin.misbehaviour == [:])
     }
 

@@ -13,7 +13,7 @@ final class CallArguments {
     private let output: SinkHandle?
     /// The ids of the handles that are valid during the call.
     private var handles: [UInt64] = []
-    private var closures: [CallbackClosure] = []
+    private var closures: [(closure: CallbackClosure, position: Int)] = []
     /// Whether empty texts and bytes are passed with a null pointer.
     private let hasNullViews: Bool
     /// The handle of the call; empty if the signature has none.
@@ -48,7 +48,7 @@ final class CallArguments {
         if let output { sink = outlet_sink(id: insert(output)) }
         var signatures = signature.callbacks[...]
         var isComplete = true
-        for value in values {
+        for (index, value) in values.enumerated() {
             switch value {
             case .request(let request):
                 requests.append(outlet_request(id: insert(RequestHandle(request))))
@@ -59,7 +59,7 @@ final class CallArguments {
                     isComplete = false
                     continue
                 }
-                closures.append(closure)
+                closures.append((closure, index + 1))
                 functions.append(closure.code)
             default: break
             }
@@ -75,6 +75,15 @@ final class CallArguments {
 
     /// Why the host has refused to take a part of these bytes; `nil` if it has not.
     var refusal: String? { output?.refusal }
+
+    /// The first callback that has returned a value of another kind than its signature says, with its
+    /// position among the arguments, from 1; `nil` for none.
+    var wrongCallback: (position: Int, wanted: String, given: String)? {
+        for (closure, position) in closures {
+            if let fault = closure.fault { return (position, fault.wanted, fault.given) }
+        }
+        return nil
+    }
 
     /// The changes of requests that the host has refused.
     var refusals: [String] { context.refusals }
@@ -119,6 +128,6 @@ final class CallArguments {
     /// Makes the handles and callbacks invalid after the function has returned.
     func end() {
         for handle in handles { HandleTable.shared.remove(handle) }
-        for closure in closures { closure.end() }
+        for (closure, _) in closures { closure.end() }
     }
 }

@@ -29,6 +29,8 @@ final class CallbackClosure: @unchecked Sendable {
         /// The function; `nil` after the call for which it was made.
         var callback: PluginCallback?
         var isRunning = false
+        /// The first result that is not of the signature's kind.
+        var wrongResult: PluginValue?
     }
 
     /// The number of ended closures that are kept for each plugin.
@@ -97,6 +99,14 @@ final class CallbackClosure: @unchecked Sendable {
         }
     }
 
+    /// What is wrong with a result of the callback, for which the plugin received zero; `nil` for
+    /// nothing.
+    var fault: (wanted: String, given: String)? {
+        state.withLock(\.wrongResult).map {
+            ("a function that returns \(signature.result.name)", "it returned \($0.kind)")
+        }
+    }
+
     /// Disables the callback after the call for which it was made.
     func end() {
         state.withLock { $0.callback = nil }
@@ -139,7 +149,12 @@ final class CallbackClosure: @unchecked Sendable {
                 guard let slot = values?[index] else { continue }
                 arguments.append(try Self.load(kind, at: slot))
             }
-            store(callback.body(arguments), at: result)
+            let value = callback.body(arguments)
+            store(value, at: result)
+            guard signature.result != .void, value.converted(to: signature.result) == nil else {
+                return
+            }
+            state.withLock { $0.wrongResult = $0.wrongResult ?? value }
         } catch {
             // The function is not called with another text: no status tells the plugin.
             owner.reportRefusal(error, of: "a call of the caller's function")

@@ -192,6 +192,11 @@ final class FunctionCaller: Sendable {
             error = failure(of: function, PluginReason(message: refusal))
         }
         report(function, error, stopwatch, refusals: arguments?.refusals ?? [])
+        if let wrong = arguments?.wrongCallback {
+            throw .wrongType(
+                declaration: declaration(function), position: wrong.position,
+                wanted: wrong.wanted, given: wrong.given)
+        }
         if let error { throw .failed(error) }
         if signature.hasSink { return text.map { .text($0) } ?? .bytes(written) }
         return signature.result == .status ? .nothing : returned

@@ -32,7 +32,8 @@ public final class PluginCallback: Sendable, Equatable {
     ///
     /// It receives one value for each argument in the callback's signature, and returns a value of
     /// the signature's result type. If the returned value is of another type, the plugin receives
-    /// zero.
+    /// zero, and the call of the exported function throws
+    /// ``PluginCallError/wrongType(declaration:position:wanted:given:)``.
     ///
     /// Thread: any thread of the plugin; plugins must not make two calls at the same time.
     public typealias Body = @Sendable (_ arguments: [PluginValue]) -> PluginValue
