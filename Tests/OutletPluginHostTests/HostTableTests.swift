@@ -21,10 +21,11 @@ import Testing
 
         init(
             _ request: HTTPRequest = HTTPRequest(url: URL(string: "http://a.test/")),
-            access: RequestHandle.Access = .answer, configuration: JSONValue? = nil
+            access: RequestHandle.Access = .answer, configuration: JSONValue? = nil,
+            id: String = "a.test"
         ) throws {
             context = CallContext(deadline: 7, configuration: configuration)
-            owner = PluginOwner(id: "a.test", observer: recorder)
+            owner = PluginOwner(id: id, observer: recorder)
             table = try #require(HostTables.make(number: owner.register()))
             handle = RequestHandle(request, access: access)
             self.request = outlet_request(
@@ -61,6 +62,22 @@ import Testing
         Array(text.utf8).withUnsafeBufferPointer {
             body(outlet_view(ptr: $0.baseAddress, len: UInt64($0.count)))
         }
+    }
+
+    @Test(arguments: [
+        (
+            "a.test#first",
+            "the handle of a request of a.test#first was used with the host table of a.test#second: "
+                + "keep the table in the instance, or set OUTLET_F_PER_PROCESS"
+        ),
+        ("a.tests#first", "the handle of a request was used that was never passed to it"),
+    ])
+    func `the use of a handle of another instance of the plugin is named as such`(
+        id: String, fact: String
+    ) throws {
+        let (own, thief) = (try Caller(id: id), try Caller(id: "a.test#second"))
+        #expect(thief.set("X-Stolen", "1", in: own) == OUTLET_E_STALE)
+        #expect(thief.recorder.misbehaviours.values.map(\.fact) == [fact])
     }
 
     @Test func `a handle of another instance is stale, and counts against the plugin that uses it`()
@@ -277,6 +294,45 @@ import Testing
                 "config_value was refused: its call is neither create nor reconfigure"
             ])
         #expect(plain.misbehaviour == [:])
+    }
+
+    @Test(arguments: [
+        ("1e2", "100"), ("100.0", "100"), ("-0.5e1", "-5"), ("1E+2", "100"), ("1.5", "1.5"),
+        ("100", "100"), ("1e300", "1e300"), ("12345678901234567890", "12345678901234567890"),
+    ])
+    func `a whole number is a setting without fraction and exponent`(number: String, text: String)
+        throws
+    {
+        let caller = try Caller(configuration: ["n": try JSONValue(parsing: number)])
+        var view = outlet_view()
+        Self.with("n") {
+            let status = caller.table.pointee.config_value(caller.table, caller.call, $0, &view)
+            #expect(status == OUTLET_OK)
+        }
+        let bytes = UnsafeBufferPointer(start: view.ptr, count: Int(view.len))
+        #expect(String(decoding: bytes, as: UTF8.self) == text)
+    }
+
+    @Test(arguments: [
+        ("outlet.timers/1", OUTLET_E_UNSUPPORTED, PluginLogLine.Level.info),
+        ("outlet.http/1", OUTLET_E_DENIED, .warning),
+    ])
+    func `a service that a plugin does not get is logged`(
+        name: String, status: outlet_status, level: PluginLogLine.Level
+    ) throws {
+        let caller = try Caller()
+        var table: UnsafeRawPointer?
+        Self.with(name) {
+            #expect(caller.table.pointee.extension(caller.table, $0, &table) == status)
+        }
+        let line = try #require(caller.recorder.lines.values.first)
+        #expect(line.level == level)
+        #expect(
+            line.message
+                == (level == .warning
+                    ? "extension was refused: outlet.http/1 needs a permission such as net:example.com"
+                    : "extension was refused: there is no service 'outlet.timers/1'; there are "
+                        + "outlet.http/1, outlet.stream/1, outlet.timer/1"))
     }
 
     @Test func `a change of a request that a hook may only read is logged`() throws {

@@ -491,7 +491,7 @@ import Testing
         let plugin = try #require(host.plugins.first { $0.id == "asks.much" })
         #expect(
             plugin.grants.permissions.map(\.description) == ["net:api.example.com", "env:HOME"])
-        #expect(recorder.lines.values.map(\.message) == ["not denied"])
+        #expect(recorder.lines.values.last?.message == "not denied")
     }
 
     @Test
@@ -508,7 +508,7 @@ import Testing
                     + "permission that this host knows: there are net:HOST, net:HOST:PORT and env:NAME"
             ])
         // Without a network permission, the plugin does not get the service for requests.
-        #expect(recorder.lines.values.map(\.message) == ["denied"])
+        #expect(recorder.lines.values.last?.message == "denied")
     }
 
     @Test func `a policy with an unknown permission is refused`() async throws {

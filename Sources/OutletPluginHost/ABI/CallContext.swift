@@ -77,8 +77,9 @@ class CallContext: @unchecked Sendable {
     ///
     /// - Parameter key: The key, or the keys of nested objects separated by dots. A key that itself
     ///   contains the dots takes precedence.
-    /// - Returns: The string, or the JSON text of other values; `nil` if there is no such value or
-    ///   the call has no configuration.
+    /// - Returns: The string, or the JSON text of other values, in which a whole number up to 2^53 has
+    ///   neither a fraction nor an exponent; `nil` if there is no such value or the call has no
+    ///   configuration.
     func setting(_ key: String) -> CopiedBytes? {
         guard let configuration else { return nil }
         var value = configuration[key]
@@ -89,7 +90,7 @@ class CallContext: @unchecked Sendable {
             }
         }
         guard let value else { return nil }
-        let text = value.stringValue ?? value.text()
+        let text = value.stringValue ?? value.wholeNumber.map { "\($0)" } ?? value.text()
         return state.withLock { $0.arena.copy(text) }
     }
 
@@ -183,4 +184,15 @@ final class SinkHandle: SettledSubject {
 
     /// Why a write was refused, so that ``content`` lacks a part; `nil` if none was.
     var refusal: String? { state.withLock { $0.refusal } }
+}
+
+extension JSONValue {
+    /// The value of a number such as `1e2` or `100.0`, which a schema takes for an integer; `nil` for
+    /// others, and above 2^53.
+    fileprivate var wholeNumber: Int64? {
+        guard case .number(let number) = self, number.intValue == nil,
+            abs(number.doubleValue) <= 0x1p53
+        else { return nil }
+        return Int64(exactly: number.doubleValue)
+    }
 }

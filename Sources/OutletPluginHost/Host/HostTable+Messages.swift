@@ -55,7 +55,8 @@ extension HostTable {
             let status = body(handle)
             switch status {
             case OUTLET_OK: break
-            case OUTLET_E_STALE: return refuse(request.id, of: HostTables.number(of: host))
+            case OUTLET_E_STALE:
+                return refuse(request.id, RequestHandle.self, of: HostTables.number(of: host))
             default:
                 owner(host)?.reportRefusal(
                     status, of: change, request.id, name, fault: fault, obstacle: obstacle)
@@ -73,7 +74,7 @@ extension HostTable {
         with(host, response.id, ResponseHandle.self) { handle in
             let status = handle.replace(replacement)
             if status == OUTLET_E_STALE {
-                return refuse(response.id, of: HostTables.number(of: host))
+                return refuse(response.id, ResponseHandle.self, of: HostTables.number(of: host))
             }
             if status == OUTLET_E_STATE {
                 let hook = HandleTable.shared.completion(of: response.id)?.hook

@@ -1,5 +1,6 @@
 import COutletPlugin
 import Glibc
+import OutletHTTP
 import OutletSession
 import OutletTransport
 
@@ -86,20 +87,20 @@ enum HostTable {
         _ host: Table, _ id: UInt64, _ type: Object.Type, _ body: (Object) -> outlet_status
     ) -> outlet_status {
         let caller = HostTables.number(of: host)
-        guard id >> 48 == caller, caller > 0 else { return refuse(id, of: caller) }
+        guard id >> 48 == caller, caller > 0 else { return refuse(id, type, of: caller) }
         guard let call = CurrentCall.completion(of: id) ?? HandleTable.shared.completion(of: id)
         else {
             guard let (object, thread) = HandleTable.shared.entry(of: id) else {
-                return refuse(id, of: caller)
+                return refuse(id, type, of: caller)
             }
-            guard let found = object as? Object else { return refuseType(caller) }
-            return thread == UInt(pthread_self()) ? body(found) : refuseThread(caller)
+            guard let found = object as? Object else { return refuse(type, of: caller) }
+            return thread == UInt(pthread_self()) ? body(found) : refuseThread(type, of: caller)
         }
         guard let object = call.object(HandleTable.part(of: id)) else {
-            return refuse(id, of: caller)
+            return refuse(id, type, of: caller)
         }
-        guard let found = object as? Object else { return refuseType(caller) }
-        return call.allowsCurrentThread ? body(found) : refuseThread(caller)
+        guard let found = object as? Object else { return refuse(type, of: caller) }
+        return call.allowsCurrentThread ? body(found) : refuseThread(type, of: caller)
     }
 
     /// Calls `body` with the request of a handle, as ``with(_:_:_:_:)``.
@@ -115,28 +116,70 @@ enum HostTable {
         }
     }
 
-    private static func refuseType(_ caller: UInt16) -> outlet_status {
+    /// Records the use of a handle of something else.
+    private static func refuse(_ type: any AnyObject.Type, of caller: UInt16) -> outlet_status {
         HandleTable.shared.owner(numbered: caller)?.recordViolation(
-            .foreignHandle, "a handle was used that is of something else")
+            .foreignHandle, "a handle was used as that of \(name(type)), but is of something else")
         return OUTLET_E_STALE
     }
 
-    private static func refuseThread(_ caller: UInt16) -> outlet_status {
+    /// Records the use of a handle on a thread that may not use it.
+    private static func refuseThread(
+        _ type: any AnyObject.Type, of caller: UInt16
+    ) -> outlet_status {
         HandleTable.shared.owner(numbered: caller)?.recordViolation(
             .wrongThread,
-            "what a hook or function was passed was used on another thread while it ran")
+            "the handle of \(name(type)) was used on another thread while the hook or function ran "
+                + "that it was passed to")
         return OUTLET_E_THREAD
     }
 
     /// Records the use of an id that is not valid.
-    static func refuse(_ id: UInt64, of caller: UInt16) -> outlet_status {
+    ///
+    /// - Parameters:
+    ///   - id: The id.
+    ///   - type: The type of the object that the plugin wants to use.
+    ///   - caller: The number of the calling plugin.
+    static func refuse(
+        _ id: UInt64, _ type: any AnyObject.Type, of caller: UInt16
+    ) -> outlet_status {
         guard let owner = owner(numbered: caller) else { return OUTLET_E_STALE }
         if id >> 48 != caller {
-            owner.recordViolation(.foreignHandle, "a handle was used that was never passed to it")
+            let other = HandleTable.shared.owner(numbered: UInt16(id >> 48))
+            let fact =
+                if let other, isInstance(other, beside: owner) {
+                    "the handle of \(name(type)) of \(other.id) was used with the host table of "
+                        + "\(owner.id): keep the table in the instance, or set "
+                        + "OUTLET_F_PER_PROCESS"
+                } else {
+                    "the handle of \(name(type)) was used that was never passed to it"
+                }
+            owner.recordViolation(.foreignHandle, fact)
         } else if owner.instance?.mayNotKnow(isStale: id) != true {
-            owner.recordViolation(.staleHandle, "a handle was used after its end")
+            owner.recordViolation(
+                .staleHandle, "the handle of \(name(type)) was used after its end")
         }
         return OUTLET_E_STALE
+    }
+
+    /// Whether two owners are instances of one plugin.
+    private static func isInstance(_ owner: PluginOwner, beside other: PluginOwner) -> Bool {
+        func plugin(_ owner: PluginOwner) -> Substring {
+            owner.id.cut(at: "#")?.head ?? owner.id[...]
+        }
+        return plugin(owner).hasSameBytes(as: plugin(other))
+    }
+
+    /// What the handle of an object is called in messages.
+    private static func name(_ type: any AnyObject.Type) -> String {
+        switch type {
+        case is RequestHandle.Type: "a request"
+        case is ResponseHandle.Type: "a response"
+        case is SinkHandle.Type: "a sink"
+        case is CallContext.Type: "a call"
+        case is Completion.Type: "a completion"
+        default: "something"
+        }
     }
 
     /// The plugin that a table belongs to.
@@ -178,7 +221,7 @@ enum HostTable {
         if id >> 48 == caller, caller > 0, let found = HandleTable.shared.find(id, as: type) {
             return found
         }
-        _ = refuse(id, of: caller)
+        _ = refuse(id, type, of: caller)
         return nil
     }
 
@@ -212,8 +255,18 @@ enum HostTable {
             return refuse(host, "extension", error)
         }
         guard let owner = serving(host, "extension") else { return OUTLET_E_STALE }
-        guard owner.grants.allowsService(id) else { return OUTLET_E_DENIED }
-        guard let table = table(ofService: id) else { return OUTLET_E_UNSUPPORTED }
+        guard owner.grants.allowsService(id) else {
+            owner.reportMissingService(
+                .warning, "\(id) needs a permission such as net:example.com")
+            return OUTLET_E_DENIED
+        }
+        guard let table = table(ofService: id) else {
+            owner.reportMissingService(
+                .info,
+                "there is no service '\(id)'; there are "
+                    + services.sorted().joined(separator: ", "))
+            return OUTLET_E_UNSUPPORTED
+        }
         if id != TimerService.name { owner.usesCallServices = true }
         return store(table, at: out)
     }
@@ -306,7 +359,7 @@ enum HostTable {
             let status = found.write(bytes)
             // Closed by the answer of its hook.
             return status == OUTLET_E_STALE
-                ? refuse(sink.id, of: HostTables.number(of: host)) : status
+                ? refuse(sink.id, SinkHandle.self, of: HostTables.number(of: host)) : status
         }
     }
 
@@ -401,14 +454,14 @@ enum HostTable {
         guard id.id >> 48 == caller,
             let completion = HandleTable.shared.find(id.id, as: Completion.self)
         else {
-            let owner = owner(host)
+            guard let owner = serving(host, function.rawValue) else { return OUTLET_E_STALE }
             if id.id >> 48 == caller, HandleTable.shared.isLive(id.id) {
-                owner?.recordViolation(
+                owner.recordViolation(
                     .foreignHandle, "a handle was settled that is not a completion")
             } else if id.id >> 48 == caller {
-                owner?.recordViolation(.settledTwice, "a completion was settled a second time")
+                owner.recordViolation(.settledTwice, "a completion was settled a second time")
             } else {
-                owner?.recordViolation(
+                owner.recordViolation(
                     .foreignHandle, "a completion was settled that was never passed to it")
             }
             return OUTLET_E_STALE

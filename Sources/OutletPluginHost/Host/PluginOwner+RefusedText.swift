@@ -56,6 +56,13 @@ extension PluginOwner {
         report("send", reason, call.id, refused, isChange: false)
     }
 
+    /// Logs that the plugin does not get a service.
+    func reportMissingService(_ level: PluginLogLine.Level, _ reason: String) {
+        log(
+            PluginLogLine(
+                plugin: id, level: level, message: "extension was refused: \(reason)", facts: []))
+    }
+
     private func report(
         _ function: String, _ reason: String, _ handle: UInt64, _ refused: RefusedText? = nil,
         isChange: Bool

@@ -484,9 +484,21 @@ struct PluginLoader {
             return .success(outlet_hooks())
         }
         return Result { () throws(InvalidDescriptor) in
-            try copyTable(
+            let hooks = try copyTable(
                 table, "its hooks", size: table.pointee.struct_size, least: 120,
                 empty: outlet_hooks())
+            try withUnsafeBytes(of: hooks) { bytes throws(InvalidDescriptor) in
+                // All fields but the first 8 bytes and the mask are functions. The system maps no code
+                // below 4,096, and some such values would count as null.
+                let mask = MemoryLayout<outlet_hooks>.offset(of: \.event_mask)
+                for offset in stride(from: 8, to: bytes.count, by: 8) where offset != mask {
+                    let address = bytes.load(fromByteOffset: offset, as: UInt.self)
+                    guard address > 0, address < 4096 else { continue }
+                    throw InvalidDescriptor(
+                        reason: "its hooks have \(address) at byte \(offset), which is no function")
+                }
+            }
+            return hooks
         }
     }
 }

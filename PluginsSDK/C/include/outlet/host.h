@@ -124,7 +124,8 @@ struct outlet_host {
     /* Returns a value of the JSON configuration; only in create and reconfigure.
      *
      * key: the name of a top-level member; "a.b" is the member "b" of the object "a". A string is
-     * returned unescaped, any other value as its JSON text. Valid until that call returns.
+     * returned unescaped, any other value as its JSON text; whole numbers up to 2^53 without fraction
+     * and exponent ("100" for 1e2), which a schema takes for integers. Valid until that call returns.
      * Returns OUTLET_E_NOT_FOUND if it is not set, and OUTLET_E_STATE in any other call, which is
      * also logged as a warning in the plugin's name. Thread: [in-call]. */
     outlet_status (*config_value)(const outlet_host *host, outlet_call call, outlet_view key,
@@ -269,8 +270,8 @@ struct outlet_host {
      *
      * result: with OUTLET_OK, the host uses the request or response as it is now. Any other value
      * fails the request; `code` and `message` are the reason, as for `fail`. The handles that the
-     * hook received are stale from now on. May be called before the hook returns; if the hook then
-     * returns a failure, the request fails.
+     * hook received are read-only from now on, and stale when the hook has returned, too. May be
+     * called before the hook returns; if the hook then returns a failure, the request fails.
      *
      * Returns OUTLET_E_STALE if the completion was settled before, and OUTLET_E_ARGUMENT, without
      * settling it, if it is one of retry or redirect, which have their own functions. The host
