@@ -17,7 +17,7 @@ import Testing
     /// A plugin whose hook `name` runs `code`; `helpers` comes before it.
     private func plugin(
         _ name: String, _ parameters: String, _ code: String, helpers: String = "",
-        flags: String = "0"
+        flags: String = "0", mayConnect: Bool = true
     ) -> String {
         """
         #include <stdio.h>
@@ -37,7 +37,7 @@ import Testing
         static const outlet_descriptor descriptor = {DESCRIPTOR("test.body"), .flags = \(flags),
                                                      .hooks = hooks,
                                                      .permissions = permissions,
-                                                     .permission_count = 1};
+                                                     .permission_count = \(mayConnect ? 1 : 0)};
         OUTLET_MODULE(descriptor)
         """
     }
@@ -124,6 +124,84 @@ import Testing
         #expect(response.value == "x")
         #expect(stub.requests.map { $0.headers["X-Body"] } == ["5 first", "5 first"])
         #expect(stub.bodies == [Data("first".utf8), Data("first".utf8)])
+        withExtendedLifetime(session) {}
+    }
+
+    /// Where a plugin reads a body, whether that can go back, and whether calls have a scope anyway.
+    struct Reading: CustomTestStringConvertible {
+        let hook: String
+        let mayRewind: Bool
+        let hasScope: Bool
+
+        static let all = ["adapt", "prepare", "finalize"].flatMap { hook in
+            [(true, true), (true, false), (false, true), (false, false)].map {
+                Reading(hook: hook, mayRewind: $0.0, hasScope: $0.1)
+            }
+        }
+
+        var testDescription: String { "\(hook), rewinds: \(mayRewind), scope: \(hasScope)" }
+    }
+
+    @Test(arguments: Reading.all)
+    func
+        `an upload that a plugin has begun to read in a failed attempt is sent whole or not at all`(
+            reading: Reading
+        ) async throws
+    {
+        let code = """
+            static int calls;
+            uint8_t bytes[2];
+            uint64_t count;
+            if (calls++ > 0) return OUTLET_OK;
+            host->request_body_read(host, request, 0, bytes, sizeof bytes, &count);
+            return OUTLET_E_FAILED;
+            """
+        let host = try await load(
+            plugin(reading.hook, ofRequest, code, mayConnect: reading.hasScope)
+        ) {
+            $0.settings["test.body", default: PluginSettings()].permissions = ["net:127.0.0.1"]
+        }
+        let stub = StubTransport { _ in .text("x") }
+        let retrier = Retrier { request, _, _, answer in
+            answer(request.retryCount == 0 ? .retry : .doNotRetry)
+        }
+        let session = Session(transport: stub, interceptor: retrier, plugins: host)
+        let response = await session.upload(
+            Text("first", mayRewind: reading.mayRewind), to: address, method: .put
+        ).serializingString().response
+        if reading.mayRewind {
+            #expect(stub.bodies == [Data("first".utf8)])
+            #expect(response.value == "x", "\(response)")
+        } else {
+            let error = response.error?.underlyingError as? PluginError
+            #expect(error?.hook.rawValue == reading.hook, "\(response)")
+            #expect(
+                error?.message.hasPrefix("it read the body, which cannot be read again") == true)
+            #expect(stub.requests.isEmpty)
+        }
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: [true, false])
+    func `an upload that a plugin has read and answered needs its body no more`(hasScope: Bool)
+        async throws
+    {
+        let code = """
+            uint8_t bytes[2];
+            uint64_t count;
+            host->request_body_read(host, request, 0, bytes, sizeof bytes, &count);
+            return host->request_answer(host, request, 200, NULL, 0, outlet_text("answer"));
+            """
+        let host = try await load(plugin("adapt", ofRequest, code, mayConnect: hasScope)) {
+            $0.settings["test.body", default: PluginSettings()].permissions = ["net:127.0.0.1"]
+        }
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.upload(
+            Text("first", mayRewind: false), to: address, method: .put
+        ).serializingString().response
+        #expect(response.value == "answer", "\(response)")
+        #expect(stub.requests.isEmpty)
         withExtendedLifetime(session) {}
     }
 
@@ -319,15 +397,18 @@ import Testing
 
     // MARK: Shared and stored responses
 
-    /// Loads a plugin that finalizes requests, beside one for which calls have a scope.
-    private func finalizing() async throws -> PluginHost {
-        let folder = try PluginFolder(faulty: "Keeps")
-        try await folder.compile(plugin("finalize", ofRequest, ""), as: "body.so")
-        return try folder.load(configuration: ["faulty.keeps": #"{"at": "none"}"#])
+    /// Loads a plugin that finalizes requests, alone or beside one for which calls have a scope.
+    private func finalizing(isAlone: Bool) async throws -> PluginHost {
+        let folder = isAlone ? try PluginFolder() : try PluginFolder(faulty: "Keeps")
+        try await folder.compile(
+            plugin("finalize", ofRequest, "", mayConnect: false), as: "body.so")
+        return try folder.load(
+            configuration: isAlone ? [:] : ["faulty.keeps": #"{"at": "none"}"#])
     }
 
-    @Test func `requests that a plugin finalizes share no transfer`() async throws {
-        let host = try await finalizing()
+    @Test(arguments: [true, false])
+    func `requests that a plugin finalizes share no transfer`(isAlone: Bool) async throws {
+        let host = try await finalizing(isAlone: isAlone)
         var configuration = SessionConfiguration()
         configuration.coalescesRequests = true
         let stub = StubTransport { _ in .text("x") }
@@ -338,10 +419,11 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a stale response is validated before it is used if a plugin finalizes requests`()
-        async throws
-    {
-        let host = try await finalizing()
+    @Test(arguments: [true, false])
+    func `a stale response is validated before it is used if a plugin finalizes requests`(
+        isAlone: Bool
+    ) async throws {
+        let host = try await finalizing(isAlone: isAlone)
         let fields: HTTPHeaders = [
             "Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\"",
         ]
@@ -445,9 +527,13 @@ import Testing
 /// A body of text that is read as a stream.
 private final class Text: BodyStream {
     private let bytes: [UInt8]
+    private let mayRewind: Bool
     private let position = Lock(0)
 
-    init(_ text: String) { bytes = Array(text.utf8) }
+    init(_ text: String, mayRewind: Bool = true) {
+        bytes = Array(text.utf8)
+        self.mayRewind = mayRewind
+    }
 
     var length: Int64? { Int64(bytes.count) }
 
@@ -460,5 +546,8 @@ private final class Text: BodyStream {
         }
     }
 
-    func rewind() { position.withLock { $0 = 0 } }
+    func rewind() throws {
+        guard mayRewind else { throw TestSupportError("the bytes are gone") }
+        position.withLock { $0 = 0 }
+    }
 }

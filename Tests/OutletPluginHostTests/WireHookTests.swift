@@ -131,7 +131,9 @@ import Testing
             #expect(stub.bodies.map { String(decoding: $0, as: UTF8.self) } == ["abcdef"])
             #expect(response.value == "x")
         } else {
-            #expect(response.error?.transferError?.code == .requestBodyStreamExhausted)
+            let error = response.error?.underlyingError as? PluginError
+            #expect(
+                error?.message.hasPrefix("it read the body, which cannot be read again") == true)
             #expect(stub.requests.isEmpty)
         }
         withExtendedLifetime(session) {}
@@ -158,6 +160,36 @@ import Testing
         _ = await host.shutDown()
         let response = await session.request(address).serializingString().response
         #expect((response.error?.underlyingError as? PluginError)?.kind == .closed)
+        #expect(stub.requests.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a refusal is final, although another plugin asks for more attempts than it may`()
+        async throws
+    {
+        let folder = try PluginFolder(faulty: "Wire")
+        try await folder.compile(
+            """
+            static outlet_status retry(outlet_instance *self, outlet_call call,
+                                       outlet_request request, outlet_response response,
+                                       uint32_t attempt, outlet_completion completion) {
+                (void)call, (void)request, (void)response, (void)attempt;
+                return self->host->retry_done(self->host, completion, OUTLET_RETRY_NOW, 0,
+                                              outlet_text(""), outlet_text(""));
+            }
+            static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .retry = retry};
+            static const outlet_hooks *hooks(outlet_instance *self) {
+                (void)self;
+                return &table;
+            }
+            static const outlet_descriptor descriptor = {DESCRIPTOR("test.again"), .hooks = hooks};
+            OUTLET_MODULE(descriptor)
+            """, as: "again.so")
+        let host = try folder.load(configuration: ["faulty.wire": #"{"finalize": "fail"}"#])
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).serializingString().response
+        #expect(Self.innermost(response.error)?.code == "not-allowed", "\(response)")
         #expect(stub.requests.isEmpty)
         withExtendedLifetime(session) {}
     }

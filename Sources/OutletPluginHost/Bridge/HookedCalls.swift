@@ -13,8 +13,10 @@ final class HookedCalls: OutcomeMiddleware {
     /// The time limit of a hook, in nanoseconds.
     private let limit: UInt64
     private let needsScope: Bool
-    /// Whether plugins take part in the transfers of a call.
-    private let needsOwnTransfer: Bool
+    /// Whether plugins may read the streams of requests' bodies.
+    private let readsStreams: Bool
+    /// Whether plugins take part in the transfers of calls.
+    let needsOwnTransfers: Bool
     private let running: RunningPlugins
     let needsStreamedBodies: Bool
 
@@ -26,14 +28,17 @@ final class HookedCalls: OutcomeMiddleware {
     ///   - limit: The time limit of a hook, in nanoseconds.
     ///   - needsScope: Whether each call needs a ``RequestScope``, even if none of the plugins uses
     ///     a service.
-    ///   - needsOwnTransfer: Whether plugins take part in the transfers of a call, so that these
+    ///   - readsStreams: Whether plugins may read the streams of requests' bodies, so that each
+    ///     call with one needs a scope.
+    ///   - needsOwnTransfers: Whether plugins take part in the transfers of calls, so that these
     ///     must not be shared with other calls, or outlive it.
     ///   - running: Keeps the plugins running.
     init(
         _ plugins: [PluginInstance], of all: [PluginInstance], limit: UInt64, needsScope: Bool,
-        needsOwnTransfer: Bool, keeping running: RunningPlugins
+        readsStreams: Bool, needsOwnTransfers: Bool, keeping running: RunningPlugins
     ) {
-        self.needsOwnTransfer = needsOwnTransfer
+        self.readsStreams = readsStreams
+        self.needsOwnTransfers = needsOwnTransfers
         self.all = all
         self.plugins = OutcomeHooks.Plugins(plugins)
         self.limit = limit
@@ -43,13 +48,14 @@ final class HookedCalls: OutcomeMiddleware {
         needsStreamedBodies = !self.plugins.processors.isEmpty
     }
 
-    var needsLifetime: Bool {
+    var judgesOutcomes: Bool { !plugins.all.isEmpty }
+
+    func needsLifetime(hasStream: Bool) -> Bool {
         // A plugin may ask for a service at any time.
-        needsScope || all.contains { $0.owner.usesCallServices }
+        needsScope || hasStream && readsStreams || all.contains { $0.owner.usesCallServices }
     }
 
     func begin(_ request: inout HTTPRequest, of lifetime: RequestLifetime) {
-        if needsOwnTransfer { request.context.needsOwnTransfer = true }
         let id = request.context.id
         let asked = request
         request.context[RequestScope.Key.self] = lifetime.object(
@@ -179,9 +185,14 @@ private struct OutcomeHooks: Sendable {
         in scope: RequestScope?, limit: UInt64
     ) {
         self.plugins = plugins
-        self.result = result
         self.scope = scope
         self.limit = limit
+        if case .failure(let error) = result, let cause = scope?.failureOfReader(behind: error) {
+            self.result = .failure(cause)
+            isReplaced = true
+        } else {
+            self.result = result
+        }
         request = result.response?.request ?? asked
     }
 
@@ -230,15 +241,7 @@ private struct OutcomeHooks: Sendable {
 
     /// Whether a plugin has refused the request: that is final, and no other plugin replaces it.
     private var isRefused: Bool {
-        failure.map(Self.isRefusal) ?? false
-    }
-
-    private static func isRefusal(_ error: any Error) -> Bool {
-        if let error = error as? PluginError { return error.isRefusal }
-        if let cause = (error as? TransferError)?.cause { return isRefusal(cause) }
-        guard let error = error as? SessionError else { return false }
-        if case .requestRetryFailed(_, let original) = error, isRefusal(original) { return true }
-        return error.underlyingError.map(isRefusal) ?? false
+        failure.map(PluginError.isRefusal) ?? false
     }
 
     private mutating func process(isCancelled: () -> Bool) -> HookAnswer<Change>? {
@@ -397,6 +400,18 @@ private final class HookedCall: Sendable {
             if self.run(completion: completion) { completion(self.result) }
         }
         if let cancel, isProcess { waiting.keep(cancel, of: operation) }
+    }
+}
+
+extension PluginError {
+    /// Whether a plugin has refused a request: whether an error is such a refusal, or has one as its
+    /// cause.
+    static func isRefusal(_ error: any Error) -> Bool {
+        if let error = error as? PluginError { return error.isRefusal }
+        if let cause = (error as? TransferError)?.cause { return isRefusal(cause) }
+        guard let error = error as? SessionError else { return false }
+        if case .requestRetryFailed(_, let original) = error, isRefusal(original) { return true }
+        return error.underlyingError.map(isRefusal) ?? false
     }
 }
 

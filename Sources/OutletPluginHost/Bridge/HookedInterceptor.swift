@@ -78,7 +78,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             _ = token?.seal()
             var verdict = Verdict(answer, instance: instance, of: sent)
             if verdict.result.retryRequired, attempt > maximumRetries {
-                verdict = .refused(after: maximumRetries, of: instance)
+                verdict = .refused(after: maximumRetries, of: instance, dueTo: error)
             }
             stopwatch.report(
                 instance.owner, .retry, requestID: requestID, effects: verdict.effects,
@@ -97,12 +97,16 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         var effects: [String] = []
         var failure: PluginError?
 
-        /// Returns the verdict for a retry beyond the limit.
-        static func refused(after count: Int, of instance: PluginInstance) -> Verdict {
+        /// Returns the verdict for a retry beyond the limit; the refusal of a plugin stays the error.
+        static func refused(
+            after count: Int, of instance: PluginInstance, dueTo original: any Error
+        ) -> Verdict {
             let error = instance.failure(
                 of: .retry,
                 "it asks for another attempt, but plugins may ask for at most \(count)")
-            return Verdict(result: .doNotRetryWithError(error), failure: error)
+            let isRefusal = PluginError.isRefusal(original)
+            return Verdict(
+                result: isRefusal ? .doNotRetry : .doNotRetryWithError(error), failure: error)
         }
 
         private init(result: RetryResult, failure: PluginError?) {

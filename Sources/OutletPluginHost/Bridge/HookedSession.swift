@@ -52,15 +52,17 @@ struct HookedSession {
     /// Calls `did_receive` and `process`, and ends what plugins hold for a call.
     var middleware: [any Middleware] {
         let judges = instances(with: .didReceive, .process)
-        guard !judges.isEmpty || needsScope else { return [] }
+        let readers = instances(with: .adapt, .prepare, .finalize, .redirect)
+        guard !judges.isEmpty || !readers.isEmpty || needsScope else { return [] }
         return [
             HookedCalls(
                 judges, of: plugins.map(\.instance), limit: limit, needsScope: needsScope,
-                needsOwnTransfer: !instances(with: .finalize).isEmpty, keeping: running)
+                readsStreams: !readers.isEmpty,
+                needsOwnTransfers: !instances(with: .finalize).isEmpty, keeping: running)
         ]
     }
 
-    /// Whether each call needs a ``RequestScope``.
+    /// Whether each call needs a ``RequestScope``, whatever its body is.
     private var needsScope: Bool {
         // Blocking hooks that run during the transfer end before those at the end of a call.
         // Requests that a plugin sends for a call use the call's session. It may ask for the service

@@ -56,6 +56,15 @@ final class HookedWire: TransportLayer {
                 for: job, source: .plugin, on: DispatchQueue(label: "outlet.plugin.answer"),
                 handler: handler)
         }
+        if case .stream = job.request.body {
+            do throws(PluginError) {
+                try job.request.scope?.rewindBody(of: job.request)
+            } catch {
+                return PlayedTransfer.start(
+                    KnownResult(TransferResult(error: TransferError(refusedBecauseOf: error))),
+                    for: job, source: .plugin, on: queue, handler: handler)
+            }
+        }
         guard !finalizers.isEmpty else {
             notifyWillSend(job.request, fields)
             return begin(job, handler: handler)

@@ -21,7 +21,7 @@ extension PluginInstance {
         access: RequestHandle.Access = .answer, wire: WireFields? = nil, limit: UInt64
     ) -> HookAnswer<Result<HTTPRequest?, any Error>> {
         if case .stream = request.body {
-            do throws(TransferError) {
+            do throws(PluginError) {
                 try request.scope?.rewindBody(of: request)
             } catch {
                 return .given(.failure(error))
@@ -76,7 +76,7 @@ extension PluginInstance {
         let changed = used?.seal()
         let (failure, isFinal) = failure(
             of: hook, answer, used,
-            sendsBody: changed.map { $0.request.body == request.body } ?? true)
+            sendsBody: changed.map { $0.answer == nil && $0.request.body == request.body } ?? true)
         stopwatch.report(
             owner, hook, requestID: request.context.id,
             effects: changed.map { Effects.of(request, $0.request, answer: $0.answer) } ?? [],
@@ -99,7 +99,8 @@ extension PluginInstance {
     ///   - hook: The hook.
     ///   - answer: Its answer.
     ///   - used: The request whose body it may have read; `nil` if it has used no handle of it.
-    ///   - sendsBody: Whether that body is sent; false if the hook has replaced it.
+    ///   - sendsBody: Whether that body is sent; false if the hook has replaced it, or has answered the
+    ///     request.
     /// - Returns: The failure, and whether the request cannot continue in spite of it, because its
     ///   body cannot be read again.
     func failure(
@@ -109,14 +110,15 @@ extension PluginInstance {
         var failed: PluginError?
         if case .failed(let error) = answer { failed = error }
         guard let used else { return (failed, false) }
-        do {
-            try used.rewindBody()
+        do throws(PluginError) {
+            try used.rewindBody {
+                failure(of: hook, "it read the body, which cannot be read again: \($0)")
+            }
             return (failed, false)
         } catch {
             guard failed != nil || sendsBody() else { return (nil, false) }
             if let failed, !failsOpen || failed.isRefusal { return (failed, true) }
-            let fact = "it read the body, which cannot be read again: \(error)"
-            return (failure(of: hook, fact), true)
+            return (error, true)
         }
     }
 }

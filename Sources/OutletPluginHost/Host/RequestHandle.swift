@@ -161,6 +161,8 @@ final class RequestHandle: SettledSubject {
     func seal() -> (request: HTTPRequest, answer: Answer?) {
         state.withLock { state in
             state.access = .sealed
+            // For the body's reader, which may outlive the request.
+            if state.reader != nil, state.scope == nil { state.scope = state.request.scope }
             defer {
                 state.request = Self.none
                 state.fields.close()
@@ -179,15 +181,19 @@ final class RequestHandle: SettledSubject {
 
     /// Rewinds the body's stream if the plugin has read it.
     ///
-    /// - Throws: The stream's error; the request can then no longer be sent, and neither can further
-    ///   attempts: see ``RequestScope/rewindBody(of:)``.
-    func rewindBody() throws {
+    /// - Parameter failure: Makes the error of the plugin from that of the stream.
+    /// - Throws: The error; the request can then no longer be sent, and neither can further attempts:
+    ///   see ``RequestScope/rewindBody(of:)``.
+    func rewindBody(
+        orThrow failure: (_ cause: any Error) -> PluginError
+    ) throws(PluginError) {
         guard let reader = state.withLock({ $0.reader }) else { return }
         do {
             try reader.rewind()
         } catch {
-            scope?.note(unread: reader)
-            throw error
+            let failure = failure(error)
+            scope?.note(unread: reader, failure)
+            throw failure
         }
     }
 

@@ -49,8 +49,8 @@ final class RequestScope: Sendable {
         var finished: [ObjectIdentifier] = []
         /// The streams of instances without an entry.
         var streams: [PluginStream] = []
-        /// The readers of bodies that plugins have read, and that could not be rewound.
-        var spent: [BodyReader] = []
+        /// The readers of bodies that plugins have read, and that could not be rewound, with the error.
+        var spent: [(reader: BodyReader, failure: PluginError)] = []
         var isOver = false
         /// Whether the call was cancelled; only `did_receive` and `request_done` are called then.
         var isCancelled = false
@@ -234,29 +234,42 @@ final class RequestScope: Sendable {
     // MARK: Bodies
 
     /// Records that a plugin has read a body, which could not be rewound.
-    func note(unread reader: BodyReader) { state.withLock { $0.spent.append(reader) } }
+    ///
+    /// - Parameters:
+    ///   - reader: The reader of the body.
+    ///   - failure: The error, which names the plugin.
+    func note(unread reader: BodyReader, _ failure: PluginError) {
+        state.withLock { $0.spent.append((reader, failure)) }
+    }
 
     /// Rewinds the body of a request for another attempt if plugins have read it in an earlier one.
     ///
-    /// Otherwise what they have left of it would be sent.
+    /// Otherwise what they have left of it would be sent. Does nothing for a request that a plugin has
+    /// answered, which is not sent.
     ///
-    /// - Throws: `TransferError` with the code `requestBodyStreamExhausted`.
-    func rewindBody(of request: HTTPRequest) throws(TransferError) {
-        guard case .stream(let stream) = request.body else { return }
-        let spent = state.withLock { $0.spent.filter { $0.reads(stream) } }
+    /// - Throws: The error of the first plugin that has read it, if it cannot be rewound.
+    func rewindBody(of request: HTTPRequest) throws(PluginError) {
+        guard case .stream(let stream) = request.body, request.givenAnswer?.isPending != true else {
+            return
+        }
+        let spent = state.withLock { $0.spent.filter { $0.reader.reads(stream) } }
         guard !spent.isEmpty else { return }
-        for reader in spent {
+        for (reader, failure) in spent {
             do {
                 try reader.rewind()
             } catch {
-                throw TransferError(
-                    code: .requestBodyStreamExhausted, stage: .preparing,
-                    host: request.url?.host(),
-                    reason: "a plugin has read the request's body, whose stream cannot go back: "
-                        + "\(error)")
+                throw failure
             }
         }
-        state.withLock { state in state.spent.removeAll { $0.reads(stream) } }
+        state.withLock { state in state.spent.removeAll { $0.reader.reads(stream) } }
+    }
+
+    /// The plugin's error in place of that of a body which cannot be sent again; `nil` for other
+    /// errors, and if no plugin has read the body.
+    func failureOfReader(behind error: any Error) -> PluginError? {
+        let transferError = (error as? SessionError)?.transferError ?? error as? TransferError
+        guard transferError?.code == .requestBodyStreamExhausted else { return nil }
+        return state.withLock { $0.spent.first?.failure }
     }
 
     // Ends calls without a session: no hook of the call can be called after this.

@@ -139,8 +139,17 @@ extension CallResult {
 /// As the innermost middleware of a session it needs no task.
 /// Its types are classes, because each request copies it, which costs more for other values.
 package protocol OutcomeMiddleware: AnyObject, Middleware {
-    /// Whether ``begin(_:of:)`` is to be called with the lifetime of each request.
-    var needsLifetime: Bool { get }
+    /// Whether requests must not share their transfers with other ones.
+    var needsOwnTransfers: Bool { get }
+
+    /// Whether ``end(_:of:isCancelled:)`` is to be called also for requests for which ``begin(_:of:)``
+    /// was not.
+    var judgesOutcomes: Bool { get }
+
+    /// Whether ``begin(_:of:)`` is to be called for a request.
+    ///
+    /// - Parameter hasStream: Whether its body may be read from a stream.
+    func needsLifetime(hasStream: Bool) -> Bool
 
     /// Called before the attempts of a call, and again before those of a retry.
     ///

@@ -11,14 +11,25 @@ extension Request {
         prepareJudgement(of: &initial)
         return mutable.withLock { mutable in
             guard mutable.machine.isCurrent(attempt, in: .settingUp) else { return false }
-            mutable.machine.expectJudgement()
+            noteJudgement(&mutable)
             return true
         }
     }
 
+    /// Notes that the outcome of the attempts is to be judged, if the ``OutcomeMiddleware`` wants it.
+    func noteJudgement(_ mutable: inout Mutable) {
+        guard mutable.lifetime != nil || core.outcomeMiddleware?.judgesOutcomes == true else {
+            return
+        }
+        mutable.machine.expectJudgement()
+    }
+
     /// Passes a request to the ``OutcomeMiddleware`` before its attempts.
     func prepareJudgement(of request: inout HTTPRequest) {
-        guard let middleware = core.outcomeMiddleware, middleware.needsLifetime else { return }
+        guard let middleware = core.outcomeMiddleware else { return }
+        if middleware.needsOwnTransfers { request.context.needsOwnTransfer = true }
+        let hasStream = if case .stream = request.body { true } else { makesBody }
+        guard middleware.needsLifetime(hasStream: hasStream) else { return }
         let session = core.session
         let lifetime = mutable.withLock { mutable -> RequestLifetime? in
             // Nothing would end the lifetime of a request that is being finished.

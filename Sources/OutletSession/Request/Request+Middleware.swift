@@ -92,7 +92,7 @@ extension Request {
             guard mutable.interception === interception, interception.answer == nil,
                 let attempt = mutable.machine.proceed()
             else { return nil }
-            if core.hasOutcomeMiddleware { mutable.machine.expectJudgement() }
+            noteJudgement(&mutable)
             if interception.request != nil { reset(&mutable) }
             interception.request = request
             interception.next = completion

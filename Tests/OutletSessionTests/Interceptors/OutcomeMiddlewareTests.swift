@@ -144,7 +144,10 @@ import Testing
 private final class SlowJudge: OutcomeMiddleware {
     let pending = Recorder<@Sendable (CallResult) -> Void>()
     let abandons = Recorder<Void>()
-    var needsLifetime: Bool { false }
+    let needsOwnTransfers = false
+    let judgesOutcomes = true
+
+    func needsLifetime(hasStream: Bool) -> Bool { false }
 
     func begin(_ request: inout HTTPRequest, of lifetime: RequestLifetime) {}
 
@@ -164,7 +167,10 @@ private final class Judge: OutcomeMiddleware {
     private final class Object: Sendable {}
 
     let calls = Recorder<String>()
-    var needsLifetime: Bool { true }
+    let needsOwnTransfers = false
+    let judgesOutcomes = true
+
+    func needsLifetime(hasStream: Bool) -> Bool { true }
 
     func begin(_ request: inout HTTPRequest, of lifetime: RequestLifetime) {
         calls.record("begin")
