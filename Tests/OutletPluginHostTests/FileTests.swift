@@ -338,6 +338,35 @@ import Testing
         ) { try folder.load() }
     }
 
+    @Test func `a link to a directory is refused if others can exchange it`() throws {
+        let folder = try PluginFolder()
+        for name in ["open", "plugins"] { mkdir(folder.directory.path(name), 0o755) }
+        let link = folder.directory.path("open/link")
+        try #require(symlink("../plugins", link) == 0)
+        _ = try PluginHost.load(directory: link)
+        chmod(folder.directory.path("open"), 0o777)
+        let reason =
+            "\(folder.directory.path("open")) is writable by all users (mode 777); chmod go-w"
+        #expect(throws: PluginDirectoryError.unsafe(path: link, reason: reason)) {
+            try PluginHost.load(directory: link)
+        }
+        // A directory like /tmp, in which users can exchange only their own entries.
+        chmod(folder.directory.path("open"), 0o1777)
+        _ = try PluginHost.load(directory: link)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can give a link to another user"))
+    func `a link of another user to a directory is refused`() throws {
+        let folder = try PluginFolder()
+        let (inner, link) = (folder.directory.path("plugins"), folder.directory.path("link"))
+        mkdir(inner, 0o755)
+        try #require(symlink("plugins", link) == 0 && lchown(link, 65_534, 65_534) == 0)
+        #expect(
+            throws: PluginDirectoryError.unsafe(
+                path: link, reason: "\(link) belongs to user 65534, neither root nor user 0")
+        ) { try PluginHost.load(directory: link) }
+    }
+
     @Test func `a parent directory is checked when a name begins with a combining mark`() throws {
         let folder = try PluginFolder()
         let inner = folder.directory.path("\u{301}inner")

@@ -16,7 +16,8 @@ struct PluginDirectory {
     ///
     /// - Parameters:
     ///   - path: The directory, or a symbolic link to it.
-    ///   - checksOwnership: Whether to refuse a directory that other users can write to.
+    ///   - checksOwnership: Whether to refuse a directory that other users can write to, or exchange
+    ///     for another one by a link on the way to it.
     /// - Throws: ``PluginDirectoryError/unreadable(path:reason:)`` or
     ///   ``PluginDirectoryError/unsafe(path:reason:)``.
     init(path: String, checksOwnership: Bool) throws(PluginDirectoryError) {
@@ -30,6 +31,9 @@ struct PluginDirectory {
         self.path = own
         if checksOwnership, let fault = FileTrust.fault(of: self.path) {
             throw .unsafe(path: path, reason: "\(fault.directory) \(fault.reason)")
+        }
+        if checksOwnership, let objection = FileTrust.objection(toPath: try Self.absolute(path)) {
+            throw .unsafe(path: path, reason: "\(objection)")
         }
         guard let stream = opendir(resolved) else {
             throw .unreadable(path: path, reason: systemText(errno))
@@ -62,6 +66,21 @@ struct PluginDirectory {
     }
 }
 
+extension PluginDirectory {
+    /// A path from the root, with its links.
+    private static func absolute(_ path: String) throws(PluginDirectoryError) -> String {
+        guard !path.startsWithBytes(of: "/") else { return path }
+        guard let current = getcwd(nil, 0) else {
+            throw .unreadable(path: path, reason: systemText(errno))
+        }
+        defer { free(current) }
+        guard let current = String(validatingCString: current) else {
+            throw .unreadable(path: path, reason: "it leads to a name that is not UTF-8")
+        }
+        return "\(current)/\(path)"
+    }
+}
+
 extension [UInt8] {
     /// The bytes as text, with bytes that are not ASCII as `\xE9`.
     fileprivate var escapingNonASCII: String {
@@ -77,7 +96,8 @@ extension [UInt8] {
 public enum PluginDirectoryError: Error, Equatable, Sendable {
     /// The directory cannot be read; `reason` is the system's error text.
     case unreadable(path: String, reason: String)
-    /// Users other than root and the current user can write to the directory or one above it.
+    /// Users other than root and the current user can write to the directory or one above it, or to
+    /// one with a symbolic link on the way to it.
     case unsafe(path: String, reason: String)
     /// Its `plugins.json` cannot be read or is not safe; `path` is the file.
     case unusableSettings(path: String, reason: String)
