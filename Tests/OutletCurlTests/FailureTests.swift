@@ -300,6 +300,12 @@ import Testing
         for cut in 0..<response.count - framing.slack {
             let result = try await transport.get("\(server.baseURL)/\(cut)")
             #expect(result.error?.code == .networkConnectionLost, "cut at \(cut)")
+            let head = framing.response.firstRange(of: "\r\n\r\n")?.upperBound
+            let isInHead = head.map { cut < framing.response[..<$0].utf8.count } ?? false
+            let line = framing.response.firstRange(of: "\r\n")?.upperBound
+            if isInHead, line.map({ cut >= framing.response[..<$0].utf8.count }) ?? false {
+                #expect(result.error?.reason.contains("inside the head") == true, "cut at \(cut)")
+            }
         }
         let whole = try await transport.get(server.baseURL)
         #expect(whole.error == nil)

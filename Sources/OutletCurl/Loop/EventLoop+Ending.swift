@@ -134,7 +134,7 @@ extension EventLoop {
                 code.map { TransferError($0, transfer, easy) }
                 ?? TransferError(
                     code: .networkConnectionLost, stage: .receiving, host: transfer.address?.host,
-                    reason: "the server closed the connection inside the head of its response")
+                    reason: TransferError.cutHead)
             return
         }
         if transfer.extras != nil,

@@ -33,6 +33,8 @@ extension TransferError {
 
 extension TransferError {
     static let notHTTPAdvice = "the server may not speak HTTP on this port"
+    /// The reason if the connection ends before the head of the response does.
+    static let cutHead = "the server closed the connection inside the head of its response"
 }
 
 extension HTTPHeaders {
@@ -165,6 +167,9 @@ private struct Meaning {
                 isLost
                     ? .networkConnectionLost : .badServerResponse,
                 "the HTTP/2 stream broke: \(fact)")
+        // libcurl counts the missing bytes from the field Content-Length on.
+        case CURLE_PARTIAL_FILE where !transfer.hasResponse && easy.head.isInsideHead:
+            self = Meaning(.networkConnectionLost, TransferError.cutHead)
         case CURLE_PARTIAL_FILE:
             self = Meaning.incomplete(fact, transfer)
         case CURLE_GOT_NOTHING where transfer.speaksHTTP2:
