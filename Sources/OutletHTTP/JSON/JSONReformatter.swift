@@ -7,7 +7,8 @@ package import FoundationEssentials
 /// however the input writes them.
 ///
 /// A state machine without I/O: its state is what may come next, the open containers and the
-/// current token. It accepts the same texts as ``JSONValue/init(parsing:maximumDepth:)``.
+/// current token. It accepts the same texts as ``JSONValue/init(parsing:maximumDepth:)``, and those
+/// with half of a surrogate pair (RFC 8259 §8.2), whose escape is written as it is.
 package struct JSONReformatter: Sendable {
     /// The layout of the output.
     package enum Layout: Sendable, Equatable {
@@ -269,7 +270,10 @@ package struct JSONReformatter: Sendable {
             token = .string(.hex(digits: digits + 1, value: next, high: high))
         case .low(let high, let hasBackslash):
             guard byte == UInt8(ascii: hasBackslash ? "u" : "\\") else {
-                throw fault(.unpairedSurrogate)
+                releaseSurrogate(to: &output)
+                token = .string(hasBackslash ? .escape : .text)
+                return hasBackslash
+                    ? try takeEscape(byte, to: &output) : try takeText(byte, to: &output)
             }
             held.append(byte)
             token = .string(
@@ -325,18 +329,22 @@ package struct JSONReformatter: Sendable {
         _ byte: UInt8, _ value: UInt32, _ high: UInt32?, to output: inout [UInt8]
     ) throws(JSONSyntaxError) {
         let scalar: Unicode.Scalar
-        if let high {
-            guard (0xDC00...0xDFFF).contains(value),
-                let pair = Unicode.Scalar(0x10000 + ((high - 0xD800) << 10) + (value - 0xDC00))
-            else { throw fault(.unpairedSurrogate) }
+        if let high, (0xDC00...0xDFFF).contains(value),
+            let pair = Unicode.Scalar(0x10000 + ((high - 0xD800) << 10) + (value - 0xDC00))
+        {
             scalar = pair
-        } else if let single = Unicode.Scalar(value) {
-            scalar = single
         } else {
-            guard value < 0xDC00 else { throw fault(.unpairedSurrogate) }
-            held.append(byte)
-            token = .string(.low(high: value, hasBackslash: false))
-            return
+            if high != nil { releaseSurrogate(to: &output) }
+            guard let single = Unicode.Scalar(value) else {
+                held.append(byte)
+                token = .string(.low(high: value, hasBackslash: false))
+                if value >= 0xDC00 {
+                    releaseSurrogate(to: &output)
+                    token = .string(.text)
+                }
+                return
+            }
+            scalar = single
         }
         held = []
         token = .string(.text)
@@ -344,6 +352,13 @@ package struct JSONReformatter: Sendable {
         case "\"", "\\": output += [UInt8(ascii: "\\"), UInt8(ascii: scalar)]
         default: Self.write(scalar, to: &output)
         }
+    }
+
+    /// Writes the held escape of half a surrogate pair, and keeps what is held after it.
+    private mutating func releaseSurrogate(to output: inout [UInt8]) {
+        let length = 6
+        output += held.prefix(length)
+        held.removeFirst(min(length, held.count))
     }
 
     /// Whether a byte inside a string is written as it is, without further tests.

@@ -50,7 +50,7 @@ extension JSONSyntaxError.Reason: CustomStringConvertible {
         case .controlCharacter(let byte):
             "\(JSONSyntaxError.Reason.name(of: byte)) inside a string must be escaped"
         case .invalidEscape: "a backslash followed by no known escape"
-        case .unpairedSurrogate: "half of a surrogate pair"
+        case .unpairedSurrogate: "half of a surrogate pair, which is no character"
         case .tooDeep(let maximum): "nested deeper than \(maximum) levels"
         case .trailingContent: "something follows the value"
         case .tooLong: "the text has 4 GiB or more"
