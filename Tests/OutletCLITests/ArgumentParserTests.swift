@@ -34,7 +34,7 @@ private let wrongLines = [
     WrongLine("--plugins=", ":80", message: "--plugins: the value is empty: DIR"),
     WrongLine("--json=1", message: "--json: takes no value"),
     WrongLine(
-        "--color=allways", message: "--color: allways: not one of auto, always, never",
+        "--color=allways", message: "--color: not one of auto, always, never",
         advice: "did you mean 'always'?"),
     WrongLine("demo", "--follow", message: "--follow: not an option of 'outlet demo'"),
     WrongLine(

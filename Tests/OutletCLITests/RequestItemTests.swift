@@ -39,21 +39,21 @@ private func item(_ text: String) throws -> RequestItem {
     }
 
     @Test(arguments: [
-        ("novalue", "item 'novalue': has no separator"),
-        ("a;b", "item 'a;b': text behind ';'"),
+        ("novalue", "item 1: has no separator"),
+        ("a;b", "item 'a;•••': text behind ';'"),
         ("Cookie;b", "item 'Cookie;•••': text behind ';'"),
         (
             "https://u:p@a/?pwd=b",
             "item 'https://•••@a/?pwd=•••': a second URL, one request has one"
         ),
-        (":x", "item ':x': a header without a name"),
+        (":x", "item 1: a header without a name"),
         ("http://a/", "item 'http://a/': a second URL, one request has one"),
         (
             "a:=nope",
             "item 'a:=': not JSON at byte 1 (line 1, column 2): found 'o', expected 'null'"
         ),
     ])
-    func `the error for a wrong item contains the item`(text: String, message: String) {
+    func `the error for a wrong item names it`(text: String, message: String) {
         let error = #expect(throws: CommandError.self) { try item(text) }
         #expect(error?.message == message)
         #expect(error?.exitCode == .usage)
@@ -209,9 +209,15 @@ private func item(_ text: String) throws -> RequestItem {
         ("user:%e9@h/", "http://h/: its user name or password is not UTF-8"),
         ("u%ff@h/", "http://h/: its user name or password is not UTF-8"),
         ("user:100%%0a@h/", "http://h/: its password has a control character"),
-        ("[::1", "http://[::1: host \"[\": its bracket is not closed"),
-        ("a b/", "http://a b/: host \"a b\": a host has no byte 0x20"),
-        ("a\\b/", "http://a\\b/: host \"a\\\\b\": a host has no '\\'"),
+        ("[::1", "the URL: its bracket is not closed"),
+        ("a b/", "the URL: a host has no byte 0x20"),
+        ("password=sekrit", "the URL: a host has no '='"),
+        ("http://a b/", "http://a b/: host \"a b\": a host has no byte 0x20"),
+        (
+            "http://token=sekrit",
+            "http://token=•••: host \"token=•••\": a host has no '='"
+        ),
+        ("http://a\\b/", "http://a\\b/: host \"a\\\\b\": a host has no '\\'"),
         ("http:///x", "http:///x: it has no host"),
         ("http:/user:pw@h/", "'http' needs '://' behind it, as in http://•••@h/"),
         ("HTTPS:user:pw@h/", "'HTTPS' needs '://' behind it, as in HTTPS://•••@h/"),
@@ -234,6 +240,36 @@ private func item(_ text: String) throws -> RequestItem {
         try RequestArguments(ArgumentParser.parse(arguments)) { path throws(CommandError) in
             Array(path.utf8)
         }
+    }
+
+    @Test(arguments: [
+        [":80", "Authorization:Bearer", "SEKRIT"], [":80", "Authorization:", "Basic", "SEKRIT"],
+        [":80", "X-Api-Key:a", "SEKRIT b"],
+    ])
+    func `the advice for a header without quotes is to quote it`(words: [String]) throws {
+        let error = #expect(throws: CommandError.self) {
+            try RequestArguments(ArgumentParser.parse(words)) { _ throws(CommandError) in [] }
+        }
+        #expect(error?.message == "item 2: has no separator")
+        #expect(error?.advice.hasPrefix("quote the whole header") == true)
+    }
+
+    @Test(arguments: [
+        [":80", "a=1", "Authorization Bearer SEKRIT"], [":80", "X-Api-Key SEKRIT"],
+        [":80", "password SEKRIT"], [":80", ":SEKRIT"], [":80", "x;SEKRIT"],
+        ["POST", "password=SEKRIT"], ["POST", "X-Api-Key SEKRIT"], ["http://token=SEKRIT/"],
+        [":80", "--timeout", "u:SEKRIT"], [":80", "--auth-type", "u:SEKRIT"],
+        [":80", "--max-redirects", "u:SEKRIT"], [":80", "--max-head-fields", "u:SEKRIT"],
+        [":80", "--max-response-size", "u:SEKRIT"],
+        [":80", "--max-decompression-ratio", "u:SEKRIT"],
+    ])
+    func `no error for a wrong command line shows a word that may be a secret`(words: [String]) {
+        let error = #expect(throws: CommandError.self) {
+            let parsed = try ArgumentParser.parse(words)
+            _ = try SessionOptions.configuration(parsed)
+            _ = try RequestArguments(parsed) { _ throws(CommandError) in [] }
+        }
+        #expect(error?.exitCode == .usage && error?.description.contains("SEKRIT") == false)
     }
 
     @Test func `fields become a JSON object in order`() throws {

@@ -64,7 +64,17 @@ struct AddressShorthand: Sendable, Equatable {
                         + "to 65535",
                     advice: "if it is a password, '@' and the host are missing after it")
             }
-            throw .usage("\(shown): \(error)")
+            guard case .invalidHost(let host, let reason) = error else {
+                throw .usage("\(shown): \(error)")
+            }
+            // What is no URL may be an item, and all of it a secret.
+            guard AddressShorthand.hasScheme(text) else {
+                throw .usage(
+                    "the URL: \(reason)",
+                    advice: "the URL stands before the items, such as :8080/get")
+            }
+            let hidden = OriginError.invalidHost(Redaction.standard.text(host), reason: reason)
+            throw .usage("\(shown): \(hidden)")
         }
         guard let url = URL(escaping: address) else { throw .usage("\(shown): not a URL") }
         self.url = url

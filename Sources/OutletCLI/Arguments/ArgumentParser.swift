@@ -123,8 +123,9 @@ struct ArgumentParser {
             let nearest =
                 value.utf8.contains(where: \.isAlpha)
                 ? Suggestion.nearest(to: value, among: option.choices) : nil
+            // The value is not shown, because it may be that of another option, and a secret.
             throw .usage(
-                "\(name): \(value): not one of \(option.choices.joined(separator: ", "))",
+                "\(name): not one of \(option.choices.joined(separator: ", "))",
                 advice: nearest.map { "did you mean '\($0)'?" } ?? "see 'outlet --help'")
         }
         if option.repeats {

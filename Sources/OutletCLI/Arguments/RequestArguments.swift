@@ -36,7 +36,11 @@ struct RequestArguments: Sendable {
     ) throws(CommandError) {
         let line = try RequestLine(operands: arguments.operands)
         var items: [RequestItem] = []
-        for text in line.items { items.append(try RequestItem(parsing: text, readFile: readFile)) }
+        for text in line.items {
+            items.append(
+                try RequestItem(
+                    parsing: text, number: items.count + 1, after: items.last, readFile: readFile))
+        }
         method = line.method
         isForm = arguments.isOn(.form)
         let address = try AddressShorthand(

@@ -32,13 +32,18 @@ extension RequestItem {
     /// A backslash escapes `:`, `=`, `@` and `;`; before any other character it is a plain
     /// backslash. The first separator counts; of several at the same place, the longest one.
     ///
+    /// Errors name an item without a separator by its number, because all of it may be a secret.
+    ///
     /// - Parameters:
     ///   - text: The item as written.
+    ///   - number: Its number, from 1.
+    ///   - previous: The item before; `nil` if it is the first one.
     ///   - readFile: Returns the bytes of a file, for the forms with `@`.
     /// - Throws: ``CommandError`` with ``ExitCode/usage`` if the item is wrong, and any error of
     ///   `readFile`.
     init(
-        parsing text: String, readFile: (String) throws(CommandError) -> [UInt8]
+        parsing text: String, number: Int = 1, after previous: RequestItem? = nil,
+        readFile: (String) throws(CommandError) -> [UInt8]
     ) throws(CommandError) {
         if text.startsWithBytes(of: "@"), text.utf8.count > 1 {
             self = .bodyFile(path: String(text.droppingBytes(1)))
@@ -50,14 +55,28 @@ extension RequestItem {
         }
         guard let (name, separator, value) = RequestItem.split(text) else {
             throw .usage(
-                "item '\(Redaction.standard.text(text))': has no separator",
-                advice: "Name:value, name==value, name=text or name:=json")
+                "item \(number): has no separator",
+                advice: previous?.isHeader == true
+                    ? "quote the whole header before it, if this is a part of its value"
+                    : "Name:value, name==value, name=text or name:=json")
         }
-        self = try RequestItem(text, name, separator, value, readFile: readFile)
+        if name.isEmpty, [.header, .headerFile, .emptyHeader].contains(separator) {
+            throw .usage(
+                "item \(number): a header without a name",
+                advice: "the URL stands before the items")
+        }
+        self = try RequestItem(name, separator, value, readFile: readFile)
+    }
+
+    private var isHeader: Bool {
+        switch self {
+        case .header, .unsetHeader: true
+        case .emptyHeader, .query, .text, .json, .bodyFile: false
+        }
     }
 
     private init(
-        _ text: String, _ name: String, _ separator: Separator, _ value: String,
+        _ name: String, _ separator: Separator, _ value: String,
         readFile: (String) throws(CommandError) -> [UInt8]
     ) throws(CommandError) {
         switch separator {
@@ -68,10 +87,9 @@ extension RequestItem {
             self = .header(name: name, value: RequestItem.withoutLineEnd(content))
         case .emptyHeader:
             guard value.isEmpty else {
-                let isSecret = Redaction.standard.hidesHeader(named: name)
-                let shown = isSecret ? "\(name);\(Redaction.standard.mark)" : text
                 throw .usage(
-                    "item '\(shown)': text behind ';'", advice: "an empty header is 'Name;'")
+                    "item '\(name);\(Redaction.standard.mark)': text behind ';'",
+                    advice: "an empty header is 'Name;'")
             }
             self = .emptyHeader(name: name)
         case .query: self = .query(name: name, value: value)
@@ -83,11 +101,6 @@ extension RequestItem {
         case .json:
             self = .json(name: name, value: try RequestItem.json(name, Array(value.utf8)))
         case .jsonFile: self = .json(name: name, value: try RequestItem.json(name, readFile(value)))
-        }
-        if [.header, .headerFile, .emptyHeader].contains(separator), name.isEmpty {
-            throw .usage(
-                "item '\(text)': a header without a name", advice: "the URL stands before the items"
-            )
         }
     }
 

@@ -67,7 +67,8 @@ enum SessionOptions {
     ) throws(CommandError) -> TimeInterval? {
         guard let text = arguments.value(id) else { return nil }
         guard let value = decimal(text), value <= 31_536_000 else {
-            throw .usage("--\(id.rawValue): \(text): not a number of seconds from 0 to 31536000")
+            // Without the value, here and below, because it may be that of another option, and a secret.
+            throw .usage("--\(id.rawValue): not a number of seconds from 0 to 31536000")
         }
         return value
     }
@@ -84,7 +85,7 @@ enum SessionOptions {
     private static func redirects(_ arguments: ParsedArguments) throws(CommandError) -> Int {
         guard let text = arguments.value(.maxRedirects) else { return 10 }
         guard let value = Int(text), (0...10_000).contains(value) else {
-            throw .usage("--max-redirects: \(text): not a number from 0 to 10000")
+            throw .usage("--max-redirects: not a number from 0 to 10000")
         }
         return value
     }
@@ -100,7 +101,7 @@ enum SessionOptions {
         }
         if let text = arguments.value(.maxDecompressionRatio) {
             guard let ratio = decimal(text), ratio <= 1e9 else {
-                throw .usage("--max-decompression-ratio: \(text): not a number from 0 to 1e9")
+                throw .usage("--max-decompression-ratio: not a number from 0 to 1e9")
             }
             configuration.maximumDecompressionRatio = ratio
         }
@@ -112,7 +113,7 @@ enum SessionOptions {
         }
         if let text = arguments.value(.maxHeadFields) {
             guard let number = Int(text), (1...1_000_000).contains(number) else {
-                throw .usage("--max-head-fields: \(text): not a number from 1 to 1000000")
+                throw .usage("--max-head-fields: not a number from 1 to 1000000")
             }
             configuration.maximumHeaderFields = number
         }
@@ -134,7 +135,7 @@ enum SessionOptions {
         let isNumber = digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard isNumber, let number = Int64(Substring(digits)), number <= Int64.max >> shift else {
             throw .usage(
-                "--\(id.rawValue): \(text): not a number of bytes, such as 1048576, 512k, 64M or 2G"
+                "--\(id.rawValue): not a number of bytes, such as 1048576, 512k, 64M or 2G"
             )
         }
         return number << shift
