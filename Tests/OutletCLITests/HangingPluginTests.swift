@@ -46,6 +46,42 @@ import Testing
         #expect(!lines.isEmpty, "\(result.errorOutput)")
     }
 
+    @Test func `a report is printed once if the timeout ends a hanging plugin`() async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"), arguments("create") + ["--timeout=2", "--json"])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["response"] == .null && report["exit_code"] == 2)
+        #expect(report["error"]?["code"] == "timedOut")
+        #expect(report["error"]?["message"]?.stringValue?.contains("from create for ") == true)
+    }
+
+    @Test func `the report has the exit code of a program whose plugin hangs in quiesce`()
+        async throws
+    {
+        let program = try RunningProgram(
+            Products.path("outlet"), arguments("quiesce") + ["--timeout=2", "--json"])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 7)
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["response"]?["status"] == 204 && report["error"] == .null)
+        #expect(report["exit_code"] == 7)
+        #expect(report["plugin_status"]?[0]?["plugin"] == "faulty.hangs")
+    }
+
+    @Test func `the report has the exit code of a signal that ends the shutdown of plugins`()
+        async throws
+    {
+        let program = try RunningProgram(
+            Products.path("outlet"), arguments("quiesce") + ["--json"])
+        try await hanging(program)
+        program.signal(2)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 130)
+        #expect(try JSONValue(parsing: result.standardOutput)["exit_code"] == 130)
+    }
+
     @Test(arguments: ["wire", "wire-quick"])
     func `the time limit names a stdin that is silent while a plugin reads it`(
         plugin: String

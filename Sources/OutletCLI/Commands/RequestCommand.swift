@@ -11,6 +11,7 @@ struct RequestCommand: Sendable {
     private let followsRedirects: Bool
     private let countdown: Countdown?
     private let loading: PluginLoading
+    private let watcher: PluginWatcher
     private let isVerbose: Bool
     private let isQuiet: Bool
     private let console: Console
@@ -31,6 +32,11 @@ struct RequestCommand: Sendable {
         var configuration = try SessionOptions.configuration(arguments)
         let asked = try RequestArguments(arguments, readFile: readFile)
         for name in asked.unsetHeaders { configuration.headers.remove(name: name) }
+        watcher = PluginWatcher(console: console, isVerbose: arguments.isOn(.verbose))
+        if output.isReport {
+            let known = RequestCommand.request(asked, input: nil)
+            RequestCommand.setReport(output, watcher) { Exchange(request: known) }
+        }
         // Before the body, because a configuration may be in stdin, too (@/dev/stdin).
         loading = try PluginLoading(arguments, environment: console.environment)
         let input = try RequestCommand.input(asked, arguments, console)
@@ -54,6 +60,9 @@ struct RequestCommand: Sendable {
         let printer = ExchangePrinter(
             options: output, console: console, bodyLimit: configuration.maximumResponseSize,
             progress: progress)
+        if output.isReport {
+            RequestCommand.setReport(output, watcher) { printer.exchangeSoFar(of: request) }
+        }
         let service: RequestService
         do {
             service = try makeService(progress)
@@ -85,17 +94,47 @@ struct RequestCommand: Sendable {
             exchange.certificateAuthority = CurlTransport.certificateAuthorities(
                 of: configuration.transport)
         }
+        // Before a report, because that has the exit code of the program.
+        if output.isReport { exchange.endCode = await endCode(of: service) }
         exchange.unusablePlugins = service.unusablePlugins
         exchange.pluginStatus = service.pluginStatus
         exchange.violations = service.violations
         let exitCode = printer.finish(exchange)
+        guard !output.isReport, let endCode = await endCode(of: service) else { return exitCode }
+        return exitCode == .ok || endCode.isOfSignal ? endCode : exitCode
+    }
+
+    /// Shuts the plugins down.
+    ///
+    /// - Returns: The exit code of the program if a signal has ended it, or else, unless there is a
+    ///   failure, if a plugin did not end well; `nil` for that of the exchange.
+    private func endCode(of service: RequestService) async -> ExitCode? {
         let isRight = await service.shutDown(console, within: countdown?.rest)
-        return exitCode == .ok && !isRight ? .plugin : exitCode
+        return Task.isCancelled ? CommandError.signalCode : isRight ? nil : .plugin
+    }
+
+    /// Sets the report for a program that is ended before the exchange.
+    ///
+    /// - Parameters:
+    ///   - output: The options of the report.
+    ///   - watcher: Has recorded the actions of plugins.
+    ///   - exchange: Returns what is known of the exchange.
+    private static func setReport(
+        _ output: OutputOptions, _ watcher: PluginWatcher,
+        _ exchange: @escaping @Sendable () -> Exchange
+    ) {
+        ProcessEnd.setReport { error in
+            var exchange = exchange()
+            exchange.actions = watcher.take()
+            exchange.violations = watcher.violations
+            exchange.failure = Exchange.Failure(ending: error)
+            return ExchangeReport(showsSecrets: output.showsSecrets).value(
+                of: exchange, exitCode: error.exitCode)
+        }
     }
 
     private func makeService(_ progress: ProgressReporter) throws(CommandError) -> RequestService {
         let redirects: Redirector = followsRedirects ? .follow : .doNotFollow
-        let watcher = PluginWatcher(console: console, isVerbose: isVerbose)
         guard !loading.places.isEmpty || loading.configurationTexts.isEmpty else {
             throw .usage(
                 "--plugin-config: no plugins are loaded", advice: "--plugins says where they are")

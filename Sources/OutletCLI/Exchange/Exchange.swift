@@ -23,9 +23,12 @@ struct Exchange: Sendable {
     var unusablePlugins: [PluginLoadError] = []
     /// The statistics of the plugins since they were loaded.
     var pluginStatus: [PluginStatus] = []
-    /// The violations by plugins from their loading until the end of the request: for each plugin and
-    /// hook, the first of each kind.
+    /// The violations by plugins from their loading until the end of the request, for a report until
+    /// theirs: for each plugin and hook, the first of each kind.
     var violations: [PluginMisbehaviour] = []
+    /// The exit code if the plugins have not ended well after the exchange, or a signal has ended the
+    /// program since; else `nil`.
+    var endCode: ExitCode?
     /// Why there is no complete response; `nil` if there is one.
     var failure: Failure?
 
@@ -55,8 +58,9 @@ extension Exchange {
     ///
     /// - Parameter checksStatus: Whether a status of 300 and above counts as a failure.
     func exitCode(checksStatus: Bool) -> ExitCode {
+        if let endCode, endCode.isOfSignal { return endCode }
         if let failure { return failure.error.exitCode }
-        guard let response, checksStatus else { return .ok }
-        return ExitCode(status: response.statusCode)
+        let code = response.map { checksStatus ? ExitCode(status: $0.statusCode) : .ok } ?? .ok
+        return code == .ok ? endCode ?? .ok : code
     }
 }

@@ -125,6 +125,17 @@ extension Exchange.Failure {
             code: TransferError.Code.timedOut.rawValue, stage: "")
     }
 
+    /// Makes the failure of an exchange whose program is ended from outside of it.
+    init(ending error: CommandError) {
+        let code =
+            switch error.exitCode {
+            case .timeout: TransferError.Code.timedOut.rawValue
+            case .plugin: "pluginFailed"
+            default: TransferError.Code.cancelled.rawValue
+            }
+        self.init(error: error, code: code, stage: "")
+    }
+
     /// Makes the failure of output that cannot be written.
     ///
     /// - Parameters:

@@ -23,6 +23,8 @@ final class ExchangePrinter: ResponseReceiver {
     private let console: Console
     private let progress: ProgressReporter?
     private let bodyLimit: Int64
+    /// The last head received, and the request that was sent for it.
+    private let head = Lock<(HTTPResponse, HTTPRequest)?>(nil)
     private let state = Lock(State())
 
     /// Makes a printer for one exchange.
@@ -44,7 +46,8 @@ final class ExchangePrinter: ResponseReceiver {
     // MARK: During the exchange
 
     func receive(_ head: HTTPResponse, to request: HTTPRequest) -> Bool {
-        state.withLock { state in
+        self.head.withLock { $0 = (head, request) }
+        return state.withLock { state in
             do throws(OutputError) {
                 begin(head, &state)
                 guard !options.isReport else { return true }
@@ -78,6 +81,12 @@ final class ExchangePrinter: ResponseReceiver {
             }
         }
         if let error { throw error }
+    }
+
+    /// What is known so far of the exchange of a request; also while the output blocks.
+    func exchangeSoFar(of request: HTTPRequest) -> Exchange {
+        guard let (head, request) = head.withLock({ $0 }) else { return Exchange(request: request) }
+        return Exchange(request: request, response: head)
     }
 
     // MARK: At the end
@@ -120,6 +129,7 @@ final class ExchangePrinter: ResponseReceiver {
         let warning = noteJSONFault(state.body?.jsonFault, &exchange)
         let exitCode = exitCode(of: exchange)
         if options.isReport {
+            ProcessEnd.beginReport()
             let report = ExchangeReport(showsSecrets: options.showsSecrets)
             try report.write(
                 exchange, exitCode: exitCode, body: state.storedBody,

@@ -23,9 +23,7 @@ struct ExchangeReport {
         to output: @escaping (Data) throws(OutputError) -> Void
     ) throws(OutputError) {
         var writer = ReportWriter(layout: layout, output: output)
-        let opening: JSONValue = [
-            "schema": "outlet.exchange/1", "request": request(exchange.request),
-        ]
+        let opening = JSONValue.object(opening(exchange))
         try writer.write("\(opening.text().dropLast()),\"response\":")
         let hasBody = exchange.savedPath != nil || (body?.count ?? 0) > 0
         if let head = response(exchange, hasBody: hasBody) {
@@ -35,7 +33,32 @@ struct ExchangeReport {
         } else {
             try writer.write("null")
         }
-        let closing: JSONValue = [
+        let closing = JSONValue.object(closing(exchange, exitCode))
+        try writer.write(",\(closing.text().dropFirst())")
+        try writer.finish()
+    }
+
+    /// Returns the report of an exchange that has not ended, without the body.
+    ///
+    /// - Parameters:
+    ///   - exchange: The exchange.
+    ///   - exitCode: The exit code of the program.
+    func value(of exchange: Exchange, exitCode: ExitCode) -> JSONValue {
+        var report = opening(exchange)
+        var response = response(exchange, hasBody: false)?.objectValue
+        response?["body"] = .null
+        report["response"] = response.map(JSONValue.object) ?? .null
+        for member in closing(exchange, exitCode) { report[member.name] = member.value }
+        return .object(report)
+    }
+
+    private func opening(_ exchange: Exchange) -> JSONObject {
+        ["schema": "outlet.exchange/1", "request": request(exchange.request)]
+    }
+
+    /// Returns the members after the response.
+    private func closing(_ exchange: Exchange, _ exitCode: ExitCode) -> JSONObject {
+        [
             "metrics": metrics(exchange),
             "plugins": .array(exchange.actions.map(ExchangeReport.action)),
             "plugin_failures": PluginReport.list(of: exchange.unusablePlugins),
@@ -44,8 +67,6 @@ struct ExchangeReport {
             "error": exchange.failure.map(ExchangeReport.failure) ?? nil,
             "exit_code": .int(Int64(exitCode.rawValue)),
         ]
-        try writer.write(",\(closing.text().dropFirst())")
-        try writer.finish()
     }
 
     /// Returns the request, with the fields as they were sent if its ``SentHeadRecorder`` has them.

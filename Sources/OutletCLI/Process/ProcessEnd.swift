@@ -55,6 +55,13 @@ enum ProcessEnd {
         endingReport.withLock { $0.take() }
     }
 
+    /// Does the same as ``takeReport()``, but does not return if the end of the process prints a report
+    /// now.
+    static func beginReport() {
+        guard takeReport() == nil, isActive.withLock({ $0 }) else { return }
+        while true { pause() }
+    }
+
     /// Records that an error was reported; ``endNow(_:with:)`` does not report the same end again.
     static func didReport(_ error: CommandError) { reported.withLock { $0 = error.exitCode } }
 
