@@ -2,8 +2,9 @@ import FoundationEssentials
 import Glibc
 import Outlet
 import OutletTestServer
-import OutletTestSupport
 import Testing
+
+@testable import OutletTestSupport
 
 /// Every wait of the program ends at the timeout and with a signal.
 @Suite(.timeLimit(.minutes(3))) struct EndingTests {
@@ -94,6 +95,21 @@ import Testing
         let result = try await program.result(within: .seconds(30))
         #expect(result.exitCode == code)
         #expect(result.output.contains("\"exit_code\":\(code)"), "\(result.output)")
+    }
+
+    @Test func `a report is printed once if a signal ends the program while it waits for stdin`()
+        async throws
+    {
+        let program = try start("--json", "\(server.baseURL)/post", standardInput: .open)
+        try await program.errorOutput(containing: "waiting for the body")
+        program.signal(15)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 143)
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["request"]?["url"] == .string("\(server.baseURL)/post"))
+        #expect(report["response"] == .null && report["exit_code"] == 143)
+        #expect(report["error"]?["code"] == "cancelled")
+        #expect(report["error"]?["message"] == "terminated: stdin is not at its end")
     }
 
     @Test(arguments: ["a=@", "a:=@", "a==@", "A:@"])
@@ -190,6 +206,33 @@ import Testing
             .result(within: .seconds(30))
         #expect(result.exitCode == 2)
         #expect(result.errorOutput.contains(": \(path) has accepted nothing for "))
+        let report = try await start("--json", "\(server.baseURL)/get", "-o", path, "--timeout=1")
+            .result(within: .seconds(30))
+        #expect(report.exitCode == 2)
+        let value = try JSONValue(parsing: report.standardOutput)
+        #expect(value["response"]?["status"] == 200 && value["response"]?["body"] == .null)
+        #expect(value["error"]?["code"] == "timedOut" && value["exit_code"] == 2)
+    }
+
+    @Test func `the error is on stderr although the terminal of stdout has stopped`() async throws {
+        let (reader, terminal) = try FileDescriptor.terminal(columns: 80)
+        let long = try ScriptedServer.start(
+            .request,
+            .respond(
+                headers: ["Content-Type: application/json"],
+                body: "[" + String(repeating: "1,", count: 100_000) + "1]"))
+        let program = try RunningProgram(
+            "/bin/sh",
+            [
+                "-c", #"exec "$0" "$@" >&3"#, Products.path("outlet"), long.baseURL, "--timeout=1",
+            ],
+            environment: ["TERM": "xterm"], inheriting: [terminal])
+        let result = try await program.result(within: .seconds(30))
+        withExtendedLifetime(reader) {}
+        #expect(result.exitCode == 2)
+        #expect(
+            result.errorOutput.contains(": stdout has accepted nothing for "),
+            "\(result.errorOutput)")
     }
 
     @Test func `a report that is being read is written completely after the timeout`() async throws

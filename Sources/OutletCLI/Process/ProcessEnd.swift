@@ -194,12 +194,15 @@ enum ProcessEnd {
         work?()
         PluginOutput.copyRest()
         let message = blocker.map { "\(error.message): \($0)" } ?? error.message
-        if console.outputIsTerminal, console.outputStyle.isOn, ActiveWrites.longest != nil {
-            // The interrupted output may end within a colour sequence, so this resets the style.
-            try? console.output.write("\u{1B}[0m\n")
-        }
+        // The interrupted output may end within a colour sequence, so this resets the style.
+        let mayBeColoured =
+            console.outputIsTerminal && console.outputStyle.isOn && ActiveWrites.longest != nil
+        let reset = "\u{1B}[0m\n"
+        if mayBeColoured, console.errorsAreTerminal { try? console.errors.write(reset) }
         let whole = CommandError(error.exitCode, message, advice: error.advice)
         if !isReported(error.exitCode) { console.report(whole) }
+        // After the error, because stdout may be what blocks.
+        if mayBeColoured, !console.errorsAreTerminal { try? console.output.write(reset) }
         if let make = takeReport() { try? console.show(report: make(whole)) }
         // Without exit handlers, because a plugin's thread may still run: these and static
         // destructors would free what it uses.
