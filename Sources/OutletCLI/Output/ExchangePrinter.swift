@@ -264,7 +264,7 @@ final class ExchangePrinter: ResponseReceiver {
         guard options.parts.contains(.requestBody) else { return }
         switch request.body {
         case .none: return
-        case .file(let path): try console.output.write("(\(path))\n\n")
+        case .file(let path): try console.output.write("(\(singleLine(path)))\n\n")
         case .stream(let stream):
             try console.output.write(stream is StandardInputBody ? "(stdin)\n\n" : "(a stream)\n\n")
         case .data(let data):
