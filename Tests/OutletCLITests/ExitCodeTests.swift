@@ -4,6 +4,8 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
+@testable import OutletCLI
+
 /// The exit codes of the program and its one line on stderr.
 @Suite struct ExitCodeTests {
     private let server: LoopbackServer
@@ -26,6 +28,20 @@ import Testing
         for option in ["-h", "--print=hb", "--json", "-q", "--no-check-status"] {
             #expect(try await outlet(url, option).errorOutput == "")
         }
+    }
+
+    @Test(arguments: [
+        ["HEAD", "a=1"], ["a=1", "Content-Length:5"], ["GET", "Content-Length:5"],
+    ])
+    func `a body that does not fit the method or a field exits with 64`(words: [String])
+        async throws
+    {
+        var arguments = words
+        arguments.insert(
+            "\(server.baseURL)/anything", at: RequestLine.isKnownMethod(words[0]) ? 1 : 0)
+        let result = try await Program.run(Products.path("outlet"), arguments)
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.contains("(leave "), "\(result.errorOutput)")
     }
 
     @Test func `the line on stderr names the address that redirects led to`() async throws {

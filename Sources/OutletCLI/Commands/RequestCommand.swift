@@ -41,6 +41,7 @@ struct RequestCommand: Sendable {
         loading = try PluginLoading(arguments, environment: console.environment)
         let input = try RequestCommand.input(asked, arguments, console)
         var request = RequestCommand.request(asked, input: input)
+        try RequestCommand.check(request)
         if output.isReport || output.parts.contains(.requestHead) {
             configuration.transport.recordsSentHeads = true
             request.context[SentHeadRecorder.Key.self] = SentHeadRecorder()
@@ -146,6 +147,20 @@ struct RequestCommand: Sendable {
                 observer: watcher, isVerbose: isVerbose, console: console)
         return RequestService(
             configuration, redirects: redirects, host: host, watcher: watcher, progress: progress)
+    }
+
+    /// Checks that the body fits the method and the header fields.
+    private static func check(_ request: HTTPRequest) throws(CommandError) {
+        guard request.method != .head || request.body.isNone else {
+            throw .usage(
+                "HEAD: a request of this method cannot carry a body",
+                advice: "leave the fields out, and stdin unread with --ignore-stdin")
+        }
+        do {
+            try request.checkSyntax()
+        } catch {
+            throw .usage("\(error)", advice: "leave it out: the program counts the bytes")
+        }
     }
 
     /// Returns the body from stdin; `nil` if stdin contains none or is ignored.
