@@ -44,14 +44,31 @@ final class BodySink: Sendable {
         if stat(place, &status) == 0 {
             let isDirectory = status.st_mode & S_IFMT == S_IFDIR
             code = isDirectory ? EISDIR : refusal(to: W_OK, place)
-        } else if errno == ENOENT, lstat(place, &status) != 0 {
-            let end = place.utf8.lastIndex(of: UInt8(ascii: "/"))
-            code = refusal(to: W_OK | X_OK, end.map { String(place[...$0]) } ?? ".")
-        } else {
+        } else if errno == ENOENT {
             // A link to a file that does not exist yet may be written.
-            code = errno == ENOENT ? 0 : errno
+            code = refusal(to: W_OK | X_OK, directory(of: linkedPlace(place)))
+        } else {
+            code = errno
         }
         return code == 0 ? nil : .failed(name: path, reason: systemText(code))
+    }
+
+    private static func directory(of place: String) -> String {
+        let end = place.utf8.lastIndex(of: UInt8(ascii: "/"))
+        return end.map { String(place[...$0]) } ?? "./"
+    }
+
+    /// The path that links to a file that does not exist lead to; the path itself if it is no link.
+    private static func linkedPlace(_ place: String) -> String {
+        var place = place
+        // The system follows no more links (`ELOOP`).
+        for _ in 0..<40 {
+            guard
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place)
+            else { break }
+            place = target.startsWithBytes(of: "/") ? target : directory(of: place) + target
+        }
+        return place
     }
 
     /// The error of a kind of access; 0 if it is allowed.
