@@ -73,6 +73,53 @@ import Testing
         #expect(result.errorOutput.contains("\(name) \(change.fact)"), "\(result.errorOutput)")
     }
 
+    @Test func `a link to a file that does not exist yet is followed by -o`() async throws {
+        let directory = try TemporaryDirectory()
+        try #require(symlink("body", directory.path("link")) == 0)
+        let result = try await outlet("\(server.baseURL)/bytes/10", "-o", directory.path("link"))
+        #expect(result.exitCode == 0, "\(result.errorOutput)")
+        #expect(try directory.read("body") == LoopbackServer.bytes(10))
+    }
+
+    @Test(arguments: ["<", "cat"], ["a=@/dev/stdin", "a=@/dev/fd/0"])
+    func `a value from stdin is not sent as the body, too`(source: String, item: String)
+        async throws
+    {
+        let counted = try ScriptedServer.start(.request, .respond())
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("x", to: "value")
+        let line =
+            source == "<" ? #"exec "$0" "$1" "$2" < "$3""# : #"cat "$3" | "$0" "$1" "$2""#
+        let result = try await Program.run(
+            "/bin/sh", ["-c", line, Products.path("outlet"), counted.baseURL, item, path])
+        #expect(result.exitCode == 0, "\(result.errorOutput)")
+        let body = try await counted.requests.values(1)[0].body
+        #expect(String(decoding: body, as: UTF8.self) == #"{"a":"x"}"#)
+    }
+
+    @Test func `the advice for stdin as a file of the body is to leave it out`() async throws {
+        for item in ["@-", "@/dev/stdin"] {
+            let result = try await outlet(":1/", item, standardInput: Array("x".utf8))
+            #expect(result.exitCode == 64)
+            #expect(
+                result.errorOutput.contains("stdin is the body without an item"),
+                "\(result.errorOutput)")
+        }
+    }
+
+    @Test func `half of a surrogate pair in a body is JSON`() async throws {
+        let text = #"{"a":"\ud800"}"#
+        let half = try ScriptedServer.start(
+            .request, .respond(headers: ["Content-Type: application/json"], body: text), .again)
+        let shown = try await outlet("--pretty=format", half.baseURL)
+        #expect(shown.exitCode == 0 && shown.output == "{\n    \"a\": \"\\ud800\"\n}\n")
+        let report = try await outlet("--json", half.baseURL)
+        #expect(report.exitCode == 0 && report.output.contains(#""body":{"json":\#(text)}"#))
+        // It is no text that could be sent with a meaning.
+        let item = try await outlet(half.baseURL, #"a:="\ud800""#)
+        #expect(item.exitCode == 64 && item.errorOutput.contains("half of a surrogate pair"))
+    }
+
     @Test func `with -o the body is written to the file, and stdout is empty`() async throws {
         let directory = try TemporaryDirectory()
         let result = try await outlet(
@@ -97,10 +144,15 @@ import Testing
     @Test func `no request is sent for an output file that cannot be written`() async throws {
         let counted = try ScriptedServer.start(.request, .respond(body: "done"))
         let directory = try TemporaryDirectory()
+        for (name, target) in [("link", "next"), ("next", "none/body"), ("loop", "loop")] {
+            try #require(symlink(target, directory.path(name)) == 0)
+        }
         for (place, fact) in [
             ("/nonexistent/body", "No such file or directory"),
             (directory.path(""), "Is a directory"),
             (directory.path("file/body"), "Not a directory"),
+            (directory.path("link"), "No such file or directory"),
+            (directory.path("loop"), "Too many levels of symbolic links"),
         ] {
             _ = try directory.write("x", to: "file")
             let result = try await outlet("POST", counted.baseURL, "a=1", "-o", place)

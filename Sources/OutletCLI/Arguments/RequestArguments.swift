@@ -104,6 +104,8 @@ struct RequestArguments: Sendable {
         }
     }
 
+    private static let stdinAdvice = "leave it out: stdin is the body without an item"
+
     private mutating func takeBody(_ items: [RequestItem]) throws(CommandError) {
         var json: JSONValue?
         var pairs: [String] = []
@@ -116,8 +118,13 @@ struct RequestArguments: Sendable {
                 try takeField(name, value, value.stringValue ?? value.text(), &json, &pairs)
             case .bodyFile(let file):
                 guard path == nil else { throw .usage("@\(file): a second body file") }
+                guard !StandardInput.isNamed(by: file) else {
+                    throw .usage("@\(file): is stdin", advice: Self.stdinAdvice)
+                }
                 guard FileManager.default.isReadableFile(atPath: file) else {
-                    throw .usage("@\(file): no such file, or not readable")
+                    throw .usage(
+                        "@\(file): no such file, or not readable",
+                        advice: file == "-" ? Self.stdinAdvice : "")
                 }
                 var status = stat()
                 let kind = stat(file, &status) == 0 ? status.st_mode & S_IFMT : 0

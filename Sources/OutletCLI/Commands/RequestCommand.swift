@@ -213,7 +213,9 @@ struct RequestCommand: Sendable {
         }
         guard StandardInput.isGiven else {
             throw .usage(
-                "--chunked: stdin is a terminal", advice: "a pipe or a file gives the body")
+                StandardInput.isTaken
+                    ? "--chunked: stdin is read for an item or a configuration"
+                    : "--chunked: stdin is a terminal", advice: "a pipe or a file gives the body")
         }
         return .stream(StandardInputBody())
     }

@@ -48,8 +48,11 @@ func readFile(_ path: String, limit: Int, advice: String = "") throws(CommandErr
     try AwaitedInput.reading(path) { () throws(CommandError) in
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw .usage("\(path): cannot be read: \(systemText(errno))", advice: "")
+            throw .usage(
+                "\(path): cannot be read: \(systemText(errno))",
+                advice: path == "-" ? "stdin is /dev/stdin" : "")
         }
+        StandardInput.take(path: path)
         defer { close(descriptor) }
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)

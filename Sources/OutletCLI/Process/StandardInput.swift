@@ -32,8 +32,24 @@ enum StandardInput {
         kept.store(copy, ordering: .relaxed)
     }
 
-    /// Whether stdin is not a terminal, so that it may contain a body.
-    static var isGiven: Bool { isatty(descriptor) == 0 }
+    /// Whether stdin is not a terminal and was not read for something else, so that it may contain a
+    /// body.
+    static var isGiven: Bool { !isTaken && isatty(descriptor) == 0 }
+
+    /// Whether the command line names stdin for a value or a configuration.
+    static var isTaken: Bool { taken.load(ordering: .relaxed) }
+    private static let taken = Atomic(false)
+
+    /// Records that stdin is read by its path, if the path is one of stdin's: a file would otherwise be
+    /// read again as the body.
+    static func take(path: String) {
+        if isNamed(by: path) { taken.store(true, ordering: .relaxed) }
+    }
+
+    /// Whether a path is one of stdin's.
+    static func isNamed(by path: String) -> Bool {
+        ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(path)
+    }
 
     /// Whether stdin has bytes to read now; does not block.
     ///
