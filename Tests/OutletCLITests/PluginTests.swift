@@ -304,6 +304,28 @@ import Testing
         #expect(listed.output.contains("dev.outlet.request-id"))
     }
 
+    @Test func `OUTLET_PLUGIN_PATH without any directory is refused`() async throws {
+        let result = try await Program.run(
+            Products.path("outlet"), [":1/"], environment: ["OUTLET_PLUGIN_PATH": "::"])
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.contains("OUTLET_PLUGIN_PATH: names no directory"))
+    }
+
+    @Test func `a configuration in a file that stdin reads is not sent as the body`() async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "sent"))
+        let folder = try TemporaryDirectory()
+        let path = try folder.write(#"{"header": "X-From-Stdin"}"#, to: "configuration")
+        let result = try await Program.run(
+            "/bin/sh",
+            [
+                "-c", #"exec "$0" "$@" < "\#(path)""#, Products.path("outlet"), "--plugins",
+                requestID, "--plugin-config", "dev.outlet.request-id=@/dev/stdin", server.baseURL,
+            ])
+        #expect(result.exitCode == 0, "\(result.errorOutput)")
+        let request = try await server.requests.values(1)[0]
+        #expect(request.head.hasPrefix("GET ") && request.head.contains("X-From-Stdin: "))
+    }
+
     @Test func `a configuration that is read from stdin is not sent as the body`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "sent"))
         let result = try await outlet(

@@ -21,8 +21,8 @@ struct PluginLoading: Sendable {
     ///   - arguments: The parsed command line.
     ///   - operands: Further places, which come first; with them, `OUTLET_PLUGIN_PATH` is ignored.
     ///   - environment: The environment variables.
-    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if a place is empty, one of
-    ///   `OUTLET_PLUGIN_PATH` is relative or a configuration is wrong, with ``ExitCode/plugin`` if
+    /// - Throws: ``CommandError`` with ``ExitCode/usage`` if a place is empty, `OUTLET_PLUGIN_PATH`
+    ///   names none, one of its places is relative or a configuration is wrong, with ``ExitCode/plugin`` if
     ///   other users can change a file of `--plugin-config`, with ``ExitCode/noInput`` if there is no
     ///   directory of `--plugin-data`.
     init(
@@ -38,6 +38,10 @@ struct PluginLoading: Sendable {
                     advice: "--plugins takes relative ones")
             }
             places = PluginSearchPath.directories(environment: environment)
+            guard !places.isEmpty else {
+                throw .usage(
+                    "OUTLET_PLUGIN_PATH: names no directory", advice: "unset it to use no plugins")
+            }
         }
         guard !places.contains(where: \.isEmpty) else {
             throw .usage("\(arguments.verb.rawValue): the name of the directory is empty")
