@@ -21,6 +21,9 @@ struct Console: Sendable {
     /// Whether stderr is a terminal on which a line can be redrawn (not with `TERM=dumb`).
     var canAnimate: Bool { errorsAreTerminal && environment["TERM"] != "dumb" }
 
+    /// Whether what is sent and received is logged to stderr.
+    var logsWire: Bool { !["", "0"].contains(environment["OUTLET_DEBUG"] ?? "") }
+
     /// The width of the terminal of stderr in columns; 80 if it is unknown.
     var columns: Int {
         var size = winsize()
@@ -39,7 +42,9 @@ struct Console: Sendable {
     /// Writes a line to stderr, without control sequences.
     ///
     /// A failure is ignored, because there is no other place to report it.
-    func report(_ line: String) { try? errors.write(TerminalText.visibleLine(line) + "\n") }
+    func report(_ line: String) {
+        StatusLine.interrupt { try? errors.write(TerminalText.visibleLine(line) + "\n") }
+    }
 
     /// Writes a text to stdout that may contain data from servers or plugins.
     ///

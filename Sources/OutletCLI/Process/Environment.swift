@@ -3,8 +3,10 @@ import Glibc
 
 /// The program's file, and the environment variables that the program reads itself.
 enum Environment {
-    /// The variables about colours, which are compared with a few fixed values.
-    private static let choices = ["CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "TERM"]
+    /// The variables about colours and the wire log, which are compared with a few fixed values.
+    private static let choices = [
+        "CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "OUTLET_DEBUG", "TERM",
+    ]
     /// The variables with paths, of plugins above all.
     private static let paths = [pluginPath, "HOME", "OUTLET_SDK", "PATH", "XDG_DATA_HOME"]
     private static let pluginPath = "OUTLET_PLUGIN_PATH"

@@ -34,7 +34,7 @@ enum PluginOutput {
                 guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
                 var visible: [UInt8] = []
                 bytes.withUnsafeBytes { text.append($0, to: &visible) }
-                try? OutputFile.standardError.write(visible)
+                StatusLine.interrupt { try? OutputFile.standardError.write(visible) }
             }
             return true
         }

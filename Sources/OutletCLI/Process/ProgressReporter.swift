@@ -4,12 +4,12 @@ import OutletTransport
 
 /// Draws a progress line on stderr, ten times per second, starting after one second.
 ///
-/// Draws nothing if stderr is not a terminal, or only errors are wanted.
+/// Draws nothing if stderr is not a terminal, only errors are wanted, or the wire log is written to
+/// stderr at the same time.
 final class ProgressReporter: Sendable {
     private struct State {
         var done: Int64 = 0
         var total: Int64 = -1
-        var isDrawn = false
         var isStopped = false
     }
 
@@ -25,8 +25,10 @@ final class ProgressReporter: Sendable {
     ///   - isQuiet: Whether only errors are printed.
     init(console: Console, isQuiet: Bool) {
         self.console = console
-        draws = console.canAnimate && !isQuiet
-        if draws { draw(after: .seconds(1)) }
+        draws = console.canAnimate && !isQuiet && !console.logsWire
+        guard draws else { return }
+        StatusLine.begin()
+        draw(after: .seconds(1))
     }
 
     /// Shows the progress of a request's upload and download.
@@ -45,21 +47,15 @@ final class ProgressReporter: Sendable {
 
     /// Erases the line until it is drawn the next time.
     func erase() {
-        state.withLock { erase(&$0) }
+        if draws { StatusLine.erase() }
     }
 
     /// Erases the line and stops drawing.
     func stop() {
         state.withLock { state in
-            erase(&state)
+            if draws, !state.isStopped { StatusLine.erase() }
             state.isStopped = true
         }
-    }
-
-    private func erase(_ state: inout State) {
-        guard state.isDrawn, !state.isStopped else { return }
-        state.isDrawn = false
-        try? console.errors.write("\r\u{1B}[K")
     }
 
     private func draw(after delay: DispatchTimeInterval) {
@@ -74,11 +70,10 @@ final class ProgressReporter: Sendable {
         // Under the lock, so that no line is drawn after `stop` has erased it.
         state.withLock { state in
             guard !state.isStopped else { return false }
-            state.isDrawn = true
             let line = ProgressLine(
                 done: state.done, total: state.total,
                 elapsed: Int64((ContinuousClock.now - start) / .microseconds(1)))
-            try? console.errors.write("\r\(line.text(columns: console.columns))\u{1B}[K")
+            StatusLine.draw(line.text(columns: console.columns))
             return true
         }
     }
