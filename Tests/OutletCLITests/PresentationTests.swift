@@ -205,6 +205,49 @@ import Testing
         #expect(output.isEmpty, "\(output)")
     }
 
+    @Test func `the waiting line is erased before another line on stderr`() async throws {
+        let folder = try TemporaryDirectory()
+        let plugin = try folder.copy("libretry-after.so")
+        let answer = "HTTP/1.1 503 Later\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n"
+        let busy = try ScriptedServer.start { count in
+            count == 0
+                ? [
+                    .request,
+                    .trickle(
+                        Array(answer.utf8), size: answer.utf8.count / 3,
+                        interval: .milliseconds(500)),
+                ] : [.request, .respond(body: "done")]
+        }
+        let output = try await terminal(
+            ["TERM": "xterm", "NO_COLOR": "1"], "--plugins", plugin, busy.baseURL, "-b")
+        #expect(output.contains("\rwaiting "), "\(output)")
+        #expect(
+            output.contains("\r\u{1B}[Koutlet: plugin dev.outlet.retry-after: the next attempt"),
+            "\(output)")
+    }
+
+    @Test func `the wire log on a terminal comes without a waiting line`() async throws {
+        let output = try await terminal(
+            ["TERM": "xterm", "OUTLET_DEBUG": "1"], "\(server.baseURL)/delay/1.3", "-b")
+        #expect(output.contains("HTTP/1.1 200 OK") && !output.contains("waiting"), "\(output)")
+    }
+
+    @Test func `the name of a file with control characters is shown on one line`() async throws {
+        let folder = try TemporaryDirectory()
+        let path = try folder.write("x", to: "e\u{1B}[31m\nm")
+        let result = try await outlet("-p", "B", "\(server.baseURL)/post", "@\(path)")
+        #expect(result.exitCode == 0)
+        #expect(result.output == "(\(folder.path("e^[[31m m")))\n\n", "\(result.output)")
+    }
+
+    @Test(arguments: [["help", "plugins"], ["plugins", "--help"]])
+    func `the help about plugins names all verbs`(words: [String]) async throws {
+        let result = try await Program.run(Products.path("outlet"), words)
+        for verb in ["list", "inspect", "config", "call", "check", "new"] {
+            #expect(result.output.contains("\n    outlet plugins \(verb) "), "\(result.output)")
+        }
+    }
+
     private func terminal(
         _ environment: [String: String], _ arguments: String...
     ) async throws -> String {

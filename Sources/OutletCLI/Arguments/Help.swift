@@ -35,6 +35,20 @@ enum Help {
         return text + options(of: verb, style: style)
     }
 
+    /// Returns the list of the verbs that begin with a word, such as `plugins`; `nil` if there are not
+    /// several.
+    static func list(of word: String, style: Style) -> String? {
+        let verbs = Verb.allCases.filter { $0.words.count > 1 && $0.words.first == word }
+        guard !verbs.isEmpty else { return nil }
+        var text = "outlet \(word): \(verbs.count) verbs\n"
+        for verb in verbs {
+            text += section("outlet \(verb.rawValue)", style)
+            text += wrapped(verb.summary, width: 78).map { "  \($0)\n" }.joined()
+            for synopsis in verb.synopses { text += "    \(synopsis)\n" }
+        }
+        return text + "\n'outlet help \(word) VERB' explains one of them.\n"
+    }
+
     private static func section(_ title: String, _ style: Style) -> String {
         "\n\(style.bold(title))\n"
     }

@@ -80,11 +80,13 @@ enum OptionTable {
         Option(.quiet, short: "q", .output, "Prints nothing but errors."),
         Option(
             .output, short: "o", value: "FILE", .output,
-            "Writes the body to a file, unchanged; the rest still goes to stdout, as does all with "
-                + "-. A response without a body leaves the file as it is."),
+            "Writes the body to a file, decoded but not laid out (Accept-Encoding:identity asks for one "
+                + "without a coding); the rest still goes to stdout, as does all with -. A response "
+                + "without a body leaves the file as it is."),
         Option(
             .pretty, value: "HOW", choices: ["all", "colors", "format", "none"], .output,
-            "Lays out JSON and colours; 'all' on a terminal, else 'none'."),
+            "Lays out JSON and colours; 'all' on a terminal, else 'none'. A body is coloured only if it "
+                + "is laid out, not by 'colors'."),
         Option(
             .color, value: "WHEN", choices: ["auto", "always", "never"], .output,
             verbs: pluginVerbs + [.pluginsCheck],
@@ -133,8 +135,9 @@ enum OptionTable {
             .timeout, value: "SECONDS", .network,
             verbs: [.request, .pluginsCheck, .pluginsCall, .pluginsInspect, .pluginsConfig],
             "How long all may take, waits for stdin, plugins and readers too, such as 2.5; 0 for "
-                + "no limit. In 'plugins check' each test, and 20 by default; 30 for "
-                + "what else runs plugins without a request."),
+                + "no limit. Without it, a request fails after 60 s in which no byte comes or goes. In "
+                + "'plugins check' each test, and 20 by default; 30 for what else runs plugins without "
+                + "a request."),
         Option(
             .connectTimeout, value: "SECONDS", .network,
             "How long connecting may take, TLS included; 30 by default."),

@@ -6,7 +6,14 @@ struct HelpCommand {
     let console: Console
 
     func run() throws -> ExitCode {
-        try console.output.write(Help.text(for: try subject(), style: console.outputStyle))
+        let style = console.outputStyle
+        let name = arguments.operands.joined(separator: " ")
+        let isOpen = arguments.verb == .help || arguments.verb == .request
+        if isOpen, let list = Help.list(of: name, style: style) {
+            try console.output.write(list)
+        } else {
+            try console.output.write(Help.text(for: try subject(), style: style))
+        }
         return .ok
     }
 
@@ -20,8 +27,6 @@ struct HelpCommand {
         guard !arguments.operands.isEmpty else { return nil }
         let name = arguments.operands.joined(separator: " ")
         if let verb = Verb(rawValue: name) { return verb }
-        // 'outlet help plugins' explains the first plugins verb; its page lists the other ones.
-        if let verb = Verb.allCases.first(where: { $0.words.first == name }) { return verb }
         let nearest = Suggestion.nearest(to: name, among: Verb.allCases.map(\.rawValue))
         throw .usage(
             "help \(name): no such verb",
