@@ -8,7 +8,8 @@ import OutletTransport
 /// Checks a plugin against the rules of the plugin contract.
 ///
 /// Each test runs in its own process, so a plugin that crashes, hangs or ends its process does not
-/// end the check.
+/// end the check. The current directory of that process is an empty one, which is removed after the
+/// test.
 public struct PluginCheck: Sendable {
     /// The absolute path of the plugin's library.
     public var file: String

@@ -1,6 +1,8 @@
 import CPluginCheck
 import Dispatch
+import FoundationEssentials
 import Glibc
+import OutletFiles
 import OutletPluginHost
 import OutletTransport
 
@@ -45,6 +47,7 @@ public enum PluginCheckChild {
         PluginWatch.keep(input)
         PluginWatch.guardExits()
         let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
+        enterPrivateDirectory(reportingTo: report, of: job)
         reportHangs(to: report, before: job.limit)
         reportManyThreads(to: report, of: job)
         let subject = CheckSubject(job: job, report: report)
@@ -71,6 +74,26 @@ public enum PluginCheckChild {
         PluginWatch.expectExit()
         exit(job.exitCode)
     }
+
+    /// Makes an empty directory below the temporary one the current directory, so that a plugin that
+    /// takes a made-up text for the name of a file does not change files of the user.
+    ///
+    /// It is a deep one: a name that the plugin makes, such as `../x`, does not leave the temporary
+    /// directory, which is removed after the test.
+    private static func enterPrivateDirectory(reportingTo report: CheckReport, of job: CheckJob) {
+        var directory = FileManager.default.temporaryDirectory
+        for _ in 0..<depth {
+            directory = directory.appending(path: "private")
+            guard mkdir(directory.path, 0o700) == 0, chdir(directory.path) == 0 else {
+                report.cannotRun("\(directory.path): \(systemText(errno))")
+                report.end()
+                PluginWatch.endProcess(job.exitCode)
+            }
+        }
+    }
+
+    /// The levels of the current directory below the temporary one.
+    private static let depth = 8
 
     /// Part of the finding about a call that does not return.
     static let hangFact = "it has not returned from"

@@ -196,6 +196,65 @@ import Testing
         #expect(rest == 0)
     }
 
+    /// Checks a plugin that writes files, from a directory with files of the user's.
+    ///
+    /// - Parameters:
+    ///   - arguments: Further arguments.
+    ///   - exitCode: The expected exit code.
+    private func checkWriter(_ arguments: [String], exitCode: Int32) async throws {
+        let temporary = directory.path("temporary")
+        try #require(mkdir(temporary, 0o700) == 0)
+        let work = directory.path("work")
+        try #require(mkdir(work, 0o755) == 0)
+        try Data("kept".utf8).write(to: URL(filePath: directory.path("work/check")))
+        try Data("kept".utf8).write(to: URL(filePath: directory.path("work/log")))
+        try FileManager.default.moveItem(
+            atPath: try directory.copy("libFaultyWritesFiles.so"), toPath: "\(work)/writer.so")
+        let program = try RunningProgram(
+            Products.path("outlet"), ["plugins", "check", "writer.so"] + arguments,
+            environment: ["TMPDIR": temporary], directory: work)
+        let result = try await program.result()
+        #expect(result.exitCode == exitCode, "\(result.output)")
+        let names = try FileManager.default.contentsOfDirectory(atPath: work)
+        #expect(Set(names) == ["check", "log", "writer.so"])
+        for name in ["check", "log"] {
+            #expect(try Data(contentsOf: URL(filePath: "\(work)/\(name)")) == Data("kept".utf8))
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: temporary) == [])
+    }
+
+    @Test func `files that a plugin makes of made-up texts are removed, and the user's stay`()
+        async throws
+    {
+        try await checkWriter(["--only", "create", "--only", "functions"], exitCode: 0)
+    }
+
+    @Test func `the files of a plugin that is ended at its time limit are removed`() async throws {
+        try await checkWriter(
+            [
+                "--only", "create", "--timeout", "1", "--plugin-config",
+                #"faulty.writes-files={"slow": "yes"}"#,
+            ], exitCode: 7)
+    }
+
+    @Test func `a plugin can be checked with a relative TMPDIR and a relative file of settings`()
+        async throws
+    {
+        _ = try directory.copy("librequest-id.so")
+        let settings = directory.path("settings.json")
+        try Data(#"{"prefix": "a"}"#.utf8).write(to: URL(filePath: settings))
+        try #require(chmod(settings, 0o600) == 0 && mkdir(directory.path("t"), 0o700) == 0)
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                "plugins", "check", "librequest-id.so", "--only", "create", "--plugin-config",
+                "dev.outlet.request-id=@settings.json",
+            ], environment: ["TMPDIR": "t"], directory: directory.path)
+        let result = try await program.result()
+        #expect(result.exitCode == 0, "\(result.output)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path("t")) == [])
+    }
+
     @Test func `a missing file exits with 66`() async throws {
         let result = try await outlet("plugins", "check", directory.path("none.so"))
         #expect(result.exitCode == 66)

@@ -56,8 +56,9 @@ struct CheckProcess {
             streams.append((ends[0], ends[1]))
         }
         let (input, read) = (streams[0], Array(streams[1...]))
-        // The child's TMPDIR, so that temporary files are removed after the test.
-        let temporary = FileManager.default.temporaryDirectory
+        // The child's TMPDIR, so that temporary files are removed after the test. Its current directory
+        // is below it.
+        let temporary = FileManager.default.temporaryDirectory.absoluteURL
         let directory = temporary.appending(path: "outlet-check-\(UUID().uuidString)")
         let code = RunningTests.makeDirectory(directory)
         guard code == 0 else {

@@ -148,6 +148,9 @@ extension CheckSubject {
         }
     }
 
+    /// The values by the letters of their types.
+    ///
+    /// No text is the name of a file outside of the directory in which it is looked up.
     private static let edges: [Unicode.Scalar: [PluginValue]] = [
         "b": [false, true],
         "i": [0, 1, -1, 1000, .int(Int64(Int32.min)), .int(Int64(Int32.max))],
@@ -159,7 +162,7 @@ extension CheckSubject {
             .double(.greatestFiniteMagnitude), .double(.leastNonzeroMagnitude),
         ],
         "s": [
-            "", "check", "\u{0}", "\u{FF}\u{20AC}\u{1F600}", "%n%s%x", "../../etc/passwd",
+            "", "check", "\u{0}", "\u{FF}\u{20AC}\u{1F600}", "%n%s%x", "check/../check",
             "{\"a\": [1]}", .text(String(repeating: "a", count: 1 << 20)), "\r\n\u{1B}[2J",
         ],
         "y": [
