@@ -37,6 +37,43 @@ import Testing
         #expect(try host.call("dev.outlet.request-id.format", ["1"]) == "X-Request-ID: 1")
     }
 
+    @Test(arguments: [
+        ("setting", false), ("handled", false), ("json", false), ("field", false), ("body", false),
+        ("copy", true),
+    ])
+    func `a unit test in C with AddressSanitizer finds a view that the plugin keeps`(
+        what: String, passes: Bool
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let source = #"""
+            #include "Tests/FaultyPlugins/KeepsViews.c"
+            #include <outlet_fake_host.h>
+
+            int main(int count, char **words) {
+                outlet_fake_host *fake = outlet_fake_new();
+                const outlet_request request = outlet_fake_request(fake, "GET", "http://a.test/");
+                outlet_fake_set(fake, "what", words[count - 1]);
+                outlet_fake_set(fake, "name", "X-Name");
+                outlet_fake_set_json(fake, "{\"name\": \"X-Name\"}");
+                outlet_instance *plugin = outlet_fake_create(fake, &descriptor);
+                adapt(plugin, outlet_fake_call(fake), request, outlet_fake_completion(fake));
+                prepare(plugin, outlet_fake_call(fake), request, outlet_fake_completion(fake));
+                const int is_set = outlet_fake_header(fake, request, "X-Name") != NULL;
+                descriptor.destroy(plugin);
+                outlet_fake_free(fake);
+                return is_set ? 0 : 3;
+            }
+            """#
+        try Data(source.utf8).write(to: URL(filePath: directory.path("test.c")))
+        try await run(
+            "cc -g -w -fsanitize=address -I $ROOT -I $ROOT/PluginsSDK/C/include "
+                + "-I $ROOT/PluginsSDK/C/testing test.c "
+                + "$ROOT/PluginsSDK/C/testing/outlet_fake_host.c -o test", in: directory)
+        let result = try await Program.run(directory.path("test"), [what])
+        #expect((result.exitCode == 0) == passes, "\(result.errorOutput)")
+        #expect(result.errorOutput.contains("heap-use-after-free") == !passes)
+    }
+
     @Test func `the C plugin of the documentation compiles and loads unchanged`() async throws {
         let directory = try TemporaryDirectory()
         let document = try String(

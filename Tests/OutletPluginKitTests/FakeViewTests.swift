@@ -3,7 +3,7 @@ import COutletPlugin
 import Testing
 
 /// Views that the fake host in C gives out: they are valid until the hook has returned, as those of
-/// Outlet.
+/// Outlet, and freed then.
 @Suite struct FakeViewTests {
     private let fake: OpaquePointer = outlet_fake_new()
     private var host: UnsafePointer<outlet_host> { outlet_fake_table(fake) }
@@ -91,7 +91,7 @@ import Testing
                 == OUTLET_OK)
         #expect(fields().map { text($0.name) } == ["X-B", "X-C"])
         #expect(fields().map { text($0.value) } == [long, long])
-        // Views are valid until the fake host is freed.
+        // Views are valid until the next call begins.
         #expect(first.map { text($0.value) } == [long, long, long])
         #expect(host.pointee.response_replace(host, response, 202, nil, 0, body) == OUTLET_OK)
         #expect(fields().isEmpty && text(body) == "the body")

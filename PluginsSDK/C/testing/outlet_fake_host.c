@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* Owned bytes in a block of new_block(), followed by a NUL. */
+/* Owned bytes, followed by a NUL, and the copy of them that the plugin has a view of. */
 struct bytes {
     char *ptr;
     size_t len;
+    const uint8_t *copy; /* in the blocks of the host's round; NULL for none */
+    uint64_t round;
 };
 
 struct pair {
@@ -19,7 +21,6 @@ struct pairs {
     struct pair *all;
     size_t count;
     int ignores_case; /* whether the names are those of header fields */
-    void *removed;    /* the blocks of removed pairs */
 };
 
 /* A request or a response. */
@@ -28,8 +29,9 @@ struct message {
     struct pairs headers, attributes;
     struct pairs notes;  /* the attributes that plugins have set */
     size_t note_size;    /* the bytes of their keys and values */
-    outlet_field *views; /* of all headers, in a block of new_block() */
+    outlet_field *views; /* of all headers, in the blocks of the host's round; NULL for none */
     size_t view_count;
+    uint64_t view_round;
     void *slot;
     int32_t status, answer;
     uint64_t answer_id; /* the response that a request was answered with; 0 for none */
@@ -80,6 +82,11 @@ struct outlet_fake_host {
     uint64_t now;
     /* The call of create or reconfigure that has not ended, 0 for none, and the number of all of them. */
     uint64_t configuring, configured;
+    /* The blocks of views, and of those of the configuration; see new_block(). */
+    void *views, *config_views;
+    uint64_t round; /* how often the blocks of views were freed */
+    int keeps_views;
+    struct bytes json;
     outlet_fake_observer observer;
     void *context;
     struct pairs settings;
@@ -101,35 +108,26 @@ static void *grown(void *array, size_t count, size_t size) {
     return checked(realloc(array, (count == 0 ? 1 : 2 * count) * size));
 }
 
-/* Allocates a block of memory that keeps another one, NULL for none: the plugin may still have a view of
- * that, and views are valid until the hook has returned. */
-static void *new_block(void *older, size_t size) {
-    void **block = (void **)checked(malloc(sizeof *block + size));
-    *block = older;
+/* Allocates memory in a list of blocks, each of which begins with the address of the one before. */
+static void *new_block(void **list, size_t size) {
+    void **block = OUTLET_STATIC_CAST(void **, checked(malloc(sizeof *block + size)));
+    *block = *list;
+    *list = block;
     return block + 1;
 }
 
-/* Frees a block and those that it keeps. */
-static void free_blocks(void *newest) {
-    while (newest != NULL) {
-        void **block = (void **)newest - 1;
-        newest = *block;
+static void free_blocks(void **list) {
+    while (*list != NULL) {
+        void **block = OUTLET_STATIC_CAST(void **, *list);
+        *list = *block;
         free(block);
     }
 }
 
-/* Moves a block, and those that it keeps, to another list of blocks. */
-static void move_blocks(void *newest, void **list) {
-    if (newest == NULL) return;
-    void **oldest = (void **)newest - 1;
-    while (*oldest != NULL) oldest = (void **)*oldest - 1;
-    *oldest = *list;
-    *list = newest;
-}
-
-/* Makes bytes of two views, without a NUL between them, in a block that keeps another one. */
-static struct bytes joined(void *older, outlet_view first, outlet_view second) {
-    struct bytes bytes = {(char *)new_block(older, first.len + second.len + 1), first.len + second.len};
+/* Makes bytes of two views, without a NUL between them. */
+static struct bytes joined(outlet_view first, outlet_view second) {
+    struct bytes bytes = {NULL, first.len + second.len, NULL, 0};
+    bytes.ptr = OUTLET_STATIC_CAST(char *, checked(malloc(bytes.len + 1)));
     if (first.len > 0) memcpy(bytes.ptr, first.ptr, first.len);
     if (second.len > 0) memcpy(bytes.ptr + first.len, second.ptr, second.len);
     bytes.ptr[bytes.len] = 0;
@@ -138,12 +136,21 @@ static struct bytes joined(void *older, outlet_view first, outlet_view second) {
 
 static void set(struct bytes *bytes, outlet_view view) {
     const outlet_view none = {NULL, 0};
-    *bytes = joined(bytes->ptr, view, none);
+    const struct bytes old = *bytes;
+    *bytes = joined(view, none);
+    free(old.ptr);
 }
 
 static outlet_view view_of(const struct bytes *bytes) {
-    outlet_view view = {(const uint8_t *)bytes->ptr, bytes->len};
+    outlet_view view = {OUTLET_POINTER_CAST(const uint8_t *, bytes->ptr), bytes->len};
     return view;
+}
+
+/* Copies bytes to a list of blocks, without a NUL behind them: plugins must not rely on one. */
+static const uint8_t *copy_of(const struct bytes *bytes, void **list) {
+    uint8_t *copy = OUTLET_STATIC_CAST(uint8_t *, new_block(list, bytes->len));
+    if (bytes->len > 0) memcpy(copy, bytes->ptr, bytes->len);
+    return copy;
 }
 
 /* Whether a pair has a name. */
@@ -151,8 +158,9 @@ static int is(const struct pairs *pairs, size_t index, outlet_view wanted) {
     const struct bytes *name = &pairs->all[index].name;
     if (name->len != wanted.len) return 0;
     if (wanted.len == 0) return 1;
-    return pairs->ignores_case ? strncasecmp(name->ptr, (const char *)wanted.ptr, wanted.len) == 0
-                               : memcmp(name->ptr, wanted.ptr, wanted.len) == 0;
+    const char *word = OUTLET_POINTER_CAST(const char *, wanted.ptr);
+    return pairs->ignores_case ? strncasecmp(name->ptr, word, wanted.len) == 0
+                               : memcmp(name->ptr, word, wanted.len) == 0;
 }
 
 /* Whether a text is a method or the name of a header field: a token (RFC 9110 section 5.6.2). */
@@ -182,19 +190,25 @@ static struct bytes *find(const struct pairs *pairs, outlet_view name, uint32_t 
 }
 
 static void add(struct pairs *pairs, outlet_view name, outlet_view value) {
-    pairs->all = (struct pair *)checked(realloc(pairs->all, (pairs->count + 1) * sizeof *pairs->all));
+    void *all = realloc(pairs->all, (pairs->count + 1) * sizeof *pairs->all);
+    pairs->all = OUTLET_STATIC_CAST(struct pair *, checked(all));
     struct pair *pair = &pairs->all[pairs->count++];
     memset(pair, 0, sizeof *pair);
     set(&pair->name, name);
     set(&pair->value, value);
 }
 
-static void remove_all(struct pairs *pairs, outlet_view name) {
+static void free_pair(struct pair *pair) {
+    free(pair->name.ptr);
+    free(pair->value.ptr);
+}
+
+/* Removes those of the first pairs that have a name. */
+static void remove_first(struct pairs *pairs, size_t count, outlet_view name) {
     size_t kept = 0;
     for (size_t i = 0; i < pairs->count; i++) {
-        if (is(pairs, i, name)) {
-            move_blocks(pairs->all[i].name.ptr, &pairs->removed);
-            move_blocks(pairs->all[i].value.ptr, &pairs->removed);
+        if (i < count && is(pairs, i, name)) {
+            free_pair(&pairs->all[i]);
         } else {
             pairs->all[kept++] = pairs->all[i];
         }
@@ -202,29 +216,34 @@ static void remove_all(struct pairs *pairs, outlet_view name) {
     pairs->count = kept;
 }
 
-/* Replaces all pairs by fields, which may be views of them. */
+static void remove_all(struct pairs *pairs, outlet_view name) {
+    remove_first(pairs, pairs->count, name);
+}
+
+/* Adds a pair in place of those with its name, of which the arguments may be. */
+static void put(struct pairs *pairs, outlet_view name, outlet_view value) {
+    const size_t old = pairs->count;
+    add(pairs, name, value);
+    remove_first(pairs, old, view_of(&pairs->all[old].name));
+}
+
+/* Replaces all pairs by fields. */
 static void replace_all(struct pairs *pairs, const outlet_field *fields, uint64_t count) {
     const size_t old = pairs->count;
     for (uint64_t i = 0; i < count; i++) add(pairs, fields[i].name, fields[i].value);
-    for (size_t i = 0; i < old; i++) {
-        move_blocks(pairs->all[i].name.ptr, &pairs->removed);
-        move_blocks(pairs->all[i].value.ptr, &pairs->removed);
-    }
+    for (size_t i = 0; i < old; i++) free_pair(&pairs->all[i]);
     pairs->count -= old;
     if (old > 0) memmove(pairs->all, pairs->all + old, pairs->count * sizeof *pairs->all);
 }
 
 static void free_pairs(struct pairs *pairs) {
-    for (size_t i = 0; i < pairs->count; i++) {
-        free_blocks(pairs->all[i].name.ptr);
-        free_blocks(pairs->all[i].value.ptr);
-    }
-    free_blocks(pairs->removed);
+    for (size_t i = 0; i < pairs->count; i++) free_pair(&pairs->all[i]);
     free(pairs->all);
 }
 
 static struct outlet_fake_host *fake_of(const outlet_host *host) {
-    return (struct outlet_fake_host *)(uintptr_t)host;
+    /* The tests own it, and may change it. */
+    return OUTLET_POINTER_CAST(struct outlet_fake_host *, OUTLET_POINTER_CAST(uintptr_t, host));
 }
 
 static struct message *message(const outlet_host *host, uint64_t id) {
@@ -237,11 +256,11 @@ static struct message *message(const outlet_host *host, uint64_t id) {
 
 /* Makes an empty message, whose id is the count. */
 static uint64_t new_message(struct outlet_fake_host *fake, struct message **out) {
-    struct message *self = (struct message *)checked(calloc(1, sizeof *self));
+    struct message *self = OUTLET_STATIC_CAST(struct message *, checked(calloc(1, sizeof *self)));
     self->headers.ignores_case = 1;
     pthread_mutex_lock(&fake->mutex);
-    fake->messages = (struct message **)grown(fake->messages, fake->message_count,
-                                              sizeof *fake->messages);
+    fake->messages = OUTLET_STATIC_CAST(
+        struct message **, grown(fake->messages, fake->message_count, sizeof *fake->messages));
     fake->messages[fake->message_count++] = self;
     const uint64_t id = fake->message_count;
     pthread_mutex_unlock(&fake->mutex);
@@ -249,18 +268,34 @@ static uint64_t new_message(struct outlet_fake_host *fake, struct message **out)
     return id;
 }
 
-static outlet_status answer(const struct bytes *bytes, outlet_view *out) {
+/* Returns a view of a copy, which is freed when the next call begins: a plugin that keeps the view reads freed
+ * memory. */
+static outlet_view lent(const outlet_host *host, struct bytes *bytes) {
+    struct outlet_fake_host *fake = fake_of(host);
+    outlet_view view = {NULL, bytes->len};
+    if (bytes->ptr == NULL) return view;
+    pthread_mutex_lock(&fake->mutex);
+    if (bytes->copy == NULL || bytes->round != fake->round) {
+        bytes->copy = copy_of(bytes, &fake->views);
+        bytes->round = fake->round;
+    }
+    view.ptr = bytes->copy;
+    pthread_mutex_unlock(&fake->mutex);
+    return view;
+}
+
+static outlet_status answer(const outlet_host *host, struct bytes *bytes, outlet_view *out) {
     if (bytes == NULL) return OUTLET_E_NOT_FOUND;
-    *out = view_of(bytes);
+    *out = lent(host, bytes);
     return OUTLET_OK;
 }
 
 static void note(struct outlet_fake_host *fake, outlet_view code, outlet_view text) {
-    const struct bytes prefix = joined(NULL, code, outlet_text(": "));
-    const struct bytes failure = joined(NULL, view_of(&prefix), text);
-    free_blocks(prefix.ptr);
+    const struct bytes prefix = joined(code, outlet_text(": "));
+    const struct bytes failure = joined(view_of(&prefix), text);
+    free(prefix.ptr);
     pthread_mutex_lock(&fake->mutex);
-    free_blocks(fake->failure.ptr);
+    free(fake->failure.ptr);
     fake->failure = failure;
     pthread_mutex_unlock(&fake->mutex);
 }
@@ -280,7 +315,7 @@ static int has_prefix(outlet_view text, const char *word) {
 /* Whether a text begins with a word, in any case of its ASCII letters. */
 static int starts_with(outlet_view text, const char *word) {
     const size_t length = strlen(word);
-    return text.len >= length && strncasecmp((const char *)text.ptr, word, length) == 0;
+    return text.len >= length && strncasecmp(OUTLET_POINTER_CAST(const char *, text.ptr), word, length) == 0;
 }
 
 /* Whether a text is the URL of a server: http or https, with a host. */
@@ -313,7 +348,7 @@ static int is_reserved(outlet_view name) {
                                         "Proxy-Connection"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (name.len == strlen(names[i])
-            && strncasecmp((const char *)name.ptr, names[i], (size_t)name.len) == 0)
+            && starts_with(name, names[i]))
             return 1;
     }
     return 0;
@@ -363,7 +398,8 @@ static outlet_status http_send(const outlet_host *host, outlet_call call,
     for (size_t i = 0; i < nth; i++) running += !fake->exchanges[i].is_over;
     const int is_full = running >= OUTLET_MAX_EXCHANGES;
     if (!is_full) {
-        fake->exchanges = (struct exchange *)grown(fake->exchanges, nth, sizeof exchange);
+        fake->exchanges = OUTLET_STATIC_CAST(
+            struct exchange *, grown(fake->exchanges, nth, sizeof exchange));
         fake->exchanges[fake->exchange_count++] = exchange;
         out->id = nth + 1;
     }
@@ -398,8 +434,8 @@ static outlet_status timer_start(const outlet_host *host, uint64_t delay, outlet
     if (fake->timer_count < OUTLET_MAX_TIMERS) {
         const uint64_t due = later(fake->now, delay);
         const struct timer timer = {++fake->timers_started, due, done, data, 0};
-        fake->timers =
-            (struct timer *)grown(fake->timers, fake->timer_count, sizeof *fake->timers);
+        fake->timers = OUTLET_STATIC_CAST(
+            struct timer *, grown(fake->timers, fake->timer_count, sizeof *fake->timers));
         fake->timers[fake->timer_count++] = timer;
         out->id = timer.id;
         status = OUTLET_OK;
@@ -425,8 +461,8 @@ static outlet_status fake_extension(const outlet_host *host, outlet_view id, con
     const struct outlet_fake_host *fake = fake_of(host);
     const struct bytes *service = find(&fake->services, id, 0);
     if (service == NULL) return OUTLET_E_UNSUPPORTED;
-    *out = strcmp(service->ptr, OUTLET_HTTP_1) == 0 ? (const void *)&fake->http
-                                                    : (const void *)&fake->timer;
+    if (strcmp(service->ptr, OUTLET_HTTP_1) == 0) *out = &fake->http;
+    else *out = &fake->timer;
     return OUTLET_OK;
 }
 
@@ -456,10 +492,16 @@ static outlet_status fake_config_value(const outlet_host *host, outlet_call call
                                        outlet_view *out) {
     struct outlet_fake_host *fake = fake_of(host);
     if (call.id == plain_call) return OUTLET_E_STATE;
+    const struct bytes *value = find(&fake->settings, key, 0);
+    outlet_status status = value == NULL ? OUTLET_E_NOT_FOUND : OUTLET_OK;
     pthread_mutex_lock(&fake->mutex);
-    const int is_configuring = call.id != 0 && call.id == fake->configuring;
+    if (call.id == 0 || call.id != fake->configuring) status = OUTLET_E_STALE;
+    if (status == OUTLET_OK) {
+        out->ptr = copy_of(value, &fake->config_views);
+        out->len = value->len;
+    }
     pthread_mutex_unlock(&fake->mutex);
-    return is_configuring ? answer(find(&fake->settings, key, 0), out) : OUTLET_E_STALE;
+    return status;
 }
 
 #define MESSAGE(id_)                                        \
@@ -468,72 +510,78 @@ static outlet_status fake_config_value(const outlet_host *host, outlet_call call
 
 static outlet_status request_method(const outlet_host *host, outlet_request request, outlet_view *out) {
     MESSAGE(request);
-    return answer(&self->method, out);
+    return answer(host, &self->method, out);
 }
 
 static outlet_status request_url(const outlet_host *host, outlet_request request, outlet_view *out) {
     MESSAGE(request);
-    return answer(&self->url, out);
+    return answer(host, &self->url, out);
 }
 
-static outlet_status header(struct message *self, outlet_view name, uint32_t nth, outlet_view *out) {
-    return answer(find(&self->headers, name, nth), out);
+static outlet_status header(const outlet_host *host, struct message *self, outlet_view name,
+                            uint32_t nth, outlet_view *out) {
+    return answer(host, find(&self->headers, name, nth), out);
 }
 
 static outlet_status request_header(const outlet_host *host, outlet_request request, outlet_view name,
                                     uint32_t nth, outlet_view *out) {
     MESSAGE(request);
-    return header(self, name, nth, out);
+    return header(host, self, name, nth, out);
 }
 
 /* Whether the views of all headers are those of the present ones. */
-static int are_views_present(const struct message *self) {
-    if (self->views == NULL || self->view_count != self->headers.count) return 0;
+static int are_views_present(const outlet_host *host, struct message *self) {
+    if (self->views == NULL || self->view_round != fake_of(host)->round) return 0;
+    if (self->view_count != self->headers.count) return 0;
     for (size_t i = 0; i < self->headers.count; i++) {
-        const struct pair *pair = &self->headers.all[i];
-        if (self->views[i].name.ptr != view_of(&pair->name).ptr) return 0;
-        if (self->views[i].value.ptr != view_of(&pair->value).ptr) return 0;
+        struct pair *pair = &self->headers.all[i];
+        if (self->views[i].name.ptr != lent(host, &pair->name).ptr) return 0;
+        if (self->views[i].value.ptr != lent(host, &pair->value).ptr) return 0;
     }
     return 1;
 }
 
 /* All headers. */
-static const outlet_field *field_views(struct message *self) {
-    if (are_views_present(self)) return self->views;
+static const outlet_field *field_views(const outlet_host *host, struct message *self) {
+    struct outlet_fake_host *fake = fake_of(host);
+    if (are_views_present(host, self)) return self->views;
     self->view_count = self->headers.count;
-    self->views =
-        (outlet_field *)new_block(self->views, (self->view_count + 1) * sizeof *self->views);
+    pthread_mutex_lock(&fake->mutex);
+    self->view_round = fake->round;
+    self->views = OUTLET_STATIC_CAST(
+        outlet_field *, new_block(&fake->views, self->view_count * sizeof *self->views));
+    pthread_mutex_unlock(&fake->mutex);
     for (size_t i = 0; i < self->view_count; i++) {
-        self->views[i].name = view_of(&self->headers.all[i].name);
-        self->views[i].value = view_of(&self->headers.all[i].value);
+        self->views[i].name = lent(host, &self->headers.all[i].name);
+        self->views[i].value = lent(host, &self->headers.all[i].value);
     }
     return self->views;
 }
 
-static outlet_status headers(struct message *self, outlet_field *out, uint64_t capacity,
-                             uint64_t *count) {
+static outlet_status headers(const outlet_host *host, struct message *self, outlet_field *out,
+                             uint64_t capacity, uint64_t *count) {
     *count = self->headers.count;
     const uint64_t copied = capacity < *count ? capacity : *count;
-    if (copied > 0) memcpy(out, field_views(self), copied * sizeof *out);
+    if (copied > 0) memcpy(out, field_views(host, self), copied * sizeof *out);
     return OUTLET_OK;
 }
 
 static outlet_status request_headers(const outlet_host *host, outlet_request request, outlet_field *out,
                                      uint64_t capacity, uint64_t *count) {
     MESSAGE(request);
-    return headers(self, out, capacity, count);
+    return headers(host, self, out, capacity, count);
 }
 
 static outlet_status request_body(const outlet_host *host, outlet_request request, outlet_view *out) {
     MESSAGE(request);
-    return answer(&self->body, out);
+    return answer(host, &self->body, out);
 }
 
 static outlet_status request_attr(const outlet_host *host, outlet_request request, outlet_view key,
                                   outlet_view *out) {
     MESSAGE(request);
-    const struct bytes *note = find(&self->notes, key, 0);
-    return answer(note != NULL ? note : find(&self->attributes, key, 0), out);
+    struct bytes *note = find(&self->notes, key, 0);
+    return answer(host, note != NULL ? note : find(&self->attributes, key, 0), out);
 }
 
 static outlet_status request_set_method(const outlet_host *host, outlet_request request,
@@ -582,8 +630,7 @@ static outlet_status request_set_header(const outlet_host *host, outlet_request 
     MESSAGE(request);
     const outlet_status status = objection(name, value);
     if (status != OUTLET_OK) return status;
-    remove_all(&self->headers, name);
-    add(&self->headers, name, value);
+    put(&self->headers, name, value);
     return OUTLET_OK;
 }
 
@@ -595,8 +642,7 @@ static outlet_status request_set_body(const outlet_host *host, outlet_request re
 }
 
 static void set_attr(struct message *self, outlet_view key, outlet_view value) {
-    remove_all(&self->attributes, key);
-    add(&self->attributes, key, value);
+    put(&self->attributes, key, value);
 }
 
 static outlet_status request_set_attr(const outlet_host *host, outlet_request request, outlet_view key,
@@ -610,8 +656,7 @@ static outlet_status request_set_attr(const outlet_host *host, outlet_request re
     const size_t kept = self->note_size - (old == NULL ? 0 : key.len + old->len);
     if (old == NULL && self->notes.count >= OUTLET_MAX_ATTRIBUTES) return OUTLET_E_ARGUMENT;
     if (kept + key.len + value.len > OUTLET_MAX_ATTRIBUTE_BYTES) return OUTLET_E_ARGUMENT;
-    remove_all(&self->notes, key);
-    add(&self->notes, key, value);
+    put(&self->notes, key, value);
     self->note_size = kept + key.len + value.len;
     return OUTLET_OK;
 }
@@ -658,27 +703,27 @@ static outlet_status response_error(const outlet_host *host, outlet_response res
                                     outlet_view *code, outlet_view *text) {
     MESSAGE(response);
     if (self->code.len == 0) return OUTLET_E_NOT_FOUND;
-    *code = view_of(&self->code);
-    *text = view_of(&self->failure);
+    *code = lent(host, &self->code);
+    *text = lent(host, &self->failure);
     return OUTLET_OK;
 }
 
 static outlet_status response_header(const outlet_host *host, outlet_response response,
                                      outlet_view name, uint32_t nth, outlet_view *out) {
     MESSAGE(response);
-    return header(self, name, nth, out);
+    return header(host, self, name, nth, out);
 }
 
 static outlet_status response_headers(const outlet_host *host, outlet_response response,
                                       outlet_field *out, uint64_t capacity, uint64_t *count) {
     MESSAGE(response);
-    return headers(self, out, capacity, count);
+    return headers(host, self, out, capacity, count);
 }
 
 static outlet_status response_body(const outlet_host *host, outlet_response response,
                                    outlet_view *out) {
     MESSAGE(response);
-    return answer(&self->body, out);
+    return answer(host, &self->body, out);
 }
 
 static outlet_status response_replace(const outlet_host *host, outlet_response response, int32_t status,
@@ -704,9 +749,8 @@ static outlet_status sink_write(const outlet_host *host, outlet_sink sink, outle
     struct message *self = message(host, sink.id);
     if (self == NULL || !self->is_sink) return OUTLET_E_STALE;
     if (bytes.len > sink_limit - self->body.len) return OUTLET_E_ARGUMENT;
-    /* What was written is not kept: plugins have no views of it. */
-    const struct bytes written = joined(NULL, view_of(&self->body), bytes);
-    free_blocks(self->body.ptr);
+    const struct bytes written = joined(view_of(&self->body), bytes);
+    free(self->body.ptr);
     self->body = written;
     return OUTLET_OK;
 }
@@ -744,9 +788,9 @@ static outlet_status quiesced(const outlet_host *host) {
 static outlet_status request_snapshot(const outlet_host *host, outlet_request request,
                                       outlet_request_snapshot *out) {
     MESSAGE(request);
-    out->method = view_of(&self->method);
-    out->url = view_of(&self->url);
-    out->fields = field_views(self);
+    out->method = lent(host, &self->method);
+    out->url = lent(host, &self->url);
+    out->fields = field_views(host, self);
     out->field_count = self->headers.count;
     out->body_length = self->body.len;
     return OUTLET_OK;
@@ -756,9 +800,9 @@ static outlet_status response_snapshot(const outlet_host *host, outlet_response 
                                        outlet_response_snapshot *out) {
     MESSAGE(response);
     out->status = self->status;
-    out->error_code = view_of(&self->code);
-    out->error_message = view_of(&self->failure);
-    out->fields = field_views(self);
+    out->error_code = lent(host, &self->code);
+    out->error_message = lent(host, &self->failure);
+    out->fields = field_views(host, self);
     out->field_count = self->headers.count;
     out->body_length = self->body.len;
     return OUTLET_OK;
@@ -788,7 +832,7 @@ static outlet_status response_body_read(const outlet_host *host, outlet_response
 /* ---- for tests ---------------------------------------------------------------------------- */
 
 outlet_fake_host *outlet_fake_new(void) {
-    outlet_fake_host *fake = (outlet_fake_host *)checked(calloc(1, sizeof *fake));
+    outlet_fake_host *fake = OUTLET_STATIC_CAST(outlet_fake_host *, checked(calloc(1, sizeof *fake)));
     outlet_host *table = &fake->table;
     table->struct_size = sizeof(outlet_host);
     table->abi_minor = OUTLET_ABI_MINOR;
@@ -839,6 +883,7 @@ outlet_fake_host *outlet_fake_new(void) {
     fake->timer.start = timer_start;
     fake->timer.cancel = timer_cancel;
     pthread_mutex_init(&fake->mutex, NULL);
+    set(&fake->json, outlet_text("{}"));
     return fake;
 }
 
@@ -846,20 +891,22 @@ void outlet_fake_free(outlet_fake_host *fake) {
     for (size_t i = 0; i < fake->message_count; i++) {
         struct message *self = fake->messages[i];
         struct bytes *all[] = {&self->method, &self->url, &self->body, &self->code, &self->failure};
-        for (size_t n = 0; n < sizeof all / sizeof *all; n++) free_blocks(all[n]->ptr);
+        for (size_t n = 0; n < sizeof all / sizeof *all; n++) free(all[n]->ptr);
         free_pairs(&self->headers);
         free_pairs(&self->attributes);
         free_pairs(&self->notes);
-        free_blocks(self->views);
         free(self);
     }
+    free_blocks(&fake->views);
+    free_blocks(&fake->config_views);
+    free(fake->json.ptr);
     free_pairs(&fake->settings);
     free_pairs(&fake->services);
     free(fake->messages);
     free(fake->completions);
     free(fake->exchanges);
     free(fake->timers);
-    free_blocks(fake->failure.ptr);
+    free(fake->failure.ptr);
     pthread_mutex_destroy(&fake->mutex);
     free(fake);
 }
@@ -867,55 +914,75 @@ void outlet_fake_free(outlet_fake_host *fake) {
 const outlet_host *outlet_fake_table(outlet_fake_host *fake) { return &fake->table; }
 
 void outlet_fake_set(outlet_fake_host *fake, const char *key, const char *value) {
-    remove_all(&fake->settings, outlet_text(key));
-    add(&fake->settings, outlet_text(key), outlet_text(value));
+    put(&fake->settings, outlet_text(key), outlet_text(value));
 }
 
-/* Makes a call; clears the last failure. */
-static outlet_call new_call(outlet_fake_host *fake, int configures) {
+void outlet_fake_set_json(outlet_fake_host *fake, const char *json) {
+    set(&fake->json, outlet_text(json));
+}
+
+void outlet_fake_keep_views(outlet_fake_host *fake) { fake->keeps_views = 1; }
+
+/* Whether a hook may be pending that has started something, so that its views are still valid. */
+static int may_be_pending(const outlet_fake_host *fake) {
+    for (size_t i = 0; i < fake->exchange_count; i++) {
+        if (!fake->exchanges[i].is_over) return 1;
+    }
+    return fake->timer_count > 0;
+}
+
+/* Makes a call; clears the last failure, and frees the views of earlier calls if `ends_views`. */
+static outlet_call new_call(outlet_fake_host *fake, int configures, int ends_views) {
     outlet_call call = {plain_call};
     pthread_mutex_lock(&fake->mutex);
-    free_blocks(fake->failure.ptr);
+    if (ends_views && !fake->keeps_views && !may_be_pending(fake)) {
+        free_blocks(&fake->views);
+        fake->round++;
+    }
+    free(fake->failure.ptr);
     fake->failure.ptr = NULL;
     if (configures) call.id = fake->configuring = plain_call + ++fake->configured;
     pthread_mutex_unlock(&fake->mutex);
     return call;
 }
 
-outlet_call outlet_fake_begin_configuring(outlet_fake_host *fake) { return new_call(fake, 1); }
+outlet_call outlet_fake_begin_configuring(outlet_fake_host *fake) { return new_call(fake, 1, 1); }
 
 void outlet_fake_end_configuring(outlet_fake_host *fake) {
     pthread_mutex_lock(&fake->mutex);
     fake->configuring = 0;
+    if (!fake->keeps_views) free_blocks(&fake->config_views);
     pthread_mutex_unlock(&fake->mutex);
 }
 
 /* The configuration that create and reconfigure receive. */
-static outlet_config empty_config(void) {
+static outlet_config configuration(outlet_fake_host *fake) {
     const outlet_view none = {NULL, 0};
-    const outlet_config config = {sizeof config, 0, OUTLET_TEXT("{}"), none};
+    const outlet_view json = {copy_of(&fake->json, &fake->config_views), fake->json.len};
+    const outlet_config config = {sizeof config, 0, json, none};
     return config;
 }
 
 outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descriptor *descriptor) {
-    const outlet_config config = empty_config();
+    const outlet_call call = outlet_fake_begin_configuring(fake);
+    const outlet_config config = configuration(fake);
     outlet_instance *instance = NULL;
-    const outlet_status status = descriptor->create(
-        descriptor, &fake->table, outlet_fake_begin_configuring(fake), &config, &instance);
+    const outlet_status status =
+        descriptor->create(descriptor, &fake->table, call, &config, &instance);
     outlet_fake_end_configuring(fake);
     return status == OUTLET_OK ? instance : NULL;
 }
 
 outlet_status outlet_fake_reconfigure(outlet_fake_host *fake, const outlet_descriptor *descriptor,
                                       outlet_instance *instance) {
-    const outlet_config config = empty_config();
-    const outlet_status status =
-        descriptor->reconfigure(instance, outlet_fake_begin_configuring(fake), &config);
+    const outlet_call call = outlet_fake_begin_configuring(fake);
+    const outlet_config config = configuration(fake);
+    const outlet_status status = descriptor->reconfigure(instance, call, &config);
     outlet_fake_end_configuring(fake);
     return status;
 }
 
-outlet_call outlet_fake_call(outlet_fake_host *fake) { return new_call(fake, 0); }
+outlet_call outlet_fake_call(outlet_fake_host *fake) { return new_call(fake, 0, 1); }
 
 const char *outlet_fake_failure(outlet_fake_host *fake) {
     return fake->failure.ptr == NULL ? "" : fake->failure.ptr;
@@ -981,8 +1048,8 @@ outlet_response outlet_fake_answered(outlet_fake_host *fake, outlet_request requ
 
 outlet_completion outlet_fake_completion(outlet_fake_host *fake) {
     const struct completion unsettled = {0, 0};
-    fake->completions = (struct completion *)grown(fake->completions, fake->completion_count,
-                                                   sizeof unsettled);
+    fake->completions = OUTLET_STATIC_CAST(
+        struct completion *, grown(fake->completions, fake->completion_count, sizeof unsettled));
     fake->completions[fake->completion_count] = unsettled;
     const outlet_completion id = {++fake->completion_count};
     return id;
@@ -1056,7 +1123,8 @@ int outlet_fake_respond(outlet_fake_host *fake, outlet_instance *instance, size_
         set(&self->code, outlet_text("cancelled"));
         set(&self->failure, outlet_text("the plugin cancelled the request"));
     }
-    exchange.done(instance, outlet_fake_call(fake), response, exchange.data);
+    /* What the hook has read that is pending meanwhile stays valid. */
+    exchange.done(instance, new_call(fake, 0, 0), response, exchange.data);
     return 1;
 }
 
@@ -1096,7 +1164,7 @@ size_t outlet_fake_advance(outlet_fake_host *fake, outlet_instance *instance,
         const outlet_status status = timer.is_cancelled ? OUTLET_E_CANCELLED : OUTLET_OK;
         /* Unlocked, because the plugin may start another timer. */
         pthread_mutex_unlock(&fake->mutex);
-        timer.done(instance, outlet_fake_call(fake), status, timer.data);
+        timer.done(instance, new_call(fake, 0, 0), status, timer.data);
         pthread_mutex_lock(&fake->mutex);
     }
     if (fake->now < end) fake->now = end;

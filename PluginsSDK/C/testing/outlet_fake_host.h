@@ -13,8 +13,14 @@
  * Outlet refuses in prepare, adapt and process, also because a request has too many attributes. It does
  * not know which hook runs, so it refuses nothing that Outlet refuses only in some hooks, such as changes
  * in will_send, and it validates little else; `outlet plugins check` tests whether a plugin follows the
- * contract. Views are valid until the fake host is freed. Only one thread at a time may use it, except
- * that the services of a plugin may be used on any thread. Without memory, it calls abort(). */
+ * contract. Only one thread at a time may use it, except that the services of a plugin may be used on any
+ * thread. Without memory, it calls abort().
+ *
+ * Views are copies without a NUL behind them, and it frees them as early as Outlet may: those of config_value
+ * and of outlet_config when create or reconfigure ends, others when the test begins the next call
+ * (outlet_fake_call, outlet_fake_begin_configuring). So a test that is compiled with -fsanitize=address shows
+ * where a plugin keeps a view that it should have copied. While a request or a timer of the plugin's runs, a
+ * hook may be pending, and no call frees its views; see outlet_fake_keep_views for other pending hooks. */
 #ifndef OUTLET_FAKE_HOST_H
 #define OUTLET_FAKE_HOST_H
 
@@ -39,11 +45,17 @@ const outlet_host *outlet_fake_table(outlet_fake_host *fake);
  * OUTLET_E_STATE, as in Outlet. */
 void outlet_fake_set(outlet_fake_host *fake, const char *key, const char *value);
 
-/* Makes an instance; returns NULL if create fails. outlet_config.json is always "{}". */
+/* Sets outlet_config.json of create and reconfigure; "{}" at first. config_value does not read it. */
+void outlet_fake_set_json(outlet_fake_host *fake, const char *json);
+
+/* Keeps all views until the fake host is freed; for a test that begins a call while a hook is pending on a
+ * thread of the plugin's own, of which the fake host does not know. */
+void outlet_fake_keep_views(outlet_fake_host *fake);
+
+/* Makes an instance; returns NULL if create fails. */
 outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descriptor *descriptor);
 
-/* Calls the descriptor's reconfigure, which must not be null, and returns its status. outlet_config.json is
- * always "{}". */
+/* Calls the descriptor's reconfigure, which must not be null, and returns its status. */
 outlet_status outlet_fake_reconfigure(outlet_fake_host *fake, const outlet_descriptor *descriptor,
                                       outlet_instance *instance);
 
