@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -50,6 +51,8 @@ cpluginload_ids cpluginload_identity(void) {
 }
 
 const char *cpluginload_signal_name(int signal) { return sigabbrev_np(signal); }
+
+size_t cpluginload_block_size(void *block) { return malloc_usable_size(block); }
 
 size_t cpluginload_stack_size(void) {
     pthread_attr_t attributes;

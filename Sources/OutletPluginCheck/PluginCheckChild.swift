@@ -48,6 +48,7 @@ public enum PluginCheckChild {
         PluginWatch.guardExits()
         let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
         enterPrivateDirectory(reportingTo: report, of: job)
+        if !job.test.measuresLeaks { EndedViews.begin() }
         reportHangs(to: report, before: job.limit)
         reportManyThreads(to: report, of: job)
         let subject = CheckSubject(job: job, report: report)

@@ -530,6 +530,25 @@ import Testing
         }
     }
 
+    @Test(arguments: ["setting", "handled", "json", "field", "body", "log", "reason"])
+    func `a view that is used after its end is found`(what: String) async throws {
+        let result = try await checked(
+            "libFaultyKeepsViews.so",
+            ["faulty.keeps-views": #"{"what": "\#(what)", "name": "X-Kept-Name"}"#], [.hooks])[0]
+        #expect(result.findings.map(\.rule) == [.viewLate], "\(result.findings)")
+        #expect(result.findings.first?.message.contains("after the view's end") == true)
+    }
+
+    @Test func `a copy of a view that is used later is no finding`() async throws {
+        for result in try await checked(
+            "libFaultyKeepsViews.so",
+            ["faulty.keeps-views": #"{"what": "copy", "name": "X-Kept-Name"}"#],
+            [.create, .hooks, .overlap])
+        {
+            #expect(result.verdict == .passed && result.findings.isEmpty, "\(result.findings)")
+        }
+    }
+
     @Test func `a refused change that another change replaces is a warning`() async throws {
         let result = try await checked(
             "libFaultyIgnoresRefusals.so", ["faulty.ignores-refusals": #"{"hook": "replacing"}"#],

@@ -42,6 +42,9 @@ size_t cpluginload_stack_size(void);
 /* Sets the default size of a thread's stack in bytes. Thread: any. */
 void cpluginload_set_stack_size(size_t size);
 
+/* Returns the size of a block of malloc() in bytes, all of which may be written. Thread: any. */
+size_t cpluginload_block_size(void *block);
+
 /* Stores what prctl(2) tells of the calling thread and its process; -1 for what the kernel does not know. */
 void cpluginload_settings(int values[cpluginload_setting_count]);
 

@@ -44,6 +44,7 @@ public enum CheckTest: String, Sendable, CaseIterable {
     public var rules: Set<PluginRule> {
         var rules = ownRules
         if createsInstances { rules.formUnion(Self.rulesOfInstances) }
+        if createsInstances, !measuresLeaks { rules.insert(.viewLate) }
         if createsInstances, !createsInstancesOnly { rules.formUnion(Self.rulesOfCalls) }
         return rules
     }
@@ -91,6 +92,9 @@ public enum CheckTest: String, Sendable, CaseIterable {
     var createsInstancesOnly: Bool {
         [.load, .entry, .create, .configurations, .createAgain].contains(self)
     }
+
+    /// Whether the test measures memory, which the host then frees at once.
+    var measuresLeaks: Bool { self == .createAgain || self == .callAgain }
 
     /// The rules that every test checks.
     static let rulesOfAll: Set<PluginRule> = [

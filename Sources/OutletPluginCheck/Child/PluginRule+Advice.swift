@@ -44,6 +44,9 @@ extension PluginRule {
                 + "and bodies and values that are what you say of them; if the host refuses a "
                 + "change, fail with a reason"
         case .handleLate: "copy what is wanted later; use no handle after settling or returning"
+        case .viewLate:
+            "copy the bytes of a view into memory of your own before the hook, create or reconfigure "
+                + "returns, or the completion is settled"
         case .handleOwn: "pass the host table and the handles on as they came"
         case .handleThread: "read what the thread needs in the hook, and pass it a copy"
         case .endInTime: "join threads in quiesce, and settle what is pending"

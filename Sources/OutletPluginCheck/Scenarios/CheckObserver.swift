@@ -32,8 +32,11 @@ final class CheckObserver: PluginObserver {
     }
 
     func pluginDidAct(_ activity: PluginActivity) {
-        // A hook that fails with a reason has seen that its change was refused.
-        if activity.failure == nil, let first = activity.refusals.first {
+        // A hook that fails with a reason has seen that its change was refused. `pluginDidLog` reports
+        // those that read a view after its end.
+        if activity.failure == nil,
+            let first = activity.refusals.first(where: { !$0.containsBytes(of: EndedViews.fact) })
+        {
             // Another change may replace the refused one. It may also be unrelated. Functions and
             // serialize change nothing.
             let effects =
@@ -48,7 +51,8 @@ final class CheckObserver: PluginObserver {
         }
         if let failure = activity.failure, let fault = activity.reasonFault {
             report.find(
-                fault.rule, "\(activity.plugin): \(Self.place(of: activity)) failed: \(failure)")
+                Self.rule(of: failure, or: fault.rule),
+                "\(activity.plugin): \(Self.place(of: activity)) failed: \(failure)")
         }
         guard activity.hook == .retry, let id = activity.requestID,
             let seconds = activity.retryDelay, seconds > Self.longestDelay
@@ -69,6 +73,10 @@ final class CheckObserver: PluginObserver {
     ///
     /// The host writes a line in the plugin's name about them. Only warns of a text that is too long.
     func pluginDidLog(_ line: PluginLogLine) {
+        guard line.refused != nil || line.isOfChange else { return }
+        if line.message.containsBytes(of: EndedViews.fact) {
+            return report.find(.viewLate, "\(line.plugin): \(line.message)")
+        }
         guard let refused = line.refused else { return }
         var (isText, isLong) = (false, false)
         if case .notUTF8 = refused { isText = true }
@@ -80,7 +88,14 @@ final class CheckObserver: PluginObserver {
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {
         guard !ignored.contains(misbehaviour.kind) else { return }
         report.find(
-            misbehaviour.kind.rule, "\(misbehaviour.plugin): \(misbehaviour)")
+            Self.rule(of: "\(misbehaviour)", or: misbehaviour.kind.rule),
+            "\(misbehaviour.plugin): \(misbehaviour)")
+    }
+
+    /// The rule that is broken where the host has said something; `other` unless that is of a view
+    /// after its end.
+    private static func rule(of text: String, or other: PluginRule) -> PluginRule {
+        text.containsBytes(of: EndedViews.fact) ? .viewLate : other
     }
 }
 

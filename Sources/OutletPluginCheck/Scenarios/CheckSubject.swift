@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletPluginHost
 import OutletSession
 import OutletTesting
+import OutletTransport
 
 /// The library under test, and the operations that tests share.
 struct CheckSubject: Sendable {
@@ -131,7 +132,13 @@ struct CheckSubject: Sendable {
         _ count: Int, through host: PluginHost, watchedBy observer: CheckObserver,
         width: Int = 1, ofAllKinds: Bool = false, requests: MadeRequests
     ) async -> Int {
-        let transport = StubTransport { requests.answer(to: $0) }
+        let transport = StubTransport { job in
+            // Unlike texts and fields, the host does not refuse such a body.
+            if job.request.body.data.map({ EndedViews.contain($0) }) == true {
+                report.find(.viewLate, "a plugin has set a body: \(EndedViews.fact)")
+            }
+            return requests.answer(to: job)
+        }
         let session = Session(transport: transport, plugins: host)
         var sent = 0
         var width = width

@@ -26,7 +26,7 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
         var block = last
         while let current = block {
             block = current.load(as: UnsafeMutableRawPointer?.self)
-            current.deallocate()
+            if EndedViews.areKept { EndedViews.keep(current) } else { current.deallocate() }
         }
     }
 

@@ -91,8 +91,11 @@ class CallContext: @unchecked Sendable {
         }
         guard let value else { return nil }
         let text = value.stringValue ?? value.wholeNumber.map { "\($0)" } ?? value.text()
-        return state.withLock { $0.arena.copy(text) }
+        return copy(text)
     }
+
+    /// Copies a text for the plugin; the copy is valid as long as this object exists.
+    final func copy(_ text: String) -> CopiedBytes { state.withLock { $0.arena.copy(text) } }
 
     /// Returns the failure reason for a status.
     ///

@@ -72,7 +72,9 @@ extension outlet_view {
     /// - Throws: ``RefusedText`` if the view cannot be read, or is not UTF-8.
     func text(_ limit: Limit, _ name: String) throws(RefusedText) -> String {
         if let text = text(limit) { return text }
-        throw refusal(limit, name) ?? .notUTF8(name: name)
+        if let refused = refusal(limit, name) { throw refused }
+        throw withCopy(limit, EndedViews.contain) == true
+            ? .ended(name: name) : .notUTF8(name: name)
     }
 
     /// Why the bytes cannot be read; `nil` if they can.

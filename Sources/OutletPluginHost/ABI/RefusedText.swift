@@ -8,6 +8,8 @@ package enum RefusedText: Error, Equatable {
     case null(name: String)
     /// The text `name` is not UTF-8.
     case notUTF8(name: String)
+    /// The text `name` is of a view after its end; found only with ``EndedViews``.
+    case ended(name: String)
     /// The code of a failure has other characters than it may.
     case invalidCode
     /// The number `name` is none of those that it may be.
@@ -26,6 +28,7 @@ package enum RefusedText: Error, Equatable {
             "its \(name) has \(count) elements, at most \(limit) are allowed"
         case .null(let name): "its \(name) is null, but has a length"
         case .notUTF8(let name): "its \(name) is not UTF-8"
+        case .ended(let name): "its \(name) is not UTF-8: \(EndedViews.fact)"
         case .unknown(let name, let value): "its \(name) is \(value), which is none that it may be"
         case .missing(let name): "its \(name) is null"
         case .unconfigured: "its call is neither create nor reconfigure"

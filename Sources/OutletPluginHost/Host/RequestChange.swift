@@ -41,11 +41,16 @@ extension RequestChange {
     static func fault(
         inField name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) -> String {
-        if !isToken(name) { return "the name is not valid in HTTP" }
-        if !isFieldValue(value) { return "the value is not valid in HTTP" }
+        if !isToken(name) { return "the name is not valid in HTTP" + end(of: name) }
+        if !isFieldValue(value) { return "the value is not valid in HTTP" + end(of: value) }
         return isFramingName(name)
             ? "the transport sets this field"
             : "there are \(OUTLET_MAX_FIELDS) fields, the most that are allowed"
+    }
+
+    /// Says that bytes are of a view that has ended; empty if they are not.
+    private static func end(of bytes: UnsafeBufferPointer<UInt8>) -> String {
+        EndedViews.contain(bytes) ? ": \(EndedViews.fact)" : ""
     }
 
     static func fault(inAttribute key: String) -> String {
@@ -79,13 +84,15 @@ extension RequestChange {
             return RefusedText.null(name: "list of fields").fact
         }
         for (index, field) in UnsafeBufferPointer(start: fields, count: Int(count)).enumerated() {
-            guard let name = field.name.foreign(.name), isToken(name) else {
+            let (name, value) = (field.name.foreign(.name), field.value.foreign(.value))
+            guard let name, isToken(name) else {
                 return "the name of its field \(index + 1) is not valid in HTTP, or too long"
+                    + (name.map(end) ?? "")
             }
-            guard let value = field.value.foreign(.value), isFieldValue(value) else {
+            guard let value, isFieldValue(value) else {
                 let shown = String(decoding: Array(name.prefix(64)), as: UTF8.self)
                 return "the value of its field \(index + 1), '\(shown)', is not valid in HTTP, or "
-                    + "too long"
+                    + "too long" + (value.map(end) ?? "")
             }
         }
         return nil

@@ -76,6 +76,8 @@ public enum PluginRule: String, Sendable, CaseIterable {
     case valueKnown = "value-known"
     /// No handle is used after its end.
     case handleLate = "handle-late"
+    /// What views show is not read after their end: it is copied where it is wanted later.
+    case viewLate = "view-late"
     /// The plugin uses only handles and tables that the host gave to this instance, and each as its
     /// own type.
     case handleOwn = "handle-own"

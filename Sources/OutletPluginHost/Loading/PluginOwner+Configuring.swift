@@ -6,7 +6,7 @@ extension PluginOwner {
     ///
     /// - Parameters:
     ///   - dataDirectory: The path of the instance's data directory; `nil` for none.
-    ///   - context: Receives the reason of a failure.
+    ///   - context: Receives the reason of a failure; keeps the texts of the configuration.
     ///   - body: Calls the plugin; its arguments are valid until it returns.
     func configuring(
         _ configuration: JSONValue, dataDirectory: String?,
@@ -15,16 +15,10 @@ extension PluginOwner {
     ) -> outlet_status {
         let call = HandleTable.shared.insert(context, owner: number)
         defer { HandleTable.shared.remove(call) }
-        var text = configuration.text()
-        var directory = dataDirectory ?? ""
-        return text.withUTF8 { json in
-            directory.withUTF8 { path in
-                var config = outlet_config(
-                    struct_size: UInt32(MemoryLayout<outlet_config>.size), reserved: 0,
-                    json: outlet_view(ptr: json.baseAddress, len: UInt64(json.count)),
-                    data_dir: outlet_view(ptr: path.baseAddress, len: UInt64(path.count)))
-                return body(outlet_call(id: call), &config)
-            }
-        }
+        var config = outlet_config(
+            struct_size: UInt32(MemoryLayout<outlet_config>.size), reserved: 0,
+            json: context.copy(configuration.text()).view,
+            data_dir: context.copy(dataDirectory ?? "").view)
+        return body(outlet_call(id: call), &config)
     }
 }
