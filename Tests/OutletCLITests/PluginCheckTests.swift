@@ -255,6 +255,20 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path("t")) == [])
     }
 
+    @Test func `text and JSON say that a plugin has refused all requests`() async throws {
+        let plugin = try directory.copy("libguard.so")
+        let command = [
+            "plugins", "check", plugin, "--only", "hooks", "--plugin-config",
+            #"dev.outlet.guard={"allow": ["a.test"]}"#,
+        ]
+        let fact = #/dev.outlet.guard: finalize has refused all \d+ requests \(.*check.example/#
+        let text = try await Program.run(Products.path("outlet"), command)
+        #expect(text.exitCode == 0 && text.output.contains(fact), "\(text.output)")
+        let result = try await Program.run(Products.path("outlet"), command + ["--json"])
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["tests"]?[0]?["notes"]?[0]?.stringValue?.contains(fact) == true)
+    }
+
     @Test func `a missing file exits with 66`() async throws {
         let result = try await outlet("plugins", "check", directory.path("none.so"))
         #expect(result.exitCode == 66)

@@ -9,6 +9,9 @@ final class CheckObserver: PluginObserver {
     /// Closures that cancel a request that waits long for a retry, by the request's id.
     private let endings = Lock([String: @Sendable () -> Void]())
 
+    /// What the hooks have answered, by plugin.
+    private let outcomes = Lock([String: [PluginHook: Outcomes]]())
+
     /// The longest wait for a retry in seconds; after longer ones the request is cancelled.
     private static let longestDelay = 0.05
 
@@ -32,6 +35,7 @@ final class CheckObserver: PluginObserver {
     }
 
     func pluginDidAct(_ activity: PluginActivity) {
+        note(activity)
         // A hook that fails with a reason has seen that its change was refused. `pluginDidLog` reports
         // those that read a view after its end.
         if activity.failure == nil,
@@ -96,6 +100,45 @@ final class CheckObserver: PluginObserver {
     /// after its end.
     private static func rule(of text: String, or other: PluginRule) -> PluginRule {
         text.containsBytes(of: EndedViews.fact) ? .viewLate : other
+    }
+
+    // MARK: Refused requests
+
+    /// How often a hook was called, and failed, for a request that was not sent yet.
+    private struct Outcomes {
+        var calls = 0
+        var failures = 0
+        /// The first failure.
+        var reason = ""
+    }
+
+    /// Counts the calls and failures of the hooks that can keep a request from being sent.
+    private func note(_ activity: PluginActivity) {
+        guard [.adapt, .prepare, .finalize].contains(activity.hook) else { return }
+        outcomes.withLock { outcomes in
+            var outcome = outcomes[activity.plugin, default: [:]][activity.hook] ?? Outcomes()
+            outcome.calls += 1
+            if let failure = activity.failure {
+                if outcome.failures == 0 { outcome.reason = failure }
+                outcome.failures += 1
+            }
+            outcomes[activity.plugin, default: [:]][activity.hook] = outcome
+        }
+    }
+
+    /// Says of each hook that has failed for every request that the test has proved little; nothing
+    /// if the test has found why.
+    func noteRefusals() {
+        guard !report.hasFailed else { return }
+        for (plugin, hooks) in outcomes.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
+            for (hook, outcome) in hooks where outcome.failures == outcome.calls {
+                report.note(
+                    "\(plugin): \(hook.rawValue) has refused all \(outcome.calls) requests "
+                        + "(\(outcome.reason)), so that little was tested; better is a configuration with "
+                        + "which requests to check.example and other.example pass: "
+                        + "--plugin-config \(plugin)=JSON")
+            }
+        }
     }
 }
 

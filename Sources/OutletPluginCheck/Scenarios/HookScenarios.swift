@@ -14,6 +14,7 @@ extension CheckSubject {
         let host = try load(observer)
         await send(
             60, through: host, watchedBy: observer, ofAllKinds: true, requests: requests)
+        observer.noteRefusals()
         ask(host)
         await end(host)
         await lookForLateWork()
