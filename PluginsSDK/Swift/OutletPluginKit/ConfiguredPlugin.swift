@@ -108,7 +108,7 @@ extension Configuration {
                 case .valueNotFound(_, let context)?: (context.codingPath, "it is null")
                 case .dataCorrupted(let context)?:
                     (context.codingPath, "it is none of the values that the plugin accepts")
-                default: ([], "\(error)")
+                default: ([], PluginError.text(of: error))
                 }
             let place = path.map { "/\($0.intValue.map(String.init) ?? $0.stringValue)" }.joined()
             throw PluginError("configuration: \(place.isEmpty ? "/" : place): \(fact)")

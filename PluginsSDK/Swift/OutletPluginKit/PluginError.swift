@@ -1,7 +1,12 @@
 public import COutletPlugin
+import FoundationEssentials
 
 /// An error that a plugin throws to fail a request or its own `init`, or that a refused call to the
 /// host throws.
+///
+/// Of other errors that a plugin throws, users see the text if the type conforms to
+/// `CustomStringConvertible` or `LocalizedError`, and otherwise only the name of the type and, of an
+/// enumeration, of the case: stored properties and associated values may be secrets.
 public struct PluginError: Error, Sendable, Equatable {
     /// `OUTLET_E_FAILED` for errors of the plugin, else the status that the host returned.
     public var status: outlet_status
@@ -69,8 +74,21 @@ public struct PluginError: Error, Sendable, Equatable {
     /// The code and message of an error, as they are passed to the host.
     static func words(of error: any Error) -> (code: String, message: String) {
         let own = error as? PluginError
-        let message = own?.message ?? String(describing: error)
+        let message = own?.message ?? text(of: error)
         return (own?.code ?? "", message.start(ofUTF8: 4096))
+    }
+
+    /// The text of an error; of one that has none of its own, the names of its type and case, without
+    /// stored properties and associated values, which may be secrets.
+    static func text(of error: any Error) -> String {
+        if let error = error as? any CustomStringConvertible { return error.description }
+        if let text = (error as? any LocalizedError)?.errorDescription { return text }
+        let type = "\(Swift.type(of: error))"
+        let mirror = Mirror(reflecting: error)
+        guard mirror.displayStyle == .enum, !(error is any CustomReflectable) else { return type }
+        // The label of the only child of a case with associated values is the name of the case.
+        guard let value = mirror.children.first else { return "\(type).\(error)" }
+        return value.label.map { "\(type).\($0)" } ?? type
     }
 
     /// Throws unless a status of the host is `OUTLET_OK`.
