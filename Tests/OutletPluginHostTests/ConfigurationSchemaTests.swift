@@ -49,6 +49,13 @@ import Testing
                 == ["/limits: unknown key 'ratee'; did you mean 'rate'?"])
     }
 
+    @Test func `a key that differs from a known one in case only is taken for that`() throws {
+        #expect(
+            try violations(
+                #"{"properties": {"keyURL": {}, "keyuri": {}}, "additionalProperties": false}"#,
+                #"{"keyurl": 1}"#) == ["unknown key 'keyurl'; did you mean 'keyURL'?"])
+    }
+
     @Test(arguments: [
         (
             #"{"type": ["integer", "null"]}"#, "1.5",

@@ -1,12 +1,14 @@
 /// Finds the word that a misspelt one may have meant.
 package enum Suggestion {
-    /// Returns the candidate with the smallest ``distance(_:_:)``, if that is small enough for a
-    /// typing error.
+    /// Returns the candidate that differs in case only, or else that with the smallest
+    /// ``distance(_:_:)``, if that is small enough for a typing error.
     ///
-    /// - Returns: `nil` if all distances are above the limit, which is 1 for a word of up to five
+    /// - Returns: `nil` if no candidate differs in case only, and all distances are above the limit, which is 1 for a word of up to five
     ///   bytes, else 2.
     package static func nearest(to word: String, among candidates: some Sequence<String>) -> String?
     {
+        let sameWords = candidates.filter { $0.equalsIgnoringCase(word) }
+        if let same = sameWords.min() { return same }
         let limit = word.utf8.count <= 5 ? 1 : 2
         return candidates.map { (distance: distance(word, $0), word: $0) }
             .filter { $0.distance <= limit }
