@@ -11,6 +11,7 @@
 
 #include "checker.hpp"
 #include "errors.hpp"
+#include "place.hpp"
 #include "survey.hpp"
 #include "text.hpp"
 #include "valijson.hpp"
@@ -90,11 +91,25 @@ struct Check {
             throw BadSchema("it is neither an object nor a boolean");
         convert_large_numbers(schema_json);
         const auto draft = version(schema_json);
-        const Survey survey(schema_json);
-        valijson::Schema model;
-        valijson::SchemaParser(draft).populateSchema(Adapter(schema_json), model);
-        outcome = CJSONSCHEMA_VALID;
-        if (!value) return;
+        try {
+            const Survey survey(schema_json);
+            valijson::Schema model;
+            valijson::SchemaParser(draft).populateSchema(Adapter(schema_json), model);
+            outcome = CJSONSCHEMA_VALID;
+            if (value) check_value(survey, model);
+        } catch (const std::bad_alloc &) {
+            throw;
+        } catch (const std::exception &) {
+            // Not where the value, or the schema applied to it, is at fault.
+            const bool is_of_schema = outcome != CJSONSCHEMA_VALID;
+            if (!is_of_schema) throw;
+            const FaultFinder finder(schema_json, draft);
+            if (!finder.is_found) throw;
+            fail(CJSONSCHEMA_BAD_SCHEMA, finder.fact.c_str(), finder.path);
+        }
+    }
+
+    void check_value(const Survey &survey, const valijson::Schema &model) {
         json value_json;
         try {
             value_json = parsed(*value);
@@ -112,9 +127,9 @@ struct Check {
         if (!violations.empty()) outcome = CJSONSCHEMA_INVALID;
     }
 
-    void fail(cjsonschema_outcome reason, const char *fact) {
+    void fail(cjsonschema_outcome reason, const char *fact, const std::string &path = "") {
         violations.clear();
-        violations.push_back({"", fact, "", {}});
+        violations.push_back({path, fact, "", {}});
         outcome = reason;
     }
 };

@@ -26,6 +26,14 @@ constexpr size_t most_searched = 200;
 constexpr size_t longest_reference = 1024;
 constexpr int most_hops = 64;
 
+// The keywords whose value is a schema or a list of schemas, and those whose value is an object of
+// schemas.
+constexpr const char *schema_keywords[] = {
+    "additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "else", "if",
+    "items", "not", "oneOf", "propertyNames", "then"};
+constexpr const char *map_keywords[] = {
+    "dependencies", "patternProperties", "properties", "definitions"};
+
 // Checks limits of a schema before valijson parses it, makes whole numbers of the limits in it, and
 // keeps its patterns and allowed values.
 class Survey {
@@ -91,15 +99,13 @@ class Survey {
     }
 
     static void add_subschemas(json &node, std::vector<json *> &rest) {
-        for (const char *name :
-             {"additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "else", "if",
-              "items", "not", "oneOf", "propertyNames", "then"})
+        for (const char *name : schema_keywords)
             if (auto found = node.find(name); found != node.end()) {
                 rest.push_back(&*found);
                 if (found->is_array())
                     for (json &child : *found) rest.push_back(&child);
             }
-        for (const char *name : {"definitions", "dependencies", "patternProperties", "properties"})
+        for (const char *name : map_keywords)
             if (auto found = node.find(name); found != node.end() && found->is_object())
                 for (json &child : *found) rest.push_back(&child);
     }

@@ -101,13 +101,23 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{", "it is not JSON"),
+        ("{", "not JSON at byte 1 (line 1, column 2): the text ends before the value does"),
+        (#"{"required": true}"#, "/required: JSON value is not an array."),
+        (
+            #"{"properties": {"a/b": {"items": [{}, {"type": "strin"}]}}}"#,
+            "/properties/a~1b/items/1/type: Unrecognised JSON type name 'strin'"
+        ),
+        (
+            ##"{"not": {"$ref": "#/definitions/b"}, "definitions": {"b": {"minItems": -1}}}"##,
+            "/definitions/b/minItems: Expected a non-negative integer value for "
+                + "'minItems' constraint."
+        ),
         (#"{"minimum": 1e999}"#, "a number in it is larger than any that is read"),
         ("[]", "it is neither an object nor a boolean"),
-        (#"{"type": "strin"}"#, "Unrecognised JSON type name 'strin'"),
-        (#"{"type": "any"}"#, "Unrecognised JSON type name 'any'"),
-        (#"{"items": {"type": ["null", "any"]}}"#, "Unrecognised JSON type name 'any'"),
-        (#"{"multipleOf": 0}"#, "'multipleOf' is not above 0"),
+        (#"{"type": "strin"}"#, "/type: Unrecognised JSON type name 'strin'"),
+        (#"{"type": "any"}"#, "/type: Unrecognised JSON type name 'any'"),
+        (#"{"not": {"type": ["null", "any"]}}"#, "/not/type: Unrecognised JSON type name 'any'"),
+        (#"{"multipleOf": 0}"#, "/multipleOf: 'multipleOf' is not above 0"),
         (
             ##"{"$ref": "#/default/%61", "default": {"a": {"multipleOf": 0}}}"##,
             "'multipleOf' is not above 0"
@@ -122,15 +132,15 @@ import Testing
         ),
         (
             #"{"minLength": 2.5}"#,
-            "Expected a non-negative integer value for 'minLength' constraint."
+            "/minLength: Expected a non-negative integer value for 'minLength' constraint."
         ),
         ("{}\0{}", "it holds a NUL"),
-        (#"{"pattern": "a\u0000b"}"#, "a text in it holds a NUL"),
-        (#"{"properties": {"a\u0000b": {}}}"#, "a text in it holds a NUL"),
-        (#"{"pattern": "("}"#, "the pattern '(' cannot be used: missing ): ("),
+        (#"{"pattern": "a\u0000b"}"#, "/pattern: a text in it holds a NUL"),
+        (#"{"properties": {"a\u0000b": {}}}"#, "/properties: a text in it holds a NUL"),
+        (#"{"pattern": "("}"#, "/pattern: the pattern '(' cannot be used: missing ): ("),
         (
             #"{"patternProperties": {"(?=a)": {}}}"#,
-            "the pattern '(?=a)' cannot be used: invalid perl operator: (?="
+            "/patternProperties: the pattern '(?=a)' cannot be used: invalid perl operator: (?="
         ),
         (##"{"$ref": "#"}"##, "the '$ref' '#' leads to itself"),
         (
@@ -181,10 +191,11 @@ import Testing
             String(repeating: "[", count: 1 << 18) + String(repeating: "]", count: 1 << 18)
         #expect(try fault(#"{"enum": \#(nested)}"#) == "it is nested deeper than 128 levels")
         let numbers = (0...1000).map(String.init).joined(separator: ",")
-        #expect(try fault(#"{"enum": [\#(numbers)]}"#) == "it names more than 1000 values")
+        #expect(try fault(#"{"enum": [\#(numbers)]}"#) == "/enum: it names more than 1000 values")
         let patterns = (0...100).map { #""\#($0)": {}"# }.joined(separator: ",")
         #expect(
-            try fault(#"{"patternProperties": {\#(patterns)}}"#) == "it has more than 100 patterns")
+            try fault(#"{"patternProperties": {\#(patterns)}}"#)
+                == "/patternProperties: it has more than 100 patterns")
         let text = String(repeating: "a", count: 1 << 20)
         #expect(
             try violations(#"{"pattern": "^(a+)+$"}"#, "\"\(text)!\"").count == 1)

@@ -322,7 +322,8 @@ import Testing
         #expect(
             try folder.load().failures == [
                 .invalidSchema(
-                    path: path, id: "bad.schema", reason: "Unrecognised JSON type name 'strin'")
+                    path: path, id: "bad.schema",
+                    reason: "/type: Unrecognised JSON type name 'strin'")
             ])
     }
 

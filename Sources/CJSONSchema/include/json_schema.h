@@ -16,7 +16,8 @@ typedef struct cjsonschema_text {
 
 /* A rule that a value violates; all texts are valid until the report function returns. */
 typedef struct cjsonschema_violation {
-    cjsonschema_text path; /* JSON pointer to the place in the value; empty for the whole */
+    cjsonschema_text path; /* JSON pointer to the place in the value, or of BAD_SCHEMA in the schema; empty
+                            * for the whole, or where it is not known */
     cjsonschema_text fact; /* what is wrong; may name keys, but no values; empty with a key */
     cjsonschema_text key;  /* an object's key that the schema does not allow; or empty */
     const cjsonschema_text *_Nullable names; /* with a key, keys of the schema that the object lacks,

@@ -126,10 +126,23 @@ struct ConfigurationSchema {
         }
         switch outcome {
         case CJSONSCHEMA_VALID, CJSONSCHEMA_INVALID: return violations
-        case CJSONSCHEMA_BAD_SCHEMA: throw .schema(reason: violations.first?.violation.fact ?? "")
+        case CJSONSCHEMA_BAD_SCHEMA: throw .schema(reason: fault(violations.first?.violation))
         case CJSONSCHEMA_BAD_VALUE: throw .value(reason: violations.first?.violation.fact ?? "")
         default: throw .noResources
         }
+    }
+
+    /// What is wrong with the schema, and where.
+    private func fault(_ reported: ConfigurationViolation?) -> String {
+        guard let reported else { return "" }
+        if reported.fact == "it is not JSON" {
+            do {
+                _ = try JSONValue(parsing: Array(text.utf8))
+            } catch {
+                return "\(error)"
+            }
+        }
+        return reported.path.isEmpty ? reported.fact : "\(reported.path): \(reported.fact)"
     }
 
     private static func borrowing<Result>(
