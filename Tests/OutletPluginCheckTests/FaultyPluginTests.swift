@@ -549,6 +549,20 @@ import Testing
         }
     }
 
+    @Test func `keywords of a schema without effect are a warning, with the ones they resemble`()
+        async throws
+    {
+        let result = try await checked("libFaultyMisspeltSchema.so", [:], [.load])[0]
+        #expect(result.verdict == .passed)
+        #expect(
+            result.findings.map(\.message) == [
+                "'faulty.misspelt-schema': keywords of its schema have no effect: /propeties (did you "
+                    + "mean 'properties'?), /properties/Type/maxlength (did you mean 'maxLength'?), "
+                    + "/properties/Type/hint"
+            ])
+        #expect(result.findings.first?.rule == .configSchema)
+    }
+
     @Test func `a refused change that another change replaces is a warning`() async throws {
         let result = try await checked(
             "libFaultyIgnoresRefusals.so", ["faulty.ignores-refusals": #"{"hook": "replacing"}"#],

@@ -57,7 +57,7 @@ public enum CheckTest: String, Sendable, CaseIterable {
         case .load:
             [
                 .manifestAgrees, .loadLinks, .loadQuick, .entryModule, .entryMinor,
-                .exportSignature, .stateProcess,
+                .exportSignature, .configSchema, .stateProcess,
             ]
         case .entry: [.entrySame, .entryMinor]
         case .create:

@@ -46,8 +46,18 @@ extension CheckSubject {
         }
     }
 
-    /// Reports texts of a descriptor that are not one line without control characters.
+    /// Reports texts of a descriptor that are not one line without control characters, and keywords of
+    /// its schema that have no effect.
     private func checkDescriptor(of plugin: InspectedPlugin) {
+        let keywords = UnknownKeywords.all(in: plugin.configurationSchema)
+        if !keywords.isEmpty {
+            report.find(
+                .configSchema,
+                "'\(plugin.id)': keywords of its schema have no effect: "
+                    + keywords.prefix(5).joined(separator: ", "),
+                advice: "use keywords of drafts 4, 6 and 7; those of other programs begin with x-",
+                isWarning: true)
+        }
         var texts = [
             ("version", plugin.version), ("name", plugin.name), ("summary", plugin.summary),
             ("vendor", plugin.vendor), ("url", plugin.url),

@@ -50,7 +50,7 @@ public enum PluginRule: String, Sendable, CaseIterable {
     case createApart = "create-apart"
     /// create accepts any JSON object: it succeeds, or fails with a reason.
     case configAny = "config-any"
-    /// The JSON Schema of the configuration can be used by the host.
+    /// The JSON Schema of the configuration can be used by the host. It should have known keywords only.
     case configSchema = "config-schema"
     /// destroy frees what create allocated: memory, descriptors, threads; processes that the plugin
     /// has started end.
