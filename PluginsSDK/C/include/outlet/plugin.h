@@ -18,7 +18,8 @@ OUTLET_BEGIN_DECLARATIONS
 /* No hook blocks, and each returns within microseconds. The host may then call them on the thread
  * that needs the result: the transport's, which all transfers wait for, or one of the program's. */
 #define OUTLET_F_NONBLOCKING (1u << 1)
-/* The plugin starts its own threads. */
+/* The plugin starts its own threads. For information only: users see it, and the host treats the plugin
+ * as any other. */
 #define OUTLET_F_SPAWNS (1u << 2)
 /* At most one instance per process. */
 #define OUTLET_F_PER_PROCESS (1u << 3)
