@@ -268,6 +268,30 @@ import Testing
                 == "user=me&password=•••")
     }
 
+    @Test(arguments: [
+        // As `URLComponents`, browsers and curl write spaces.
+        ("a=%7B%22password%22%3A+%22x%22%7D&b=1", "a=•••&b=1"),
+        (#"a={"password":+"x"}&b=1"#, "a=•••&b=1"),
+        ("next=%2Fcb%3Fd%3D%7B%22token%22%3A+%22x%22%7D", "next=•••"),
+        ("a=%7B%22text%22%3A+%22x+y%22%7D", "a=%7B%22text%22%3A+%22x+y%22%7D"),
+        ("a=1+1%3D2&b=x+y", "a=1+1%3D2&b=x+y"),
+    ])
+    func `JSON in a parameter is recognized with a plus sign for each space`(
+        text: String, shown: String
+    ) {
+        #expect(rules.parameters(text) == shown)
+        #expect(rules.address("http://h.test/?\(text)") == "http://h.test/?\(shown)")
+    }
+
+    @Test(arguments: ["\n", "\r\n", "\n\n"])
+    func `a form without a type is recognized although a line break ends it`(end: String) {
+        #expect(
+            rules.body(Data("a=1&token=x\(end)".utf8), contentType: nil) == "a=1&token=•••\(end)")
+        // A text of several lines is none.
+        let lines = "token=x\ny\(end)"
+        #expect(rules.body(Data(lines.utf8), contentType: nil) == lines)
+    }
+
     @Test func `a body without secrets is unchanged, and a binary body is not shown`() {
         let body = Data(#"{ "a" : 1.0 }"#.utf8)
         #expect(rules.body(body, contentType: "application/json") == #"{ "a" : 1.0 }"#)

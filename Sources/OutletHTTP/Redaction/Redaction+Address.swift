@@ -180,10 +180,19 @@ extension Redaction {
 
     /// Returns a value that may be a URL, parameters or JSON, with secrets replaced.
     ///
-    /// A percent-encoded value is replaced as a whole if its decoded form contains a secret.
+    /// A value that is percent-encoded, or has `+` in place of spaces, is replaced as a whole if its
+    /// decoded form contains a secret.
     private func nested(
         _ value: ArraySlice<UInt8>, isAddress: Bool, _ depth: Int
     ) -> [UInt8] {
+        let plus = UInt8(ascii: "+")
+        if value.contains(plus) {
+            // Forms write spaces this way; with `+` between its tokens, JSON is not recognized.
+            let decoded = percentDecoded(value.map { $0 == plus ? UInt8(ascii: " ") : $0 }[...])
+            if let shown = jsonInside(decoded[...], depth + 1), shown != decoded {
+                return Array(mark.utf8)
+            }
+        }
         if value.contains(UInt8(ascii: "%")) {
             let decoded = percentDecoded(value)
             if decoded.count < value.count {

@@ -11,7 +11,7 @@ extension Redaction {
     /// - Parameters:
     ///   - data: The body, with its content coding removed.
     ///   - contentType: The value of `Content-Type`. If it is `nil`, a body that does not begin
-    ///     like JSON is treated as a form, unless it contains blanks.
+    ///     like JSON is treated as a form, unless it contains blanks or line breaks before its end.
     /// - Returns: `nil` if the bytes are not UTF-8 or contain NUL.
     public func body(_ data: Data, contentType: String?) -> String? {
         let shown = bodyBytes(data, contentType: contentType)
@@ -71,10 +71,13 @@ extension Redaction {
             name.utf8.firstRange(of: "json".utf8) != nil || name == "text/event-stream"
             || beginsLikeJSON(bytes)
         if isJSON { return json(bytes, 0) }
-        guard name.isEmpty, bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+        // Files and programs that write lines end a form with a line break.
+        let lineEnd = bytes.reversed().prefix { $0 == 0x0A || $0 == 0x0D }.reversed()
+        let form = bytes.dropLast(lineEnd.count)
+        guard name.isEmpty, form.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             return Array(bytes)
         }
-        return parameters(bytes, 0)
+        return parameters(form, 0) + lineEnd
     }
 
     // MARK: UTF-16 and UTF-32
