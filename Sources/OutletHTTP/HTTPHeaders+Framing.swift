@@ -1,12 +1,13 @@
 extension HTTPHeader {
-    /// Whether the field affects the message's length, its `Host`, or the connection.
+    /// Whether the field affects the message's length, its `Host`, or the connection and its proxy.
     package var isFraming: Bool {
         var name = name
         return name.withUTF8 { isFramingName($0) }
     }
 }
 
-/// Whether fields of this name affect the message's length, its `Host`, or the connection.
+/// Whether fields of this name affect the message's length, its `Host`, or the connection and its
+/// proxy.
 ///
 /// Compares lengths first, because every field of every request is tested.
 package func isFramingName(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -18,6 +19,7 @@ package func isFramingName(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
     case 14: name.equalsIgnoringCase("Content-Length")
     case 16: name.equalsIgnoringCase("Proxy-Connection")
     case 17: name.equalsIgnoringCase("Transfer-Encoding")
+    case 19: name.equalsIgnoringCase("Proxy-Authorization")
     default: false
     }
 }

@@ -180,7 +180,8 @@ public enum HTTPRequestError: Error, Equatable, Sendable {
     ///
     /// The error does not contain the value, because it may be a secret.
     case invalidHeaderValue(name: String)
-    /// The field controls message framing or the connection; only the transport may set it.
+    /// The field controls message framing, the connection or its proxy; only the transport may set
+    /// it.
     case reservedHeader(name: String)
     /// The field, `Host` or `Content-Length`, appears more than once.
     case repeatedHeader(name: String)
@@ -203,7 +204,7 @@ extension HTTPRequestError: CustomStringConvertible {
         case .invalidHeaderValue(let name):
             "header \(name): its value holds a control character, such as a line break or NUL"
         case .reservedHeader(let name):
-            "header \(name): \(Self.reason(toReserve: name)): leave it out"
+            "header \(name): \(Self.reason(toReserve: name)): \(Self.advice(insteadOf: name))"
         case .repeatedHeader(let name): "header \(name): is there more than once"
         case .invalidHost(let value):
             "header Host: \(String(reflecting: value.shortened(toBytes: 80))): not a host, or a host and a port"
@@ -220,8 +221,14 @@ extension HTTPRequestError: CustomStringConvertible {
             "the transport frames the body, and sends a stream without a length in chunks"
         case "te", "trailer": "the transport does not speak of trailers"
         case "upgrade": "the connection stays HTTP; a WebSocket is a request of its own kind"
+        case "proxy-authorization": "the server would get the credential, with or without a proxy"
         default: "the connection is the transport's, and serves other requests as well"
         }
+    }
+
+    private static func advice(insteadOf name: String) -> String {
+        name.equalsIgnoringCase("Proxy-Authorization")
+            ? "leave it out, and set proxyCredential" : "leave it out"
     }
 }
 
@@ -232,7 +239,7 @@ extension HTTPRequest {
     /// - a method or field name that is not a token;
     /// - a field value with a control character other than HTAB;
     /// - a field that only the transport may set: `Transfer-Encoding`, `TE`, `Trailer`,
-    ///   `Connection`, `Keep-Alive`, `Proxy-Connection` or `Upgrade`;
+    ///   `Connection`, `Keep-Alive`, `Proxy-Connection`, `Proxy-Authorization` or `Upgrade`;
     /// - a repeated or malformed `Host` or `Content-Length`;
     /// - a `Content-Length` that differs from the length of a body in memory.
     ///

@@ -50,6 +50,13 @@ import Testing
         #expect(fine.exitCode == 0)
     }
 
+    @Test func `the error for a Proxy-Authorization field names the option`() async throws {
+        let refused = try await outlet("http://127.0.0.1:1/", "Proxy-Authorization:Basic s3cret")
+        #expect(refused.exitCode == 64 && refused.output.isEmpty)
+        #expect(refused.errorOutput.contains("--proxy http://USER:PASSWORD@HOST:PORT"))
+        #expect(!refused.errorOutput.contains("s3cret"))
+    }
+
     @Test func `a file URL is read only with --allow-file`() async throws {
         let directory = try TemporaryDirectory()
         try directory.write("from a file", to: "a")

@@ -30,6 +30,14 @@ import Testing
         #expect(self.error([("A", "b"), (name, ""), ("C", "d")]) == .reservedHeader(name: name))
     }
 
+    @Test(arguments: ["Proxy-Authorization", "proxy-authorization"])
+    func `a credential for a proxy is refused with the setting to use`(name: String) {
+        #expect(error([(name, "Basic cDpw")]) == .reservedHeader(name: name))
+        let text = error([(name, "Basic cDpw")])?.description ?? ""
+        #expect(text.hasPrefix("header \(name): the server would get the credential"))
+        #expect(text.hasSuffix("proxyCredential") && !text.contains("cDpw"))
+    }
+
     @Test(arguments: ["", " ", "+5", "-5", "5 ", "5, 5", "0x5", "5.0", "٥", "99999999999999999999"])
     func `a Content-Length that is not digits only is refused`(value: String) {
         let body = HTTPBody.data(Data("hello".utf8))

@@ -7,6 +7,7 @@ import Testing
 
     @Test(arguments: [
         ("Authorization", "Bearer abc", "Bearer •••"), ("authorization", "abc", "•••"),
+        ("Proxy-Authorization", "Basic abc", "Basic •••"),
         ("Cookie", "a=1; b=2", "a=•••; b=•••"), ("Cookie", "odd", "•••"),
         ("Set-Cookie", "sid=abc; Path=/; HttpOnly", "sid=•••; Path=/; HttpOnly"),
         ("X-API-Key", "abc", "•••"), ("X-My-Token", "abc", "•••"),

@@ -189,6 +189,19 @@ import Testing
         #expect(response.error == nil)
     }
 
+    @Test func `a Proxy-Authorization field of a request or a session reaches no stub`() async {
+        var configuration = SessionConfiguration.default
+        for isSession in [false, true] {
+            let stub = StubTransport(answers: [.text("x")])
+            let field: HTTPHeaders = ["Proxy-Authorization": "Basic cDpw"]
+            if isSession { configuration.headers = field }
+            let session = Session(transport: stub, configuration: configuration)
+            let response = await send(session, .get, "/", headers: isSession ? nil : field)
+            #expect(response.error.map { "\($0)".contains("proxyCredential") } == true)
+            #expect(stub.recorded.isEmpty)
+        }
+    }
+
     @Test func `a response can fail inside its head, which is not reported then`() async {
         let stubbed = StubAnswer.text("body").failing(with: lost, atByte: 10, of: .head)
         let session = Session(transport: StubTransport(answers: [stubbed]))

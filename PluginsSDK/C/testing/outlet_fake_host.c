@@ -345,7 +345,7 @@ static int is_length(outlet_view name) {
 static int is_reserved(outlet_view name) {
     static const char *const names[] = {"Content-Length", "Transfer-Encoding", "Connection", "Host",
                                         "TE", "Trailer", "Upgrade", "Keep-Alive",
-                                        "Proxy-Connection"};
+                                        "Proxy-Connection", "Proxy-Authorization"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (name.len == strlen(names[i])
             && starts_with(name, names[i]))

@@ -97,8 +97,12 @@ struct RequestArguments: Sendable {
             case .query, .text, .json, .bodyFile: break
             }
         }
-        do {
+        do throws(HTTPRequestError) {
             try HTTPRequest(url: url, method: method ?? .get, headers: headers).checkFields()
+        } catch .reservedHeader(let name) where name.equalsIgnoringCase("Proxy-Authorization") {
+            throw .usage(
+                "header \(name): the server would get the credential, with or without a proxy",
+                advice: "--proxy http://USER:PASSWORD@HOST:PORT sends it to the proxy")
         } catch {
             throw .usage("\(error)")
         }

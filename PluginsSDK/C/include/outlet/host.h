@@ -174,7 +174,8 @@ struct outlet_host {
      * outlet_field.
      * Returns OUTLET_E_ARGUMENT if name or value are not valid in HTTP, for a Host that is not a
      * host, for the fields that only the transport sets (Transfer-Encoding, Connection, Upgrade,
-     * TE, Trailer, Keep-Alive, Proxy-Connection), and above OUTLET_MAX_FIELDS fields;
+     * TE, Trailer, Keep-Alive, Proxy-Connection, Proxy-Authorization), and above
+     * OUTLET_MAX_FIELDS fields;
      * OUTLET_E_DENIED for Content-Length, which the host sets itself, and in finalize for Host. */
     outlet_status (*request_set_header)(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value);
