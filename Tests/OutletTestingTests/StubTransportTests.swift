@@ -189,6 +189,16 @@ import Testing
         #expect(response.error == nil)
     }
 
+    @Test(arguments: [-1, 0, 99, 100, 101, 103, 199])
+    func `a status below 200 is not that of a final response`(code: Int) async {
+        let session = Session(
+            transport: StubTransport(answers: [.text("body", statusCode: code)]))
+        let response = await send(session, .get, "/")
+        #expect(response.error?.transferError?.code == .badServerResponse)
+        #expect(response.error?.transferError?.reason.contains("\(code)") == true)
+        #expect(response.response == nil && response.data == nil)
+    }
+
     @Test func `a Proxy-Authorization field of a request or a session reaches no stub`() async {
         var configuration = SessionConfiguration.default
         for isSession in [false, true] {

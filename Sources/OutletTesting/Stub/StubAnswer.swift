@@ -9,6 +9,9 @@ public import OutletTransport
 /// ``script`` are used.
 public struct StubAnswer: Sendable {
     /// The status code; if `nil`, the transfer ends without a response.
+    ///
+    /// As from a server, a status below 200 is no final response: the transfer fails with
+    /// `TransferError.Code.badServerResponse`. A WebSocket handshake needs status 101.
     public var statusCode: Int?
     /// The HTTP version of the response.
     public var httpVersion = "HTTP/1.1"

@@ -30,6 +30,12 @@ extension StubAnswer {
         guard let code = statusCode else {
             return stallsAtFailure ? [.stall] : [.end(error, trailers: nil)]
         }
+        guard code >= 200 else {
+            let fault = TransferError(
+                code: .badServerResponse, stage: .receiving, host: request.url?.host(),
+                reason: "the stub's status is \(code), which is not that of a final response")
+            return [.end(error ?? fault, trailers: nil)]
+        }
         var steps = interimHeads.map { interim in
             StubStep.head(
                 HTTPResponse(
