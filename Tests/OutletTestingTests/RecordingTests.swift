@@ -267,6 +267,23 @@ import Testing
         #expect(error?.reason.hasSuffix("the archive has the answer without its body") == true)
     }
 
+    @Test func `a failure whose received bytes were not recorded is replayed`() async throws {
+        var failed = entry(status: 200, size: 40)
+        failed.error = HAR.Failure(
+            code: TransferError.Code.cannotDecodeContentData.rawValue,
+            stage: TransferError.Stage.receiving.rawValue, reason: "the checksum is wrong")
+        let session = replay(failed)
+        let error = await session.request(address).serializingString().response.error
+        #expect(error?.transferError?.code == .cannotDecodeContentData)
+        #expect(error?.transferError?.reason == "the checksum is wrong")
+    }
+
+    @Test func `a body that is not valid base64 is an error that says so`() async {
+        let session = replay(entry(status: 200, size: 2, text: "a"))
+        let error = await session.request(address).serializingString().response.error
+        #expect(error?.transferError?.reason.hasSuffix("a body that is not valid base64") == true)
+    }
+
     @Test func `a replay waits for the recorded times on a test clock`() async throws {
         var entry = HAR.Entry(
             startedDateTime: "2026-01-01T00:00:00.000Z", time: 60_000,

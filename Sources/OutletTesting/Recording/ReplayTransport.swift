@@ -27,6 +27,8 @@ public final class ReplayTransport: Transport {
         case usedUp(request: String, recorded: Int)
         /// The archive has an entry for the request, without the response's body.
         case bodyNotRecorded(request: String)
+        /// The archive has an entry for the request, whose body is not valid base64.
+        case bodyNotReadable(request: String)
     }
 
     fileprivate struct State {
@@ -119,10 +121,7 @@ public final class ReplayTransport: Transport {
             let entry = try archive.state.withLock { state throws(Mismatch) in
                 try state.take(wanted, archive.redaction)
             }
-            guard let answer = StubAnswer(entry, isTimed: isTimed) else {
-                throw .bodyNotRecorded(request: wanted.shown)
-            }
-            return answer
+            return try StubAnswer(entry, for: wanted.shown, isTimed: isTimed)
         } catch {
             archive.state.withLock { $0.unmatched.append(error) }
             throw TransferError(
@@ -200,6 +199,8 @@ extension ReplayTransport.Mismatch: CustomStringConvertible {
             "\(request): the archive has no answer left: it was recorded \(recorded) times"
         case .bodyNotRecorded(let request):
             "\(request): the archive has the answer without its body"
+        case .bodyNotReadable(let request):
+            "\(request): the archive has the answer with a body that is not valid base64"
         }
     }
 }
@@ -216,22 +217,33 @@ extension String {
 }
 
 extension StubAnswer {
-    /// Makes the answer that an entry recorded; `nil` if its body was not recorded.
-    fileprivate init?(_ entry: HAR.Entry, isTimed: Bool) {
+    /// Makes the answer that an entry recorded.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - request: Method and URL for errors, secrets redacted.
+    ///   - isTimed: Whether the answer is delayed by the duration of the transfer.
+    /// - Throws: `Mismatch` when the body was not recorded, or cannot be read.
+    fileprivate init(
+        _ entry: HAR.Entry, for request: String, isTimed: Bool
+    ) throws(ReplayTransport.Mismatch) {
         let response = entry.response
         let body: Data
         switch (response.content.text, response.content.encoding) {
         case (let text?, "base64"?):
             // Some programs write it in lines.
             guard let data = Data(base64Encoded: Data(text.utf8.filter { $0 > 0x20 })) else {
-                return nil
+                throw .bodyNotReadable(request: request)
             }
             body = data
         case (let text?, _): body = Data(text.utf8)
         case (nil, _):
-            // That of a redirect, which recorders do not see, is not used.
+            // That of a redirect, which recorders do not see, is not used. Of a transfer that failed,
+            // the error is what matters.
             let isRedirect = (300..<400).contains(response.status)
-            guard response.content.size <= 0 || isRedirect else { return nil }
+            guard response.content.size <= 0 || isRedirect || entry.error != nil else {
+                throw .bodyNotRecorded(request: request)
+            }
             body = Data()
         }
         let hasResponse = response.status >= 200 || response.status == 101
