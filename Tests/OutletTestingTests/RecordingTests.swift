@@ -284,6 +284,36 @@ import Testing
         #expect(error?.transferError?.reason.hasSuffix("a body that is not valid base64") == true)
     }
 
+    @Test func `uploads larger than the limit are replayed, whatever their bytes are`()
+        async throws
+    {
+        let inner = StubTransport { _ in .text("ok") }
+        let url = "http://api.test/upload"
+        try directory.write(String(repeating: "f", count: 60), to: "upload")
+        let upload = directory.url.appending(path: "upload")
+        let stream = String(repeating: "s", count: 70)
+        func uploadAll(_ session: Session) async -> [String?] {
+            [
+                await session.upload(upload, to: url).serializingString().response.value,
+                await session.upload(TestStream(stream), to: url).serializingString().response
+                    .value,
+                await session.upload(Data(stream.utf8), to: url).serializingString().response
+                    .value,
+            ]
+        }
+        let archive = try await record(inner, bodyLimit: 9) { _ = await uploadAll($0) }
+        let requests = archive.log.entries.map(\.request)
+        #expect(
+            requests.map(\.postData?.comment)
+                == [60, 70, 70].map { "the body of \($0) bytes is larger than the limit of 9" })
+        #expect(requests.map(\.bodySize) == [60, 70, 70])
+        // The key of a body in memory is that of all its bytes.
+        #expect(requests.map { $0.bodyKey == nil } == [true, true, false])
+        let replay = try ReplayTransport(from: file)
+        #expect(await uploadAll(Session(transport: replay)) == ["ok", "ok", "ok"])
+        #expect(replay.unused.isEmpty)
+    }
+
     @Test func `a replay waits for the recorded times on a test clock`() async throws {
         var entry = HAR.Entry(
             startedDateTime: "2026-01-01T00:00:00.000Z", time: 60_000,

@@ -85,14 +85,20 @@ extension HAR.Request {
             postData?.comment = "the body was read from a file or a stream"
             return
         }
-        bodyKey = HAR.bodyKey(of: body, request.headers, redaction)
-        bodySize = max(bodySize, Int64(body.count))
+        var length = Int64(body.count)
+        if case .stream(let stream) = request.body { length = max(length, stream.length ?? 0) }
+        bodySize = max(bodySize, length)
+        // Of a larger body that is read while it is sent, only the beginning is known.
+        if !request.readsBody || body.count <= bodyLimit {
+            bodyKey = HAR.bodyKey(of: body, request.headers, redaction)
+        }
         guard redaction.requestBody(Data(), of: request.headers) != nil else {
             postData = HAR.PostData(mimeType: type ?? "", text: "")
             postData?.comment = "the body has a content coding, and may hold secrets"
             return
         }
-        let (text, encoding, comment) = HAR.text(of: body, type, redaction, bodyLimit)
+        let (text, encoding, comment) = HAR.text(
+            of: body, transferred: bodySize, type, redaction, bodyLimit)
         postData = HAR.PostData(mimeType: type ?? "", text: text ?? "", encoding: encoding)
         postData?.comment = comment
     }
@@ -113,7 +119,7 @@ extension HAR.Response {
             size: exchange.body.map { Int64($0.count) } ?? received, mimeType: type ?? "")
         if let body = exchange.body {
             (content.text, content.encoding, content.comment) = HAR.text(
-                of: body, type, redaction, bodyLimit)
+                of: body, transferred: received, type, redaction, bodyLimit)
         } else if received > 0 {
             content.comment = "the body went to a file or was handed over piece by piece"
         }
@@ -168,13 +174,21 @@ extension HAR {
     }
 
     /// Returns a body as text or in base64, or a comment that explains why it is not recorded.
+    ///
+    /// - Parameters:
+    ///   - body: The body, or the first `limit + 1` bytes of a larger one.
+    ///   - transferred: How many bytes of it were transferred, with content codings.
+    ///   - contentType: The value of `Content-Type`.
+    ///   - redaction: Selects the secrets, which are replaced by a mark.
+    ///   - limit: The largest body that is recorded, in bytes.
     static func text(
-        of body: Data, _ contentType: String?, _ redaction: Redaction, _ limit: Int
+        of body: Data, transferred: Int64, _ contentType: String?, _ redaction: Redaction,
+        _ limit: Int
     ) -> (text: String?, encoding: String?, comment: String?) {
         guard body.count <= limit else {
-            return (
-                nil, nil, "the body of \(body.count) bytes is larger than the limit of \(limit)"
-            )
+            let known = Int64(body.count)
+            let length = known == Int64(limit) + 1 ? max(known, transferred) : known
+            return (nil, nil, "the body of \(length) bytes is larger than the limit of \(limit)")
         }
         let shown = redaction.bodyBytes(body, contentType: contentType)
         if !shown.contains(0), let text = String(validating: shown, as: UTF8.self) {
