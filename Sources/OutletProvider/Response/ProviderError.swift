@@ -77,3 +77,8 @@ extension ProviderError: CustomStringConvertible, LocalizedError {
     /// Same as ``description``.
     public var errorDescription: String? { description }
 }
+
+extension ProviderError: CustomReflectable {
+    /// Empty, because `dump` would show the URLs and bodies of which ``description`` hides secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

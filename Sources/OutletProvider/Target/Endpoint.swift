@@ -94,6 +94,19 @@ open class Endpoint: @unchecked Sendable {
     }
 }
 
+extension Endpoint: CustomReflectable {
+    /// Method, URL and headers without secrets, and the kind of the task: `dump` would show all of
+    /// them, and the body.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "method": method, "url": Redaction.standard.address(url), "task": task,
+                "httpHeaderFields": HTTPHeaders(httpHeaderFields ?? [:]),
+            ], displayStyle: .class, ancestorRepresentation: .suppressed)
+    }
+}
+
 /// The sample response of a stub.
 public enum EndpointSampleResponse: Sendable {
     /// A status code and a body, without headers.

@@ -83,3 +83,9 @@ extension HTTPTask {
         }
     }
 }
+
+extension HTTPTask: CustomReflectable {
+    /// Only the case, because `dump` and `print` would show parameters and bodies, which may be
+    /// secrets.
+    public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .enum) }
+}

@@ -48,6 +48,11 @@ extension SessionError: CustomStringConvertible, LocalizedError {
     public var errorDescription: String? { description }
 }
 
+extension SessionError: CustomReflectable {
+    /// Empty, because `dump` would show the URLs and bodies of which ``description`` hides secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 extension SessionError.MultipartEncodingFailureReason: CustomStringConvertible {
     /// The part or file, and what is wrong with it.
     public var description: String {

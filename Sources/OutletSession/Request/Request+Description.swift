@@ -21,3 +21,10 @@ extension Request: CustomStringConvertible {
         return "\(request)\(status)"
     }
 }
+
+extension Request: CustomReflectable {
+    /// Empty, because `dump` would show the parameters, credentials and fields of the request.
+    public var customMirror: Mirror {
+        Mirror(self, children: [], ancestorRepresentation: .suppressed)
+    }
+}
