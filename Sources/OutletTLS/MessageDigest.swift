@@ -22,12 +22,14 @@ package enum MessageDigest: Sendable {
     }
 
     /// Returns the hash of a text's UTF-8 bytes; empty if OpenSSL was built without the algorithm.
-    package func hash(_ text: String) -> Data {
+    package func hash(_ text: String) -> Data { hash(Array(text.utf8)) }
+
+    /// Returns the hash of bytes; empty if OpenSSL was built without the algorithm.
+    package func hash(_ bytes: [UInt8]) -> Data {
         var digest = Data(count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
-        var text = text
         let isMade = digest.withUnsafeMutableBytes { digest in
-            text.withUTF8 {
+            bytes.withUnsafeBufferPointer {
                 EVP_Digest(
                     $0.baseAddress, $0.count,
                     digest.baseAddress?.assumingMemoryBound(to: UInt8.self), &count, algorithm, nil)

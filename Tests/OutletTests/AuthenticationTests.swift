@@ -368,6 +368,21 @@ import Testing
         #expect(server.requests.values.count == 4)
     }
 
+    @Test func `a Digest realm that is not UTF-8 is sent back with its bytes`() async throws {
+        let challenge =
+            Array("HTTP/1.1 401 No\r\nContent-Length: 0\r\nWWW-Authenticate: Digest realm=\"".utf8)
+            + [0xFC] + Array("\", nonce=\"n\", qop=\"auth\"\r\n\r\n".utf8)
+        let server = try ScriptedServer.start(
+            .request, .send(challenge), .request, .respond(body: "x"))
+        let session = session()
+        let response = await session.request(server.baseURL)
+            .authenticate(username: "ada", password: "secret").serializingString().response
+        #expect(response.value == "x")
+        // The byte is no UTF-8, so that the test's server does not decode it.
+        let head = try server.requests.values.at(1).head
+        #expect(head.contains("realm=\"\u{FFFD}\""), "\(head)")
+    }
+
     @Test func `each use of a Digest nonce has its own nonce count`() async throws {
         let challenge = #"WWW-Authenticate: Digest realm="x", nonce="n", qop="auth""#
         let server = try ScriptedServer.start(

@@ -159,7 +159,7 @@ extension EventLoop {
         if address.queue.usesConnectionsOnce { easy.applySingleUse() }
         // A proxy does not get the zone.
         if transfer.proxy.isEmpty { try easy.applyScope(of: address) }
-        var answer: String?
+        var answer: HTTPHeader?
         if let extras = transfer.extras {
             if let link = extras.link {
                 easy.applyConnectOnly()
@@ -176,7 +176,7 @@ extension EventLoop {
         }
         if !transfer.request.isPlainlyValid { try check(transfer.request, address) }
         var fields = transfer.request.headers
-        if let answer { fields.add(.authorization(answer)) }
+        if let answer { fields.add(answer) }
         guard easy.applyHeaders(fields, hasBody: transfer.mayHaveBody) else {
             throw TransferError(code: .unknown, host: address.host, reason: "no memory left")
         }
@@ -195,7 +195,7 @@ extension EventLoop {
         try checkOptions(of: easy, address)
     }
 
-    /// Returns the value of `Authorization` for a Digest challenge that an earlier transfer
+    /// Returns the field `Authorization` for a Digest challenge that an earlier transfer
     /// received.
     ///
     /// libcurl does not know that challenge, and would first send the request without credentials
@@ -206,7 +206,7 @@ extension EventLoop {
     private func digestAnswer(
         to challenge: AuthenticationChallenge?, _ credential: Credential, _ request: HTTPRequest,
         _ address: Address
-    ) -> String? {
+    ) -> HTTPHeader? {
         guard let challenge, credential.scheme == .digest, request.headers["Authorization"] == nil
         else { return nil }
         return DigestAnswer(

@@ -4,9 +4,11 @@ import OutletTLS
 import OutletTransport
 
 /// The response to a Digest challenge (RFC 7616 §3.4).
+///
+/// Realm, nonce and opaque are hashed and sent back with the bytes received, which need not be UTF-8.
 struct DigestAnswer {
-    /// The value of `Authorization`.
-    let field: String
+    /// The field `Authorization`.
+    let field: HTTPHeader
 
     /// The supported algorithms by their names in lower case.
     private static let algorithms: [String: MessageDigest] = [
@@ -40,31 +42,47 @@ struct DigestAnswer {
         guard offered.isEmpty || offered.contains(where: { $0.hasSameBytes(as: "auth") }) else {
             return nil
         }
-        func hash(_ parts: String...) -> String { digest.hash(parts.joined(separator: ":")).hex }
+        func received(_ text: String) -> [UInt8] {
+            challenge.isLatin1 ? text.latin1Bytes : Array(text.utf8)
+        }
+        func hash(_ parts: [UInt8]...) -> [UInt8] {
+            Array(digest.hash(Array(parts.joined(separator: [UInt8(ascii: ":")]))).hex.utf8)
+        }
 
-        let realm = challenge.protectionSpace.realm ?? ""
-        var secret = hash(credential.user, realm, credential.password)
-        if isSession { secret = hash(secret, nonce, clientNonce) }
-        let request = hash(method, target)
+        let user = Array(credential.user.utf8)
+        let realm = received(challenge.protectionSpace.realm ?? "")
+        let nonceBytes = received(nonce)
+        let clientBytes = Array(clientNonce.utf8)
+        var secret = hash(user, realm, Array(credential.password.utf8))
+        if isSession { secret = hash(secret, nonceBytes, clientBytes) }
+        let request = hash(Array(method.utf8), Array(target.utf8))
         let digits = String(challenge.nonceCount, radix: 16)
         let count = String(repeating: "0", count: max(0, 8 - digits.utf8.count)) + digits
         let response =
             offered.isEmpty
-            ? hash(secret, nonce, request)
-            : hash(secret, nonce, count, clientNonce, "auth", request)
-        var items = [
-            "username=\(Self.quoted(credential.user))", "realm=\(Self.quoted(realm))",
-            "nonce=\(Self.quoted(nonce))", "uri=\(Self.quoted(target))",
-            "response=\"\(response)\"",
-        ]
-        if parameters["algorithm"] != nil { items.append("algorithm=\(name)") }
-        if let opaque = parameters["opaque"] { items.append("opaque=\(Self.quoted(opaque))") }
-        if !offered.isEmpty { items += ["qop=auth", "nc=\(count)"] }
-        if !offered.isEmpty || isSession { items.append("cnonce=\(Self.quoted(clientNonce))") }
-        let field = "Digest " + items.joined(separator: ", ")
+            ? hash(secret, nonceBytes, request)
+            : hash(
+                secret, nonceBytes, Array(count.utf8), clientBytes, Array("auth".utf8), request)
+        var value = Array("Digest ".utf8)
+        func add(_ name: String, _ text: [UInt8]) {
+            if value.last != UInt8(ascii: " ") { value += Array(", ".utf8) }
+            value += Array("\(name)=".utf8) + text
+        }
+        add("username", Self.quoted(user))
+        add("realm", Self.quoted(realm))
+        add("nonce", Self.quoted(nonceBytes))
+        add("uri", Self.quoted(Array(target.utf8)))
+        add("response", Self.quoted(response))
+        if parameters["algorithm"] != nil { add("algorithm", received(name)) }
+        if let opaque = parameters["opaque"] { add("opaque", Self.quoted(received(opaque))) }
+        if !offered.isEmpty {
+            add("qop", Array("auth".utf8))
+            add("nc", Array(count.utf8))
+        }
+        if !offered.isEmpty || isSession { add("cnonce", Self.quoted(clientBytes)) }
         // Values that the server has chosen are sent back, so check them.
-        guard isFieldValue(field) else { return nil }
-        self.field = field
+        guard value.withUnsafeBufferPointer({ isFieldValue($0) }) else { return nil }
+        field = HTTPHeader(name: "Authorization", valueBytes: value)
     }
 
     private static func randomNonce() -> String {
@@ -72,13 +90,9 @@ struct DigestAnswer {
     }
 
     /// A quoted string (RFC 9110 §5.6.4).
-    private static func quoted(_ text: String) -> String {
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            if scalar == "\"" || scalar == "\\" { quoted.append("\\") }
-            quoted.unicodeScalars.append(scalar)
-        }
-        return quoted + "\""
+    private static func quoted(_ text: [UInt8]) -> [UInt8] {
+        let (mark, escape) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
+        return [mark] + text.flatMap { $0 == mark || $0 == escape ? [escape, $0] : [$0] } + [mark]
     }
 }
 

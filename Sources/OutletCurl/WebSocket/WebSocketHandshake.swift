@@ -48,13 +48,16 @@ struct WebSocketHandshake {
             "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: \(key)",
             "Sec-WebSocket-Version: 13",
         ]
+        var fields = request.headers.filter {
+            !Self.ownFields.contains($0.name.lowercasedASCII)
+        }
         if let credential, request.headers["Authorization"] == nil,
-            let value = Self.authorization(credential, challenge, target: target)
+            let field = Self.authorization(credential, challenge, target: target)
         {
-            lines.append("Authorization: \(value)")
+            fields.insert(field, at: 0)
         }
         var head = Array((lines.joined(separator: "\r\n") + "\r\n").utf8)
-        for field in request.headers where !Self.ownFields.contains(field.name.lowercasedASCII) {
+        for field in fields {
             head += Array("\(field.name): ".utf8) + field.valueBytes + [0x0D, 0x0A]
         }
         self.head = head + [0x0D, 0x0A]
@@ -65,13 +68,13 @@ struct WebSocketHandshake {
 
     private static func authorization(
         _ credential: Credential, _ challenge: AuthenticationChallenge?, target: String
-    ) -> String? {
+    ) -> HTTPHeader? {
         switch credential.scheme {
         case nil, .basic:
-            HTTPHeader.authorization(username: credential.user, password: credential.password).value
+            .authorization(username: credential.user, password: credential.password)
         case .bearer:
             isToken68(credential.password)
-                ? HTTPHeader.authorization(bearerToken: credential.password).value : nil
+                ? .authorization(bearerToken: credential.password) : nil
         case .digest:
             challenge.flatMap {
                 DigestAnswer(to: $0, credential: credential, method: "GET", target: target)?.field

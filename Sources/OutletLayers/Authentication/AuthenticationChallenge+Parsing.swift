@@ -19,14 +19,18 @@ extension AuthenticationChallenge {
             let place = isProxy && proxy != nil ? Place(ofProxy: url) : try? Place(Origin(url))
         else { return [] }
         let name = isProxy ? "Proxy-Authenticate" : "WWW-Authenticate"
-        return response.headers.values(for: name).flatMap { parse($0) }.map { parsed in
-            AuthenticationChallenge(
+        let fields = response.headers.filter { $0.name.equalsIgnoringCase(name) }
+        return fields.flatMap { field in parse(field.value).map { ($0, field.isLatin1) } }.map {
+            parsed, isLatin1 in
+            var challenge = AuthenticationChallenge(
                 protectionSpace: ProtectionSpace(
                     host: place.host, port: place.port,
                     protocol: place.scheme, realm: parsed.parameters["realm"],
                     authenticationMethod: parsed.scheme, isProxy: isProxy),
                 previousFailureCount: previousFailureCount,
                 parameters: parsed.parameters.filter { $0.key != "realm" })
+            challenge.isLatin1 = isLatin1
+            return challenge
         }
     }
 

@@ -10,6 +10,9 @@ public struct AuthenticationChallenge: Sendable, Equatable {
     ///
     /// It is the `nc` parameter of Digest (RFC 7616 §3.4), with which a server detects replays.
     public var nonceCount = 1
+    /// Whether the bytes of the realm and the parameters are Latin-1, as received; otherwise they are
+    /// UTF-8.
+    package var isLatin1 = false
 
     /// Makes a challenge.
     ///

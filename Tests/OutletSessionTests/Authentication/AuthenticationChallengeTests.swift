@@ -35,6 +35,16 @@ import Testing
         #expect(parsed(field) == expected)
     }
 
+    @Test func `a challenge keeps whether its bytes are UTF-8`() {
+        var response = HTTPResponse(url: URL(string: "https://a.test/"), statusCode: 401)
+        let bytes = Array("Digest realm=\"".utf8) + [0xFC] + Array("\", nonce=n".utf8)
+        response.headers.append(HTTPHeader(name: "www-authenticate", valueBytes: bytes))
+        response.headers.append(name: "WWW-Authenticate", value: "Basic realm=\"\u{FC}\"")
+        let challenges = AuthenticationChallenge.challenges(in: response)
+        #expect(challenges.map(\.isLatin1) == [true, false])
+        #expect(challenges.map(\.protectionSpace.realm) == ["\u{FC}", "\u{FC}"])
+    }
+
     @Test func `the protection space has the host and port of the response`() {
         let response = HTTPResponse(
             url: URL(string: "https://Example.test/a"), statusCode: 407,
