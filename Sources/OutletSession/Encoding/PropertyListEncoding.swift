@@ -14,6 +14,9 @@ public struct PropertyListEncoding: ParameterEncoding {
     public enum Error: Swift.Error, Equatable {
         /// The value at this path has a type that property lists do not support, or is `nil`.
         case unsupportedValue(path: String, type: String)
+        /// The text at this path, or a name in the dictionary there, has a character that XML does
+        /// not have, such as U+0000 (XML 1.0 §2.2).
+        case unsupportedCharacter(path: String, code: UInt32)
     }
 
     /// As XML.
@@ -39,8 +42,8 @@ public struct PropertyListEncoding: ParameterEncoding {
     ///   - urlRequest: The request; a `Content-Type` that it has is kept.
     ///   - parameters: The members of the root dictionary; `nil` leaves the request unchanged.
     /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `customEncodingFailed` when
-    ///   a value cannot be written (``Error/unsupportedValue(path:type:)``); what `urlRequest`
-    ///   throws.
+    ///   a value cannot be written (``Error/unsupportedValue(path:type:)``,
+    ///   ``Error/unsupportedCharacter(path:code:)``); what `urlRequest` throws.
     public func encode(
         _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
     ) throws -> HTTPRequest {
@@ -49,7 +52,9 @@ public struct PropertyListEncoding: ParameterEncoding {
         do {
             let encoder = PropertyListEncoder()
             encoder.outputFormat = format
-            request.httpBody = try encoder.encode(PropertyListNode(parameters, path: "$"))
+            let root = try PropertyListNode(parameters, path: "$", isXML: format == .xml)
+            let list = try encoder.encode(root)
+            request.httpBody = format == .xml ? list.keepingCarriageReturns : list
         } catch {
             throw SessionError.parameterEncodingFailed(reason: .customEncodingFailed(error: error))
         }
@@ -64,6 +69,37 @@ extension PropertyListEncoding.Error: CustomStringConvertible {
         switch self {
         case .unsupportedValue(let path, let type):
             "\(path): not a property list: \(type) (use strings, Bool, numbers, Date, Data, arrays and dictionaries)"
+        case .unsupportedCharacter(let path, let code):
+            "\(path): XML has no character U+\(Self.digits(of: code)) (use the binary format, or Data)"
+        }
+    }
+
+    private static func digits(of code: UInt32) -> String {
+        let digits = String(code, radix: 16, uppercase: true)
+        return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+    }
+}
+
+extension Data {
+    /// A property list in XML with carriage returns as references, because parsers read others as
+    /// line feeds (XML 1.0 §2.11).
+    ///
+    /// Foundation ends its own lines with a line feed.
+    fileprivate var keepingCarriageReturns: Data {
+        guard contains(0x0D) else { return self }
+        return Data(
+            split(separator: 0x0D, omittingEmptySubsequences: false)
+                .joined(separator: Data("&#13;".utf8)))
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether XML has this character (XML 1.0 §2.2).
+    fileprivate var isInXML: Bool {
+        switch value {
+        case 0x9, 0xA, 0xD: true
+        case 0..<0x20, 0xFFFE, 0xFFFF: false
+        default: true
         }
     }
 }
@@ -74,7 +110,13 @@ private enum PropertyListNode: Encodable {
     case array([PropertyListNode])
     case dictionary([String: PropertyListNode])
 
-    init(_ value: Any, path: String) throws(PropertyListEncoding.Error) {
+    /// Makes a node.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - path: The names and indices that lead to it.
+    ///   - isXML: Whether to refuse characters that XML does not have.
+    init(_ value: Any, path: String, isXML: Bool) throws(PropertyListEncoding.Error) {
         if let scalar = FoundationScalar(value) {
             guard let value = scalar.encodable else {
                 throw .unsupportedValue(path: path, type: "\(type(of: value))")
@@ -87,8 +129,10 @@ private enum PropertyListNode: Encodable {
             guard let wrapped = value.wrapped else {
                 throw .unsupportedValue(path: path, type: "nil")
             }
-            self = try PropertyListNode(wrapped, path: path)
-        case let value as String: self = .scalar(value)
+            self = try PropertyListNode(wrapped, path: path, isXML: isXML)
+        case let value as String:
+            if isXML { try Self.check(value, path) }
+            self = .scalar(value)
         case let value as Bool: self = .scalar(value)
         case let value as Date: self = .scalar(value)
         case let value as Data: self = .scalar(value)
@@ -105,17 +149,26 @@ private enum PropertyListNode: Encodable {
         case let members as [String: Any]:
             var nodes: [String: PropertyListNode] = [:]
             for (name, value) in members {
-                nodes[name] = try PropertyListNode(value, path: "\(path).\(name)")
+                if isXML { try Self.check(name, path) }
+                nodes[name] = try PropertyListNode(value, path: "\(path).\(name)", isXML: isXML)
             }
             self = .dictionary(nodes)
         case let elements as [Any]:
             var nodes: [PropertyListNode] = []
             for (index, element) in elements.enumerated() {
-                nodes.append(try PropertyListNode(element, path: "\(path)[\(index)]"))
+                nodes.append(
+                    try PropertyListNode(element, path: "\(path)[\(index)]", isXML: isXML))
             }
             self = .array(nodes)
         default: throw .unsupportedValue(path: path, type: "\(type(of: value))")
         }
+    }
+
+    private static func check(
+        _ text: String, _ path: String
+    ) throws(PropertyListEncoding.Error) {
+        guard let scalar = text.unicodeScalars.first(where: { !$0.isInXML }) else { return }
+        throw .unsupportedCharacter(path: path, code: scalar.value)
     }
 
     func encode(to encoder: any Encoder) throws {

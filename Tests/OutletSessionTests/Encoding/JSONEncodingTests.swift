@@ -151,6 +151,41 @@ import Testing
         }
     }
 
+    @Test(arguments: ["\0", "\u{1}", "\u{B}", "\u{1F}", "\u{FFFE}", "\u{FFFF}"])
+    func `characters that XML does not have are refused, and binary lists have them`(
+        text: String
+    ) throws {
+        for parameters in [["k": ["a" + text]], [text: 1]] as [Parameters] {
+            let error = #expect(throws: SessionError.self) {
+                try PropertyListEncoding.xml.encode(post, with: parameters)
+            }
+            guard case .parameterEncodingFailed(reason: .customEncodingFailed(let cause))? = error,
+                case .unsupportedCharacter(let path, let code)? = cause
+                    as? PropertyListEncoding.Error
+            else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+            #expect(path == (parameters["k"] == nil ? "$" : "$.k[0]"))
+            #expect(code == text.unicodeScalars.first?.value)
+            #expect("\(cause)".contains("U+"))
+        }
+        let body = try #require(
+            try PropertyListEncoding.binary.encode(post, with: ["k": text]).httpBody)
+        #expect(try PropertyListDecoder().decode([String: String].self, from: body) == ["k": text])
+    }
+
+    @Test(arguments: ["a\rb", "\r\n", "\r", "a\tb\n", "<&>\u{85}\u{2028}\u{1FFFE}"])
+    func `other characters are kept, also carriage returns`(text: String) throws {
+        let body = try #require(
+            try PropertyListEncoding.xml.encode(post, with: ["k": text, text: "v"]).httpBody)
+        // A parser reads a carriage return as a line feed, a reference to it as the character.
+        #expect(!body.contains(0x0D))
+        #expect(
+            try PropertyListDecoder().decode([String: String].self, from: body)
+                == ["k": text, text: "v"])
+    }
+
     @Test func `nil and unsupported types are refused with their path`() {
         for value: any Any & Sendable in [Int?.none, Set([1]), Int128.max] {
             let error = #expect(throws: SessionError.self) {
