@@ -27,6 +27,13 @@ extension Substring {
 }
 
 extension URL {
+    /// The URL with its path as sent: without dot segments.
+    package var textWithWirePath: String {
+        let text = absoluteString
+        let rest = text.behindAuthority
+        return text[..<rest.startIndex] + rest.withoutDotSegments
+    }
+
     /// The path as sent: without dot segments; `/` if the URL has none.
     ///
     /// Cookies and credentials are matched against this path.

@@ -187,6 +187,20 @@ import Testing
         #expect(text.contains("--globoff"))
     }
 
+    @Test(arguments: [HTTPMethod.post, .put, .patch])
+    func `a method that usually has a body sends an empty one`(method: HTTPMethod) async {
+        let text = await command(session.request("http://example.test/", method: method))
+        #expect(text.contains("-H Content-Type: \\\n\t-d '' \\\n"))
+        let others = await command(session.request("http://example.test/", method: .delete))
+        #expect(!others.contains("-d "))
+    }
+
+    @Test func `the URL is shown as it is sent, without dot segments`() async {
+        let address = "http://example.test/a/%2e%2E/b/./c?d=/../e#/../f"
+        let text = await command(session.request(address))
+        #expect(text.hasSuffix("'http://example.test/b/c?d=/../e#/../f'"), "\(text)")
+    }
+
     @Test func `the command of an upload contains the body`() async {
         let upload = session.upload(Data("abc".utf8), to: "http://example.test/post")
         #expect(await command(upload).contains("-d 'abc'"))

@@ -20,7 +20,8 @@ struct CURLCommand {
         guard let url = request.url, url.host()?.isEmpty == false,
             (try? request.checkSyntax()) != nil
         else { return Self.failure }
-        let address = redaction.url(url)
+        // curl removes dot segments, too, but no version all of those with `%2e`.
+        let address = redaction.address(url.textWithWirePath)
         var lines = ["$ curl -v", "-X \(ShellWord.quoted(request.method.rawValue))"]
         // With `-X HEAD` alone, curl waits for a body.
         if request.method == .head { lines.append("--head") }
@@ -83,7 +84,10 @@ struct CURLCommand {
             request.headers["Content-Type"] == nil
             ? ["-H " + ShellWord.quoted("Content-Type:")] : []
         switch request.body {
-        case .none: return []
+        case .none:
+            // With these methods the transport sends `Content-Length: 0`.
+            let isEmptyBodySent = [.post, .put, .patch].contains(request.method)
+            return isEmptyBodySent ? removedType + ["-d ''"] : []
         case .file(let path): return removedType + ["--data-binary " + ShellWord.quoted("@\(path)")]
         case .stream: return removedType + ["--data-binary @-"]
         case .data(let data):
