@@ -195,6 +195,21 @@ import Testing
         #expect(read["n"] == value["n"])
     }
 
+    @Test func `a value is decoded from 512 levels at most, whatever the decoder's limit is`()
+        throws
+    {
+        func decode(_ levels: Int) throws -> JSONValue {
+            let list =
+                String(repeating: "<array>", count: levels)
+                + String(repeating: "</array>", count: levels)
+            return try PropertyListDecoder().decode(
+                JSONValue.self, from: Data("<plist>\(list)</plist>".utf8))
+        }
+        #expect(try decode(512).arrayValue?.count == 1)
+        let error = #expect(throws: DecodingError.self) { try decode(513) }
+        #expect(error.map { "\($0)".contains("nested deeper than 512 levels") } == true)
+    }
+
     @Test func `anyValue has standard library types and can be converted back`() throws {
         let value = try JSONValue(
             parsing: #"{"args":{"a":"b"},"l":[1,2],"d":1.5,"big":1e40,"b":true,"n":null,"l":[3]}"#)

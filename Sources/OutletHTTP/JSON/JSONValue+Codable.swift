@@ -3,10 +3,11 @@ extension JSONValue: Decodable {
     ///
     /// Numbers are decoded as `Int64`, `UInt64` or `Double`, so that their text is not kept.
     ///
-    /// - Throws: `DecodingError` for a value that is none of the JSON types, and other errors of
-    ///   the decoder.
+    /// - Throws: `DecodingError` for a value that is none of the JSON types, or that is nested deeper
+    ///   than 512 levels, and other errors of the decoder.
     public init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: MemberName.self) {
+            try Self.checkDepth(decoder.codingPath)
             self = .object(
                 JSONObject(
                     try container.allKeys.map {
@@ -15,6 +16,7 @@ extension JSONValue: Decodable {
             return
         }
         if var container = try? decoder.unkeyedContainer() {
+            try Self.checkDepth(decoder.codingPath)
             var elements: [JSONValue] = []
             while !container.isAtEnd { elements.append(try container.decode(JSONValue.self)) }
             self = .array(elements)
@@ -34,6 +36,19 @@ extension JSONValue: Decodable {
         } else {
             self = .string(try container.decode(String.self))
         }
+    }
+
+    /// How deep arrays and objects may be nested; a limit protects the stack.
+    private static let maximumCodingDepth = 512
+
+    /// Checks the depth of an array or object; called for no other value, because some decoders
+    /// make the path each time that it is read.
+    private static func checkDepth(_ path: [any CodingKey]) throws(DecodingError) {
+        guard path.count >= maximumCodingDepth else { return }
+        throw .dataCorrupted(
+            DecodingError.Context(
+                codingPath: path,
+                debugDescription: "nested deeper than \(maximumCodingDepth) levels"))
     }
 }
 

@@ -69,7 +69,7 @@ extension Response {
             }
         }
         do {
-            return try decoder.decode(type, from: json)
+            return try decoder.decodeReceived(type, from: json)
         } catch {
             throw ProviderError.objectMapping(error, self)
         }

@@ -2,6 +2,9 @@ public import FoundationEssentials
 public import OutletHTTP
 
 /// Decodes values from bytes; `JSONTextDecoder`, `JSONDecoder` and `PropertyListDecoder` conform.
+///
+/// Responses that are nested deeper than 512 levels are errors with all three of them, and so are
+/// binary property lists that contain themselves.
 public protocol DataDecoder: Sendable {
     /// Decodes a value.
     ///
@@ -93,7 +96,7 @@ public final class DecodableResponseSerializer<T: Decodable & Sendable>: Respons
             return value
         }
         do {
-            return try decoder.decode(T.self, from: body)
+            return try decoder.decodeReceived(T.self, from: body)
         } catch {
             throw SessionError.responseSerializationFailed(reason: .decodingFailed(error: error))
         }

@@ -81,7 +81,7 @@ public final class ErrorBodyResponseSerializer<
         if let response, let data, !data.isEmpty, error == nil || isRefused,
             isRefused || !successCodes.contains(response.statusCode),
             let prepared = try? dataPreprocessor.preprocess(data),
-            let body = try? success.decoder.decode(Failure.self, from: prepared)
+            let body = try? success.decoder.decodeReceived(Failure.self, from: prepared)
         {
             throw SessionError.responseSerializationFailed(
                 reason: .customSerializationFailed(

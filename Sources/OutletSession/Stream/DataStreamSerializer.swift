@@ -47,7 +47,7 @@ public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSeri
     public func serialize(_ data: Data) throws -> T {
         let data = try dataPreprocessor.preprocess(data)
         do {
-            return try decoder.decode(T.self, from: data)
+            return try decoder.decodeReceived(T.self, from: data)
         } catch {
             throw SessionError.responseSerializationFailed(reason: .decodingFailed(error: error))
         }

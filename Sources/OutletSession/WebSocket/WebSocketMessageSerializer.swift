@@ -63,7 +63,7 @@ public struct DecodableWebSocketMessageDecoder<Value: Decodable & Sendable>:
         case .string(let text): data = Data(text.utf8)
         }
         do {
-            return try decoder.decode(Value.self, from: data)
+            return try decoder.decodeReceived(Value.self, from: data)
         } catch {
             throw Error.decoding(error)
         }
