@@ -36,8 +36,11 @@ public struct TransportConfiguration: Sendable {
     /// The maximum number of connections to certain servers, at least 1; replaces
     /// ``httpMaximumConnectionsPerHost`` for them.
     public var maximumConnectionsPerOrigin: [Origin: Int] = [:]
-    /// The maximum number of simultaneous connections to all hosts, at least 1; counted as for
-    /// ``httpMaximumConnectionsPerHost``.
+    /// The maximum number of requests that run at the same time on connections to all hosts, at least
+    /// 1; counted as for ``httpMaximumConnectionsPerHost``.
+    ///
+    /// As many connections may be idle. When a request ends and more connections than this are open,
+    /// the one that was idle for longest is closed.
     ///
     /// If one host may have more than 512, this limit is divided among the threads, too; the first
     /// one serves all hosts whose connections are not divided.
