@@ -86,6 +86,9 @@ final class OriginQueue<Element> {
         ccurl_tally_release(tally)
     }
 
+    /// Whether there are open sockets.
+    var hasSockets: Bool { Int(tally?.pointee.sockets ?? 0) > 0 }
+
     /// Whether there may be an idle connection for a transfer that is already counted as running.
     ///
     /// Transfers that still look up the name have no socket. So this may be false although there is

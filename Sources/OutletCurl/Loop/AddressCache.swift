@@ -2,14 +2,10 @@ import CCurl
 import OutletHTTP
 import OutletTransport
 
-/// The queues of the origins that a loop knows; entries of released queues are removed now and
-/// then.
+/// The queues of the origins that a loop knows; those without transfers, sockets and cached URLs are
+/// removed now and then.
 struct OriginTable {
-    private struct Reference {
-        weak var queue: OriginQueue<CurlTransfer>?
-    }
-
-    private var queues: [Origin: Reference] = [:]
+    private var queues: [Origin: OriginQueue<CurlTransfer>] = [:]
     private var sweepAt = 512
     private let settings: TransportSettings
     private let loops: Int
@@ -31,18 +27,29 @@ struct OriginTable {
 
     /// Returns the queue of an origin, and makes it if necessary.
     mutating func queue(_ origin: Origin) -> OriginQueue<CurlTransfer> {
-        if let known = queues[origin]?.queue { return known }
-        if queues.count >= sweepAt {
-            queues = queues.filter { $0.value.queue != nil }
-            sweepAt = max(512, queues.count * 2)
-        }
+        if let known = queues[origin] { return known }
+        if queues.count >= sweepAt { sweep() }
         let queue = OriginQueue<CurlTransfer>(
             origin, limit: LoopGroup.share(of: origin, settings, among: loops),
             isNegotiated: origin.isSecure && settings.configuration.httpVersion == .automatic,
             usesConnectionsOnce: settings.usesConnectionsOnce(to: origin), registry: registry)
-        queues[origin] = Reference(queue: queue)
+        queues[origin] = queue
         return queue
     }
+
+    /// Removes the queues that are not used.
+    private mutating func sweep() {
+        struct Reference { weak var queue: OriginQueue<CurlTransfer>? }
+        let others = queues.compactMap { origin, queue in
+            queue.hasSockets ? nil : (origin, Reference(queue: queue))
+        }
+        queues = queues.filter { $0.value.hasSockets }
+        for (origin, other) in others { queues[origin] = other.queue }
+        sweepAt = max(512, queues.count * 2)
+    }
+
+    /// Removes all queues.
+    mutating func removeAll() { queues = [:] }
 }
 
 /// Parsed URLs by their text; parsing takes a seventh of the time libcurl spends on a small
@@ -66,8 +73,9 @@ struct AddressCache {
         self.queues = queues
     }
 
-    /// Removes all URLs.
+    /// Removes all URLs and queues.
     mutating func removeAll() {
+        queues.removeAll()
         young = [:]
         old = [:]
         lastText = ""
