@@ -61,6 +61,15 @@ package final class Verification {
     /// Anyone on the way can end it without one.
     package private(set) var hasClosureAlert = false
 
+    /// The length of the data in the last record of application data, if this side has sent it; 0 if
+    /// the server has.
+    private var lastSent = 0
+    /// ``lastSent`` before the record whose header was seen last.
+    private var lastSentBefore = 0
+    /// Whether the connection's context was freed.
+    private var isClosed = false
+    private var isEndExpected = false
+
     /// Called for each record that is received, before its contents are read.
     private var refusesRecord: (() -> Bool)?
     /// Whether a record was refused, so that the connection counts as ended.
@@ -148,13 +157,46 @@ package final class Verification {
         context: UnsafeMutableRawPointer, _ refuses: @escaping () -> Bool
     ) {
         refusesRecord = refuses
-        SSL_CTX_set_msg_callback(OpaquePointer(context)) { isSent, _, kind, _, _, connection, _ in
-            guard isSent == 0, kind == SSL3_RT_HEADER, let connection,
-                let verification = Verification.of(connection),
-                verification.refusesRecord?() == true
+        SSL_CTX_set_msg_callback(OpaquePointer(context)) {
+            isSent, _, kind, bytes, count, connection, _ in
+            guard let connection, let verification = Verification.of(connection) else { return }
+            verification.note(
+                kind, UnsafeRawBufferPointer(start: bytes, count: count), isSent: isSent != 0,
+                of: connection)
+            guard isSent == 0, kind == SSL3_RT_HEADER, verification.refusesRecord?() == true
             else { return }
             verification.hasRefusedRecord = true
             SSL_set_shutdown(connection, SSL_get_shutdown(connection) | SSL_RECEIVED_SHUTDOWN)
+        }
+    }
+
+    /// Whether the connection was closed, and the last record on it was one of this side that may be a
+    /// GOAWAY of HTTP/2.
+    ///
+    /// libcurl has found then that the server broke the protocol. A record of acknowledgements, of
+    /// settings (9 bytes), a PING (17) or data (13), is shorter, as is one that ends a stream (13); but a
+    /// GOAWAY without a message has 17 bytes, too. False without ``watchRecords(context:_:)``.
+    package var hasBrokenOff: Bool {
+        isClosed && !isEndExpected && (lastSent == 17 || lastSent > 26)
+    }
+
+    /// Records that the connection is closed because its owner wants that.
+    package func expectEnd() { isEndExpected = true }
+
+    /// Records what is sent and received.
+    private func note(
+        _ kind: Int32, _ bytes: UnsafeRawBufferPointer, isSent: Bool, of connection: OpaquePointer
+    ) {
+        switch kind {
+        case SSL3_RT_HEADER where bytes.count >= 5 && Int32(bytes[0]) == SSL3_RT_APPLICATION_DATA:
+            // The code of authentication; with TLS 1.3 also the kind of the contents.
+            let overhead = SSL_version(connection) == TLS1_3_VERSION ? 17 : 24
+            lastSentBefore = lastSent
+            lastSent = isSent ? Int(bytes[3]) << 8 + Int(bytes[4]) - overhead : 0
+        case SSL3_RT_INNER_CONTENT_TYPE where bytes.first != UInt8(SSL3_RT_APPLICATION_DATA):
+            // With TLS 1.3 the header of a record does not tell its kind.
+            lastSent = lastSentBefore
+        default: break
         }
     }
 
@@ -176,7 +218,10 @@ package final class Verification {
     private static let slot: Int32 = CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
         { _, box, _, _, _, _ in
-            if let box { ObjectPointer.release(box) }
+            guard let box else { return }
+            let verification: Verification = ObjectPointer.object(at: box)
+            verification.isClosed = true
+            ObjectPointer.release(box)
         })
 
     // MARK: Without a decider

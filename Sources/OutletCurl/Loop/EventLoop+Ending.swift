@@ -138,7 +138,8 @@ extension EventLoop {
             return
         }
         if transfer.extras != nil,
-            let error = transfer.unfinishedCoding ?? transfer.missingTicket ?? transfer.cutOff
+            let error = transfer.unfinishedCoding ?? transfer.missingTicket
+                ?? transfer.cutOff(easy)
         {
             transfer.failure = error
             return

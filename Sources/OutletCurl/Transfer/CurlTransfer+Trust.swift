@@ -89,10 +89,11 @@ extension CurlTransfer {
         loop?.settings.configuration.verifiesCertificates == true && verification?.refusal != nil
     }
 
-    /// Remembers the connection if its end is the end of the response.
+    /// Remembers the connection if its end is, or may look like, the end of the response.
     func watchEnd(_ easy: EasyHandle) {
         loop?.assertOnLoop()
-        guard easy.head.endsWithConnection, request.method != .head else {
+        guard easy.head.endsWithConnection || easy.head.endsWithStream, request.method != .head
+        else {
             // That of a challenge before this response.
             closure = nil
             return
@@ -101,12 +102,27 @@ extension CurlTransfer {
     }
 
     /// The error of a response over TLS that ended with the connection, but without TLS's closure
-    /// alert (RFC 9112 §9.8); `nil` for others.
-    var cutOff: TransferError? {
-        guard let closure, !closure.hasClosureAlert else { return nil }
+    /// alert (RFC 9112 §9.8), or with an error of HTTP/2 that libcurl does not report; `nil` for others.
+    func cutOff(_ easy: EasyHandle) -> TransferError? {
+        guard let closure else { return nil }
+        if easy.head.isHTTP2 { return closure.hasBrokenOff ? brokenOff(easy) : nil }
+        guard !closure.hasClosureAlert else { return nil }
         return TransferError(
             code: .networkConnectionLost, stage: .receiving, host: address?.host,
             reason: "the connection ended after \(received) bytes of the body without TLS's "
                 + "closure alert, so that the response may have been cut off")
+    }
+
+    /// The error of a response over HTTP/2 whose stream has not ended before libcurl has closed the
+    /// connection, because the server broke the protocol; `nil` if that is not certain.
+    ///
+    /// libcurl 7.88 takes that for the end of the response. It is not noticed if other requests run on
+    /// the connection.
+    private func brokenOff(_ easy: EasyHandle) -> TransferError? {
+        guard easy.head.trailers == nil, !mayHaveBody || isBodySent(easy) else { return nil }
+        return TransferError(
+            code: .networkConnectionLost, stage: .receiving, host: address?.host,
+            reason: "the server broke the rules of HTTP/2 after \(received) bytes of the body, so "
+                + "that the response may have been cut off")
     }
 }

@@ -58,6 +58,11 @@ struct HeadCollector: ~Copyable {
             && statusCode != 304
     }
 
+    /// Whether only the end of the stream of HTTP/2 is the end of the last head's body.
+    var endsWithStream: Bool {
+        isHTTP2 && !lines.pointee.has_length && statusCode != 204 && statusCode != 304
+    }
+
     /// Whether a part of a head has been received.
     var isInsideHead: Bool { !lines.pointee.is_behind && lines.pointee.count > 0 }
 

@@ -6,7 +6,8 @@ import FoundationEssentials
 /// without given frames gets the response 200 with the text `N on C`: the number of requests that the
 /// server has received, this one included, and the number of its connection, from 0. Clients that
 /// negotiate HTTP/1.1 always get that, but the path in place of `N` if it begins with `/path`, or with
-/// `/until/N`: that once the server has accepted more than `N` connections, or after 5 s.
+/// `/until/N`: that once the server has accepted more than `N` connections, or after 5 s. So do clients
+/// without TLS.
 public final class FramePeer: Sendable {
     /// What the server sends for one request.
     public struct Reply: Sendable {
@@ -54,6 +55,8 @@ public final class FramePeer: Sendable {
         case goAwayFrom(request: Int)
         /// A frame that HTTP/2 forbids: SETTINGS on a stream.
         case forbidden
+        /// A frame that HTTP/2 forbids: DATA on no stream.
+        case strayData
         /// No frame: the groups after this one follow once the request's body has been received.
         case bodyEnd
         /// The end of the connection.
@@ -67,6 +70,7 @@ public final class FramePeer: Sendable {
             case .reset(let code): "r \(code)"
             case .goAwayFrom(let request): "g \(request)"
             case .forbidden: "f"
+            case .strayData: "s"
             case .bodyEnd: "w"
             case .close: "c"
             }
@@ -87,6 +91,9 @@ public final class FramePeer: Sendable {
         try await start(replies)
     }
 
+    /// The URL of the root without TLS, and without a slash at its end.
+    public var plainURL: String { "http://localhost:\(peer.ports[0])" }
+
     /// Starts a server whose first connections speak HTTP/1.1 only.
     ///
     /// - Parameter count: Their number.
@@ -97,16 +104,22 @@ public final class FramePeer: Sendable {
 
     /// Starts a server; connections made before it is ready wait in its socket's queue.
     ///
+    /// - Parameters:
+    ///   - replies: The frames for certain requests.
+    ///   - count: The number of connections that speak HTTP/1.1 only; the first ones.
+    ///   - streams: The maximum number of streams on a connection.
     /// - Throws: ``TestSupportError`` if Python is not installed.
     public static func start(
-        _ replies: [Reply], withoutHTTP2First count: Int = 0
+        _ replies: [Reply], withoutHTTP2First count: Int = 0, streams: Int = 100
     ) async throws -> FramePeer {
         let authority = try await TestCA.shared()
-        return try FramePeer(authority, await authority.server(), replies, plain: count)
+        return try FramePeer(
+            authority, await authority.server(), replies, plain: count, streams: streams)
     }
 
     private init(
-        _ authority: TestCA, _ identity: TestCA.Identity, _ replies: [Reply], plain: Int
+        _ authority: TestCA, _ identity: TestCA.Identity, _ replies: [Reply], plain: Int,
+        streams: Int
     ) throws {
         let directory = try TemporaryDirectory()
         self.directory = directory
@@ -120,7 +133,9 @@ public final class FramePeer: Sendable {
         peer = try Peer(
             "/usr/bin/python3", ports: 1, directory: directory,
             environment: ["PYTHONDONTWRITEBYTECODE": "1"]
-        ) { _ in [script, identity.certificatePath, identity.keyPath, "\(plain)"] + plan }
+        ) { _ in
+            [script, identity.certificatePath, identity.keyPath, "\(plain)", "\(streams)"] + plan
+        }
     }
 
     /// Ends the server and waits for its process to exit.
@@ -131,9 +146,9 @@ public final class FramePeer: Sendable {
     private static let script = #"""
         import socket, ssl, sys, threading
 
-        certificate, key, plain = sys.argv[1:4]
+        certificate, key, plain, streams = sys.argv[1:5]
         plan = {}
-        for entry in sys.argv[4:]:
+        for entry in sys.argv[5:]:
             request, early, *groups = entry.split(";")
             plan[request] = (early == "1", groups)
         guard, total = threading.Condition(), [0]
@@ -180,13 +195,18 @@ public final class FramePeer: Sendable {
                     sent += frame(7, 0, 0, last.to_bytes(4, "big") + bytes(4))
                 elif kind == "f":
                     sent += frame(4, 0, stream)
+                elif kind == "s":
+                    sent += frame(0, 0, 0, b"x")
             return sent
 
         def serve(raw, number):
             try:
-                peer = (first if number < int(plain) else both).wrap_socket(raw, server_side=True)
+                peer = raw
+                if raw.recv(1, socket.MSG_PEEK) == b"\x16":
+                    peer = (first if number < int(plain) else both).wrap_socket(
+                        raw, server_side=True)
                 stream = peer.makefile("rb")
-                while peer.selected_alpn_protocol() != "h2":
+                while peer is raw or peer.selected_alpn_protocol() != "h2":
                     line = stream.readline()
                     if not line:
                         return
@@ -201,7 +221,7 @@ public final class FramePeer: Sendable {
                         text = b"%s on %d" % (path, number)
                     peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"
                                  % (len(text), text))
-                peer.sendall(frame(4, 0, 0))
+                peer.sendall(frame(4, 0, 0, b"\x00\x03" + int(streams).to_bytes(4, "big")))
                 stream.read(24)  # the client's preface
 
                 def answer(identifier, text):
