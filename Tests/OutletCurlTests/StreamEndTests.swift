@@ -209,6 +209,50 @@ import Testing
         await server.stop()
     }
 
+    @Test(arguments: [FramePeer.Frame.forbidden, .strayData])
+    func `a response without a length fails if the server breaks the protocol before its end`(
+        fault: FramePeer.Frame
+    ) async throws {
+        let server = try await FramePeer.start(
+            .init(request: 0, [.head(200), .data("large")], [fault]))
+        let result = try await transport(server).perform(request(server, .get))
+        #expect(result.error?.code == .networkConnectionLost, "\(result.text)")
+        await server.stop()
+    }
+
+    @Test func `a response without a length that ends with GOAWAY is complete`() async throws {
+        let server = try await FramePeer.start(
+            .init(request: 1, [.head(200)], [.data("large", ends: true), .goAwayFrom(request: 2)]))
+        let result = try await second(server, by: transport(server), .get)
+        #expect(result.error == nil, "\(result.error?.reason ?? "")")
+        #expect(result.text == "large")
+        await server.stop()
+    }
+
+    @Test(arguments: [HTTPMethod.get, .post])
+    func `a request whose response libcurl loses while it is suspended is sent again or fails`(
+        method: HTTPMethod
+    ) async throws {
+        let frames: [FramePeer.Frame] = [
+            .head(103), .head(103), .head(200), .data("late", ends: true),
+        ]
+        let server = try await FramePeer.start(.init(request: 0, frames))
+        let probe = Probe(onHead: { $0.statusCode == 103 ? .pause : .proceed })
+        let task = transport(server).start(
+            TransferJob(request: request(server, method)), handler: probe)
+        while probe.heads.isEmpty, !Task.isCancelled { await Task.yield() }
+        task.resume()
+        let result = try await probe.end.value()
+        if method == .get {
+            #expect(result.text == "2 on 0", "\(result.error?.reason ?? "")")
+        } else {
+            #expect(
+                result.error?.reason.contains("while the request was suspended") == true,
+                "\(result.error?.reason ?? "")")
+        }
+        await server.stop()
+    }
+
     @Test func `the error of a response that libcurl discards has its status`() async throws {
         let frames: [FramePeer.Frame] = [
             .head(200, length: 10), .data("large"), .reset(Reset.none),

@@ -31,6 +31,7 @@ extension EventLoop {
         deadlines.remove(transfer)
         // libcurl refuses this without a connection; `willSend()` applies it later.
         transfer.isPauseApplied = curl_easy_pause(easy.raw, directions) == CURLE_OK
+        if transfer.isPauseApplied { transfer.wasSuspended = true }
     }
 
     /// Pauses receiving in a callback; also sending, if the body has been sent.

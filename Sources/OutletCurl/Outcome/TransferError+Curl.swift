@@ -124,6 +124,14 @@ private struct Meaning {
             self = Meaning(.networkConnectionLost, TransferError.undelivered(status))
             return
         }
+        if transfer.hasLostResponse(in: code) {
+            self = Meaning(
+                .networkConnectionLost,
+                "the response came while the request was suspended, and libcurl cannot read one that "
+                    + "has come over HTTP/2 with an interim head (1xx) then",
+                "do not suspend it before its response has begun")
+            return
+        }
         switch code {
         case CURLE_UNSUPPORTED_PROTOCOL:
             self =

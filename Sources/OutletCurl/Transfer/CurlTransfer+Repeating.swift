@@ -75,12 +75,28 @@ extension CurlTransfer {
     ///
     /// libcurl 7.88 ends the last request that a GOAWAY excludes so (`CURLE_HTTP2`), but also one
     /// whose body it was sending when the server broke the protocol.
+    ///
+    /// An idempotent one whose response libcurl has lost can be started again, too.
     func canStartAgain(after code: CURLcode, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
+        if hasLostResponse(in: code), failure == nil, !isSentTooOften,
+            request.method.isIdempotent
+        {
+            return true
+        }
         guard code == CURLE_HTTP2, easy.errorText.pointee == 0, failure == nil, !hasResponse,
             sends > 0, !isSentTooOften, ccurl_get_begun_status(easy.raw, false) == 0
         else { return false }
         return isBodySent(easy) || request.method.isIdempotent
+    }
+
+    /// Whether libcurl has lost a response over HTTP/2 that came while the transfer was suspended.
+    ///
+    /// libcurl 7.88 keeps the lines of all its heads as one, and cannot parse that if there is an interim
+    /// one (1xx) among them.
+    func hasLostResponse(in code: CURLcode) -> Bool {
+        (code == CURLE_OUT_OF_MEMORY || code == CURLE_BAD_FUNCTION_ARGUMENT) && wasSuspended
+            && sends > 0 && !hasResponse && speaksHTTP2
     }
 
     /// Whether the response is complete although libcurl reports an error, because the server has

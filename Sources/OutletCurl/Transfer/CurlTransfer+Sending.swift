@@ -25,6 +25,7 @@ extension CurlTransfer {
         if extras != nil, !isPeerAccepted(easy, loop) { return false }
         sends += 1
         wasAnswered = false
+        wasSuspended = false
         bodyWait = .none
         connection = loop.connections.texts(of: ends)
         localPort = ends.localPort

@@ -104,6 +104,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     /// Whether libcurl picked a connection that must not be used, so that the transfer starts again
     /// with another one.
     var wantsOtherConnection = false
+    /// Whether it was paused since the request was last sent.
+    var wasSuspended = false
     /// Whether no connection of its origin had a stream for it, so that it waits again.
     var lacksStream = false
     /// Whether it opens a connection whose streams others of its origin wait for.
