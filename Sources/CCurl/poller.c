@@ -562,6 +562,14 @@ bool ccurl_poller_brings_uncalled(const ccurl_poller *poller, CURL *easy, int po
     return false;
 }
 
+void ccurl_poller_end_idle(const ccurl_poller *poller, int port) {
+    for (size_t fd = 0; fd < poller->slot_count; fd++) {
+        const struct slot *slot = &poller->slots[fd];
+        if (slot->ours && !slot->wanted && !slot->ready && local_port((int)fd) == port)
+            shutdown((int)fd, SHUT_RDWR);
+    }
+}
+
 /// Returns how many bytes were written to a TCP socket; `before` if the kernel does not tell.
 static uint64_t bytes_written(int fd, uint64_t before) {
     struct tcp_info info;

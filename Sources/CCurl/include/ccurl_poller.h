@@ -91,6 +91,9 @@ int ccurl_poller_wait(ccurl_poller *_Nonnull poller, int timeout_ms);
 /// Needs a system call only if an unwanted event was seen, or the socket was not registered.
 bool ccurl_poller_brings_uncalled(
     const ccurl_poller *_Nonnull poller, CURL *_Nonnull easy, int port);
+/// Shuts the connections down, in both directions, that have a local port and no running transfer;
+/// libcurl then uses them for none.
+void ccurl_poller_end_idle(const ccurl_poller *_Nonnull poller, int port);
 /// Calls libcurl, or the watcher, for each socket that the last wait found ready.
 void ccurl_poller_dispatch(ccurl_poller *_Nonnull poller);
 /// Calls libcurl if its timer is due, and returns whether it was.

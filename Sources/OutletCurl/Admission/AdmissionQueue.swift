@@ -44,6 +44,12 @@ final class OriginQueue<Element> {
     private(set) var opener: UInt64?
     /// Whether the last connection that was opened took too long to wait for it.
     private(set) var opensSlowly = false
+    /// The local ports of connections with HTTP/2 on which libcurl has not sent the ends of cancelled
+    /// streams yet, because a waiting transfer was to use them.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var portsWithUnsentEnds: Set<Int32> = []
     /// The waiting transfers by priority, lowest first.
     #if !DEBUG
         @exclusivity(unchecked)

@@ -57,6 +57,7 @@ extension EventLoop {
     func restart(_ transfer: CurlTransfer, _ easy: EasyHandle) -> Bool {
         assertOnLoop()
         transfer.wantsOtherConnection = false
+        transfer.sendsBefore = transfer.sends
         guard rewind(transfer, easy) else { return false }
         curl_multi_remove_handle(multi, easy.raw)
         let code = curl_multi_add_handle(multi, easy.raw)
@@ -85,6 +86,7 @@ extension EventLoop {
     private func waitForStream(_ transfer: CurlTransfer, _ easy: EasyHandle) -> Bool {
         assertOnLoop()
         transfer.lacksStream = false
+        transfer.sendsBefore = transfer.sends
         guard let origin = transfer.address?.queue, rewind(transfer, easy) else { return false }
         remove(transfer, easy, isClean: false)
         transfer.phase = .queued
@@ -180,6 +182,7 @@ extension EventLoop {
         // Before the handler is called, so that transfers it starts queue behind the waiting ones.
         if let origin = transfer.giveUpPlace() {
             leave(origin)
+            if !origin.portsWithUnsentEnds.isEmpty { endUnusedConnections(of: origin) }
         } else {
             transfer.address?.queue.figures.webSockets -= 1
         }
@@ -187,6 +190,23 @@ extension EventLoop {
         canStartInline = !isOnCaller
         transfer.finish(result, turn: turn)
         canStartInline = couldStartInline
+    }
+
+    /// Ends the connections of an origin on which libcurl has not sent the ends of cancelled streams, if
+    /// no transfer will use them soon: the server would go on.
+    private func endUnusedConnections(of origin: OriginQueue<CurlTransfer>) {
+        assertOnLoop()
+        guard origin.figures.waiting == 0 else { return }
+        let isAwaited = pool.contains {
+            $0.address?.queue === origin && $0.sends == $0.sendsBefore && $0.link == nil
+        }
+        guard !isAwaited else { return }
+        for port in origin.portsWithUnsentEnds
+        where !pool.contains(where: { $0.sends > 0 && $0.localPort == port }) {
+            // Those to Unix sockets have none.
+            if port > 0 { ccurl_poller_end_idle(poller, port) }
+        }
+        origin.portsWithUnsentEnds = []
     }
 
     /// Ends a transfer in whatever phase it is.
@@ -199,6 +219,7 @@ extension EventLoop {
                 admission.remove(
                     ticket: transfer.ticket, origin: origin, priority: transfer.priority)
                 shared.waiting.fall()
+                if !origin.portsWithUnsentEnds.isEmpty { endUnusedConnections(of: origin) }
             }
             fail(transfer, error)
         case .held:

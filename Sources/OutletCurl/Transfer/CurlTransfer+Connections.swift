@@ -50,16 +50,21 @@ extension CurlTransfer {
     ///
     /// libcurl 7.88 sends the end of a stream only with the next request: the server would go on. And
     /// it keeps a connection on which nothing is received any more, for all later requests. A connection
-    /// that a waiting request will use at once stays, unless it may be dead.
+    /// that a waiting request will use at once stays, unless it may be dead; if none uses it, it is ended
+    /// later (``EventLoop/endUnusedConnections(of:)``).
     ///
     /// - Parameter mayBeDead: Whether the transfer has reached its time limit.
     func closeConnection(_ easy: EasyHandle, _ loop: EventLoop, mayBeDead: Bool = false) {
         loop.assertOnLoop()
-        guard sends > 0, link == nil, observedEnd == .ahead,
-            mayBeDead || address?.queue.figures.waiting == 0, usesHTTP2(easy, loop),
+        guard sends > 0, link == nil, observedEnd == .ahead, usesHTTP2(easy, loop),
             !sharesConnection(localPort, easy, loop)
         else { return }
-        easy.applySingleUse()
+        if !mayBeDead, let queue = address?.queue, queue.figures.waiting > 0 {
+            queue.portsWithUnsentEnds.insert(localPort)
+        } else {
+            ccurl_get_ssl(easy.raw).flatMap { Verification.of($0) }?.expectEnd()
+            easy.applySingleUse()
+        }
     }
 
     /// Whether libcurl may have missed that the server has ended the response, because it was sending

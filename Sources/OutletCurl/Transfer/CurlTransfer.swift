@@ -94,6 +94,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var hasResponse = false
     /// How often the request has been sent on a connection.
     var sends = 0
+    /// ``sends`` when libcurl last got the transfer; it counts the connections it makes from then on.
+    var sendsBefore = 0
     /// The last of these connections, and below that its local port.
     var connection: Boxed<TransferMetrics.Connection>?
     var localPort: Int32 = 0
