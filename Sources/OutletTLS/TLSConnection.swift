@@ -14,6 +14,13 @@ package enum TLSConnection {
         return "\(String(cString: version)) \(String(cString: name))"
     }
 
+    /// Whether the handshake has been completed.
+    ///
+    /// - Parameter connection: The `SSL *`, as libcurl returns it for `CURLINFO_TLS_SSL_PTR`.
+    package static func isSecured(_ connection: UnsafeMutableRawPointer) -> Bool {
+        SSL_is_init_finished(OpaquePointer(connection)) == 1
+    }
+
     /// Whether HTTP/2 was negotiated (ALPN, RFC 7301).
     ///
     /// - Parameter connection: The `SSL *`, as libcurl returns it for `CURLINFO_TLS_SSL_PTR`.

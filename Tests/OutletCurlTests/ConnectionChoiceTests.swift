@@ -19,11 +19,12 @@ import Testing
     private func start(
         _ path: String, of server: FramePeer, by transport: CurlTransport,
         _ method: HTTPMethod = .get,
-        _ body: HTTPBody = .none, timeout: Double = 60
+        _ body: HTTPBody = .none, timeout: Double = 60, isPlain: Bool = false
     ) -> Probe {
         let probe = Probe()
+        let base = isPlain ? server.plainURL : server.baseURL
         var request = HTTPRequest(
-            url: URL(string: server.baseURL + path), method: method, body: body)
+            url: URL(string: base + path), method: method, body: body)
         request.timeoutInterval = timeout
         _ = transport.start(TransferJob(request: request), handler: probe)
         return probe
@@ -69,6 +70,67 @@ import Testing
                 #expect(isOwn || result.response?.httpVersion == "HTTP/2", "\(result.text)")
             }
         }
+        await server.stop()
+    }
+
+    @Test func `no request is sent on an HTTP/1 connection in use if https on the port has HTTP/2`()
+        async throws
+    {
+        let server = try await FramePeer.start()
+        let transport = transport(server)
+        let held = start("/until/2", of: server, by: transport, isPlain: true)
+        let other = try await start("/", of: server, by: transport).end.value()
+        #expect(other.response?.httpVersion == "HTTP/2")
+        let paths = (1...6).map { "/path\($0)" }
+        let probes = paths.map { start($0, of: server, by: transport, isPlain: true) }
+        for (path, probe) in zip(paths, probes) {
+            let text = try await probe.end.value().text
+            // Number 0 is the one in use.
+            let isOwn = text.utf8.starts(with: "\(path) on ".utf8)
+            #expect(isOwn && text.utf8.last != UInt8(ascii: "0"), "\(text)")
+        }
+        #expect(try await held.end.value().text.utf8.starts(with: "/until/2 on ".utf8))
+        await server.stop()
+    }
+
+    @Test func `requests of which many are wanted over HTTP/1.1 are sent so`() async throws {
+        let replies = (0..<40).flatMap { connection in
+            (1..<60).map {
+                FramePeer.Reply(
+                    connection: connection, request: $0,
+                    [.reset(StreamEndTests.Reset.wantsHTTP1)])
+            }
+        }
+        let server = try await FramePeer.start(replies)
+        let transport = transport(server) { $0.httpMaximumConnectionsPerHost = 8 }
+        #expect(try await start("/", of: server, by: transport).end.value().text == "1 on 0")
+        let probes = (0..<60).map { start("/path\($0)", of: server, by: transport) }
+        for probe in probes {
+            let result = try await probe.end.value()
+            #expect(result.error == nil, "\(result.error?.reason ?? "")")
+        }
+        await server.stop()
+    }
+
+    @Test func `the stream of a cancelled request ends although waiting ones are cancelled too`()
+        async throws
+    {
+        let server = try await FramePeer.start(
+            (1...4).map { .init(request: $0, [.head(200)]) }, streams: 1)
+        let transport = transport(server) { $0.httpMaximumConnectionsPerHost = 1 }
+        #expect(try await start("/", of: server, by: transport).end.value().text == "1 on 0")
+        let probes = (0..<4).map { _ in Probe() }
+        let request = HTTPRequest(url: URL(string: server.baseURL))
+        let tasks = probes.map { transport.start(TransferJob(request: request), handler: $0) }
+        while probes[0].heads.isEmpty || transport.statistics.total.requestsWaiting != 3,
+            !Task.isCancelled
+        {
+            await Task.yield()
+        }
+        for task in tasks { task.cancel() }
+        for probe in probes { #expect(try await probe.end.value().error?.code == .cancelled) }
+        let next = try await start("/", of: server, by: transport).end.value()
+        #expect(next.text.utf8.last == UInt8(ascii: "1"), "\(next.text)")
         await server.stop()
     }
 

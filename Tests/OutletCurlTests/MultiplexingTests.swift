@@ -254,6 +254,32 @@ import Testing
         _ = try await ends(slow.probes + opener.probes)
     }
 
+    @Test func `no request is sent on a connection whose tunnel through a proxy is not made yet`()
+        async throws
+    {
+        let nginx = try await Nginx.shared()
+        let gate = try Gate()
+        let proxy = try ScriptedServer.start { number in
+            let peer = SocketAddress.loopback(port: nginx.port(.fewStreams))
+            let tunnel: [Step] = [
+                .send("HTTP/1.1 200 Connection established\r\n\r\n"), .relay(peer),
+            ]
+            return number == 1 ? [.requestHead, .wait(gate)] + tunnel : [.requestHead] + tunnel
+        }
+        let transport = try await transport { $0.proxy = .url(proxy.baseURL, except: []) }
+        let server = try await Nginx.shared().baseURL(.fewStreams)
+        let (first, _) = try await ends(burst(of: 1, to: "\(server)/info", by: transport).probes)
+        #expect(first.first?.error == nil, "\(first.first?.error?.reason ?? "")")
+        let slow = try await occupyConnection(of: server, by: transport)
+        let others = burst(of: 6, to: "\(server)/info", by: transport)
+        _ = try await proxy.requests.values(2)
+        gate.open()
+        let (results, _) = try await ends(others.probes)
+        #expect(results.allSatisfy { $0.error == nil }, "\(results.compactMap(\.error?.reason))")
+        for task in slow.tasks { task.cancel() }
+        _ = try await ends(slow.probes)
+    }
+
     @Test func `the error of a request that waits for another one's handshake says so`()
         async throws
     {

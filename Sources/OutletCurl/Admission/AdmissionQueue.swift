@@ -22,11 +22,6 @@ final class OriginQueue<Element> {
     let limit: Int
     /// The version of the last response or handshake.
     fileprivate(set) var version: Version = .unknown
-    /// Whether connections to the origin had different versions.
-    ///
-    /// libcurl 7.88 then takes all of them for HTTP/2, and may send a request on a connection with
-    /// HTTP/1 on which another one is running.
-    fileprivate(set) var hasMixedVersions = false
     /// Whether the first handshake says what the origin speaks (ALPN).
     fileprivate let isNegotiated: Bool
     /// Whether each connection to the origin can be used for one request only.
@@ -258,7 +253,6 @@ struct AdmissionQueue<Element> {
 
     /// Records the version of an origin, which may allow more transfers.
     mutating func learn(_ version: OriginQueue<Element>.Version, of origin: OriginQueue<Element>) {
-        if origin.version != .unknown, origin.version != version { origin.hasMixedVersions = true }
         origin.version = version
         list(origin)
     }

@@ -60,6 +60,10 @@ extension EventLoop {
         transfer.sendsBefore = transfer.sends
         guard rewind(transfer, easy) else { return false }
         curl_multi_remove_handle(multi, easy.raw)
+        vacate(by: easy)
+        if transfer.needsHTTP1 {
+            easy.applyVersion(settings.configuration.httpVersion, excludesHTTP2: true)
+        }
         let code = curl_multi_add_handle(multi, easy.raw)
         guard code != CURLM_OK else { return true }
         transfer.failure = TransferError(
@@ -100,6 +104,7 @@ extension EventLoop {
     private func remove(_ transfer: CurlTransfer, _ easy: EasyHandle, isClean: Bool) {
         assertOnLoop()
         curl_multi_remove_handle(multi, easy.raw)
+        vacate(by: easy)
         if transfer.isOpener { endOpening(by: transfer, hasConnection: false) }
         deadlines.remove(transfer)
         transfer.easy = nil

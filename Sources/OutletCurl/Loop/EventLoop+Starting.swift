@@ -156,6 +156,9 @@ extension EventLoop {
         // Worth waiting for only if the connection is known to be shared.
         easy.applyMultiplexing(waits: version == .http2 && !address.queue.opensSlowly)
         easy.applyReuse(address.queue, version, isDirect: settings.proxies.isEmpty)
+        easy.applyVersion(
+            settings.configuration.httpVersion,
+            excludesHTTP2: !address.isSecure || transfer.needsHTTP1)
         if address.queue.usesConnectionsOnce { easy.applySingleUse() }
         // A proxy does not get the zone.
         if transfer.proxy.isEmpty { try easy.applyScope(of: address) }

@@ -67,6 +67,12 @@ final class EventLoop: @unchecked Sendable {
     var addresses: AddressCache
     /// Strings about connections for the metrics, made once per connection.
     var connections = ConnectionTexts()
+    /// The connections over TLS (`SSL *`) with HTTP/1 on which requests run, and the handles of these; a
+    /// handle may have finished with its connection.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var occupied: [UnsafeMutableRawPointer: EasyHandle] = [:]
     /// The connections that only transfers with the same credentials may use.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -193,6 +199,31 @@ final class EventLoop: @unchecked Sendable {
         // A sender may still be waking the loop until now, so the poller is freed last.
         ccurl_poller_destroy(poller)
         presentEpoch.deallocate()
+    }
+
+    // MARK: Connections with HTTP/1
+
+    /// Whether a request runs on a connection over TLS with HTTP/1.
+    func isOccupied(_ connection: UnsafeMutableRawPointer) -> Bool {
+        assertOnLoop()
+        guard let easy = occupied[connection] else { return false }
+        // libcurl may have finished the transfer, which this loop has not collected yet.
+        return ccurl_get_ssl(easy.raw) == connection
+    }
+
+    /// Records that a request is sent on a connection over TLS with HTTP/1.
+    func occupy(_ connection: UnsafeMutableRawPointer, by easy: EasyHandle) {
+        assertOnLoop()
+        occupied[connection] = easy
+        easy.occupied = connection
+    }
+
+    /// Records that a request does not run any more on the connection that it was sent on.
+    func vacate(by easy: EasyHandle) {
+        assertOnLoop()
+        guard let connection = easy.occupied else { return }
+        if occupied[connection] === easy { occupied[connection] = nil }
+        easy.occupied = nil
     }
 
     // MARK: The driver's thread

@@ -13,7 +13,7 @@ extension CurlTransfer {
         loop?.assertOnLoop()
         lacksStream = !mayOpenSocket
         if lacksStream {
-            if sends > 0, let easy, let loop { wasUnprocessed = isUnprocessed(easy, loop) }
+            if let easy, let loop { noteUnprocessed(easy, loop) }
             return false
         }
         guard settings.addressPolicy != nil || addressPolicy != nil else { return true }

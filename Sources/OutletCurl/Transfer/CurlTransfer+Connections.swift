@@ -9,10 +9,14 @@ extension CurlTransfer {
     /// An idle connection that has received data since its last response is not used. libcurl only
     /// checks whether it was closed, and would treat that data as the response (RFC 9112 §9.2).
     ///
+    /// If it takes the connections to a host for such with HTTP/2, libcurl 7.88 also picks one with
+    /// HTTP/1 on which another request runs, and one that is not secured yet.
+    ///
     /// - Parameter ends: The addresses of the connection.
     func accepts(_ ends: ConnectionEnds, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         let port = ends.localPort
+        if address?.isSecure == true, !isFree(easy, loop) { return false }
         if ccurl_poller_brings_uncalled(loop.poller, easy.raw, port), !usesHTTP2(easy, loop) {
             return false
         }
@@ -20,8 +24,35 @@ extension CurlTransfer {
         if !loop.negotiated.isEmpty || !easy.negotiatesWith.isEmpty, !joins(port, easy, loop) {
             return false
         }
-        guard address?.queue.hasMixedVersions == true, !usesHTTP2(easy, loop) else { return true }
-        return sends == 0 && easy.hasNewConnection || !sharesConnection(port, easy, loop)
+        return true
+    }
+
+    /// Whether the connection to an https server is secured, and multiplexes or is idle.
+    private func isFree(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        guard let connection = ccurl_get_ssl(easy.raw), TLSConnection.isSecured(connection) else {
+            return false
+        }
+        if TLSConnection.speaksHTTP2(connection) { return true }
+        return !loop.isOccupied(connection) || hasOwnConnection(easy)
+    }
+
+    /// Whether libcurl has made the connection for the transfer, which has not been sent on it.
+    func hasOwnConnection(_ easy: EasyHandle) -> Bool {
+        sends == sendsBefore && easy.hasNewConnection
+    }
+
+    /// Keeps other requests away from the connection, if it cannot have several at the same time.
+    ///
+    /// - Parameter port: The connection's local port.
+    func occupyConnection(_ port: Int32, _ easy: EasyHandle, _ loop: EventLoop) {
+        // libcurl sends the ends of former streams together with the request.
+        if let queue = address?.queue, !queue.portsWithUnsentEnds.isEmpty {
+            queue.portsWithUnsentEnds.remove(port)
+        }
+        guard link == nil, let connection = ccurl_get_ssl(easy.raw),
+            !TLSConnection.speaksHTTP2(connection)
+        else { return }
+        loop.occupy(connection, by: easy)
     }
 
     /// Whether the connection of the transfer uses HTTP/2, where a server may send frames without a

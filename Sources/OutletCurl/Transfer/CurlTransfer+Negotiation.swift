@@ -12,7 +12,7 @@ extension CurlTransfer {
     func joins(_ port: Int32, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         let own = easy.negotiatesWith
-        let isNew = sends == 0 && easy.hasNewConnection
+        let isNew = hasOwnConnection(easy)
         guard loop.negotiated.admits(to: port, own, isNew: isNew) else { return false }
         let isHTTP2 = ccurl_get_ssl(easy.raw).map { TLSConnection.speaksHTTP2($0) } ?? false
         if !own.isEmpty, !isHTTP2 { loop.negotiated.note(port, own) }

@@ -38,15 +38,27 @@ extension CurlTransfer {
                 return false
             }
             guard !isSentTooOften else { return fail(endlessRefusals) }
-            repeats += 1
         }
         guard wasAnswered || request.method.isIdempotent || isUnprocessed(easy, loop) else {
             return fail(mayBeProcessed(easy))
         }
+        return true
+    }
+
+    /// Records that the request is sent again.
+    func noteRepeat(_ easy: EasyHandle) {
+        if !wasAnswered { repeats += 1 }
         wasUnprocessed = false
         // libcurl keeps the last message.
         easy.errorText.pointee = 0
-        return true
+    }
+
+    /// Records what libcurl shows about the request as it was last sent, before the transfer starts
+    /// again without having sent it: whether the server has not processed it, or wants HTTP/1.1.
+    func noteUnprocessed(_ easy: EasyHandle, _ loop: EventLoop) {
+        guard sends > 0 else { return }
+        wasUnprocessed = isUnprocessed(easy, loop)
+        if strstr(easy.errorText, "HTTP_1_1_REQUIRED") != nil { needsHTTP1 = true }
     }
 
     /// Whether the server has certainly not processed the request that libcurl is about to send again,

@@ -17,12 +17,16 @@ extension CurlTransfer {
         lastProgress = loop.now
         guard !hasResponse else { return fail(secondAnswer()) }
         easy.head.begin()
+        loop.vacate(by: easy)
         guard sends == 0 || maySendAgain(easy, loop) else { return false }
         guard accepts(ends, easy, loop) else {
+            noteUnprocessed(easy, loop)
             wantsOtherConnection = true
             return false
         }
         if extras != nil, !isPeerAccepted(easy, loop) { return false }
+        if sends > 0 { noteRepeat(easy) }
+        if address?.isSecure == true { occupyConnection(ends.localPort, easy, loop) }
         sends += 1
         wasAnswered = false
         wasSuspended = false

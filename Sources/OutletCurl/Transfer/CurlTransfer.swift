@@ -103,6 +103,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var repeats = 0
     /// How often it has waited again for a stream, because its own ones were refused.
     var waits = 0
+    /// Whether the server wants the request over HTTP/1.1 (`HTTP_1_1_REQUIRED`).
+    var needsHTTP1 = false
     /// Whether libcurl picked a connection that must not be used, so that the transfer starts again
     /// with another one.
     var wantsOtherConnection = false

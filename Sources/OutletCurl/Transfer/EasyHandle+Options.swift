@@ -171,6 +171,18 @@ extension EasyHandle {
         set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
     }
 
+    /// Sets whether libcurl may use HTTP/2, as far as the configuration allows it.
+    ///
+    /// libcurl 7.88 does not distinguish `http` and `https` when it takes the connections to a host and
+    /// port for such with HTTP/2. Without TLS it would send a request on a connection on which another
+    /// one runs, unless HTTP/2 is excluded.
+    func applyVersion(_ policy: HTTPVersionPolicy, excludesHTTP2 excludes: Bool) {
+        guard excludes != excludesHTTP2, policy == .automatic else { return }
+        set(
+            CURLOPT_HTTP_VERSION, excludes ? Int(CURL_HTTP_VERSION_1_1) : policy.curlValue)
+        excludesHTTP2 = excludes
+    }
+
     /// Sets whether to search for an idle connection, for which libcurl examines all connections to
     /// the host.
     ///

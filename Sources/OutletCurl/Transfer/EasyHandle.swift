@@ -69,6 +69,16 @@ final class EasyHandle {
     /// The number of the client certificate that `CURLOPT_SSL_CIPHER_LIST` is set for; `nil` for
     /// none.
     var certificateNumber: UInt64?
+    /// Whether `CURLOPT_HTTP_VERSION` excludes HTTP/2, against the configuration.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var excludesHTTP2 = false
+    /// The `SSL *` of the connection with HTTP/1 that the request was sent on; `nil` for others.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var occupied: UnsafeMutableRawPointer?
     /// The present value of `CURLOPT_BUFFERSIZE`, in bytes.
     var bufferSize = usualBufferSize
     /// libcurl's default (`CURL_MAX_WRITE_SIZE`).
@@ -153,6 +163,7 @@ final class EasyHandle {
         isMarked = false
         refusal = nil
         bufferSize = Self.usualBufferSize
+        excludesHTTP2 = false
         isTunnelled = false
         negotiatesWith = []
         repeatsOnlyRefused = false
