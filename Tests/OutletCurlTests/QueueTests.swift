@@ -120,6 +120,77 @@ import OutletTransport
         #expect(origin.mayOpenSocket(for: 1))
     }
 
+    @Test func `a transfer that has found no stream is the next one to start`() throws {
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = try OriginQueue<String>(named("origin"), limit: 1)
+        queue.learn(.http2, of: origin)
+        for _ in 0..<2 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
+        queue.leave(origin, lacksStream: true)
+        _ = queue.waitAgain("0", origin: origin, priority: .normal)
+        for name in ["1", "2"] {
+            expectEntered(false, &queue, name, origin: origin, priority: .normal)
+        }
+        queue.leave(origin)
+        #expect(names(&queue) == ["0"])
+        queue.leave(origin)
+        let next = queue.next()?.0
+        #expect(next == "1")
+        queue.leave(origin, lacksStream: true)
+        let ticket = queue.waitAgain("1", origin: origin, priority: .normal)
+        queue.remove(ticket: ticket, origin: origin, priority: .normal)
+        _ = queue.waitAgain("3", origin: origin, priority: .normal)
+        queue.endOpening(origin, hasConnection: false)
+        let last = queue.next()?.0
+        #expect(last == "3")
+    }
+
+    @Test func `transfers wait below the limit, too, while a connection is opened`() throws {
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = try OriginQueue<String>(named("origin"), limit: 8)
+        queue.learn(.http2, of: origin)
+        for _ in 0..<3 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
+        #expect(origin.mayOpenSocket(for: 1) && !origin.mayOpenSocket(for: 2))
+        queue.leave(origin, lacksStream: true)
+        _ = queue.waitAgain("2", origin: origin, priority: .normal)
+        #expect(names(&queue).isEmpty)
+        queue.endOpening(origin, hasConnection: true)
+        #expect(names(&queue) == ["2"])
+    }
+
+    @Test func `transfers that were started as streams open no more sockets than HTTP/1 may have`()
+        throws
+    {
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = try OriginQueue<String>(named("origin"), limit: 2)
+        queue.learn(.http2, of: origin)
+        for _ in 0..<6 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
+        queue.learn(.http1, of: origin)
+        origin.tally?.pointee.sockets = 1
+        #expect(origin.mayOpenSocket(for: 1))
+        origin.tally?.pointee.sockets = 2
+        #expect(!origin.mayOpenSocket(for: 2))
+        #expect(origin.mayOpenSocket(for: 3, exceedsLimits: true))
+        for _ in 0..<4 { queue.leave(origin, lacksStream: true) }
+        #expect(origin.mayOpenSocket(for: 2))
+        origin.tally?.pointee.sockets = 0
+    }
+
+    @Test func `an origin with open sockets is not forgotten`() throws {
+        var configuration = TransportConfiguration()
+        configuration.proxy = .none
+        var table = OriginTable(
+            TransportSettings(configuration, environment: [:]), amongLoops: 1, OriginRegistry())
+        let used = table.queue(try named("used"))
+        table.queue(try named("open")).tally?.pointee.sockets = 1
+        table.queue(try named("closed")).portsWithUnsentEnds = [1]
+        for number in 0..<600 { _ = table.queue(try named("other\(number)")) }
+        #expect(table.queue(try named("closed")).portsWithUnsentEnds.isEmpty)
+        #expect(table.queue(try named("used")) === used)
+        let open = table.queue(try named("open"))
+        #expect(open.hasSockets)
+        open.tally?.pointee.sockets = 0
+    }
+
     @Test func `a missing stream lowers the limit, and the end of transfers raises it`() throws {
         var queue = AdmissionQueue<String>(limit: 1000)
         let origin = try OriginQueue<String>(named("origin"), limit: 1)
@@ -130,11 +201,12 @@ import OutletTransport
             enter("x", origin: origin, priority: .normal, &queue)
         }
         #expect(names(&queue).isEmpty && queue.active == 3)
-        for _ in 0..<4 { enter("x", origin: origin, priority: .normal, &queue) }
-        for _ in 0..<2 {
+        for _ in 0..<40 { enter("x", origin: origin, priority: .normal, &queue) }
+        for _ in 0..<23 {
             queue.leave(origin)
             #expect(names(&queue).count == 1)
         }
+        // Another transfer finds out whether there are more streams.
         queue.leave(origin)
         #expect(names(&queue).count == 2)
         // No transfer runs or waits any more: the lowered limit does not apply to the next burst.

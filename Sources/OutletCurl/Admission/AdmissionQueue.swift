@@ -99,18 +99,22 @@ final class OriginQueue<Element> {
     /// Whether a running transfer that needs a socket may open one; it is the ``opener`` then, if the
     /// origin multiplexes.
     ///
-    /// `false` if the origin multiplexes, and another transfer opens a connection, or there are as
-    /// many sockets as the limit allows and none of them has a stream left for the transfer. There
-    /// must be other transfers at whose ends it can try again: idle connections may be unusable for
-    /// it.
+    /// `false` if the origin multiplexes, and another transfer opens a connection, or if there are as
+    /// many sockets as the limit allows and none of them has room for the transfer: more transfers
+    /// run than sockets are allowed, because the origin multiplexes, or did so when they were started.
+    /// There must be other transfers at whose ends it can try again: idle connections may be unusable
+    /// for it.
     ///
-    /// - Parameter transfer: Its identifier. It may open several sockets, one for each address.
-    func mayOpenSocket(for transfer: UInt64) -> Bool {
-        guard version == .http2 else { return true }
+    /// - Parameters:
+    ///   - transfer: Its identifier. It may open several sockets, one for each address.
+    ///   - exceedsLimits: Whether it may exceed the limit, if the origin does not multiplex.
+    func mayOpenSocket(for transfer: UInt64, exceedsLimits: Bool = false) -> Bool {
         guard
             figures.active <= limit
                 || Int(tally?.pointee.sockets ?? 0) < limit + figures.webSockets
+                || exceedsLimits && version != .http2
         else { return false }
+        guard version == .http2 else { return true }
         if opener == nil { opener = transfer }
         return opener == transfer
     }
@@ -142,12 +146,13 @@ final class OriginQueue<Element> {
     fileprivate func leave(lacksStream: Bool) {
         figures.active -= 1
         if lacksStream {
-            streams = max(limit, figures.active)
+            // While a connection is opened, it would be refused again at once.
+            streams = opener == nil ? max(limit, figures.active) : figures.active
             endedWithStreams = 0
         } else if let former = streams {
             endedWithStreams += 1
             // A further transfer finds out whether the server has raised its limit.
-            if endedWithStreams >= former {
+            if endedWithStreams >= former * Self.endsPerProbe {
                 streams = former + 1
                 endedWithStreams = 0
             }
@@ -157,6 +162,9 @@ final class OriginQueue<Element> {
             streams = nil
         }
     }
+
+    /// How many transfers of each stream end until a further one is started to find another stream.
+    private static var endsPerProbe: Int { 8 }
 
     /// Whether other transfers wait for the first one to show the version.
     var waitsForFirst: Bool { sendsOneFirst && version == .unknown }
@@ -229,6 +237,18 @@ struct AdmissionQueue<Element> {
     ) -> Int {
         origin.figures.waiting += 1
         let ticket = origin.waiting[Int(priority.rawValue)].append(element)
+        list(origin)
+        return ticket
+    }
+
+    /// Adds an element that had a place, but could not run, in front of the waiting ones.
+    ///
+    /// - Returns: A ticket for ``remove(ticket:origin:priority:)``.
+    mutating func waitAgain(
+        _ element: Element, origin: OriginQueue<Element>, priority: TransferPriority
+    ) -> Int {
+        origin.figures.waiting += 1
+        let ticket = origin.waiting[Int(priority.rawValue)].prepend(element)
         list(origin)
         return ticket
     }
@@ -311,6 +331,22 @@ struct WaitQueue<Element> {
         slots.append((nextTicket, element))
         count += 1
         return nextTicket
+    }
+
+    /// Adds an element in front of all others.
+    ///
+    /// - Returns: A ticket for ``remove(_:)``.
+    mutating func prepend(_ element: Element) -> Int {
+        guard head < slots.count else { return append(element) }
+        let ticket = slots[head].ticket - 1
+        if head > 0 {
+            head -= 1
+            slots[head] = (ticket, element)
+        } else {
+            slots.insert((ticket, element), at: 0)
+        }
+        count += 1
+        return ticket
     }
 
     mutating func popFirst() -> Element? {

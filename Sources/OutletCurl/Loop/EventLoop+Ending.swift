@@ -95,7 +95,11 @@ extension EventLoop {
         remove(transfer, easy, isClean: false)
         transfer.phase = .queued
         admission.leave(origin, lacksStream: true)
-        wait(transfer, in: origin)
+        // Without regard to the limit of the queue, which the transfer has passed already.
+        shared.waiting.rise()
+        transfer.ticket = admission.waitAgain(
+            transfer, origin: origin, priority: transfer.priority)
+        limitWait(of: transfer)
         admitWaiting()
         return true
     }

@@ -30,7 +30,10 @@ extension CurlTransfer {
     /// Whether the origin allows the transfer to open a socket; WebSockets are not limited.
     private var mayOpenSocket: Bool {
         guard link == nil, let queue = address?.queue else { return true }
-        guard queue.mayOpenSocket(for: identifier) else { return false }
+        let exceedsLimits = request.hasContext && request.context.exceedsLimits
+        guard queue.mayOpenSocket(for: identifier, exceedsLimits: exceedsLimits) else {
+            return false
+        }
         if queue.opener == identifier { loop?.beginOpening(by: self) }
         return true
     }
