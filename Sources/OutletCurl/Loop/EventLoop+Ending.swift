@@ -38,7 +38,8 @@ extension EventLoop {
     ) -> Bool {
         assertOnLoop()
         if transfer.wantsOtherConnection {
-            easy.applyFreshConnection()
+            if !transfer.wantsIdleConnection { easy.applyFreshConnection() }
+            transfer.wantsIdleConnection = false
             return restart(transfer, easy)
         }
         if transfer.lacksStream,

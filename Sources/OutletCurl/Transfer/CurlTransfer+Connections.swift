@@ -33,7 +33,11 @@ extension CurlTransfer {
             return false
         }
         if TLSConnection.speaksHTTP2(connection) { return true }
-        return !loop.isOccupied(connection) || hasOwnConnection(easy)
+        if !loop.isOccupied(connection) || hasOwnConnection(easy) { return true }
+        // So that libcurl itself finds an idle one, if there is one.
+        needsHTTP1 = true
+        wantsIdleConnection = true
+        return false
     }
 
     /// Whether libcurl has made the connection for the transfer, which has not been sent on it.

@@ -103,13 +103,16 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var repeats = 0
     /// How often it has waited again for a stream, because its own ones were refused.
     var waits = 0
-    /// Whether the server wants the request over HTTP/1.1 (`HTTP_1_1_REQUIRED`).
+    /// Whether the request must not be sent over HTTP/2: the server wants HTTP/1.1
+    /// (`HTTP_1_1_REQUIRED`), or libcurl takes a connection with HTTP/1 for one with HTTP/2.
     var needsHTTP1 = false
     /// Whether libcurl picked a connection that must not be used, so that the transfer starts again
     /// with another one.
     var wantsOtherConnection = false
     /// Whether it was paused since the request was last sent.
     var wasSuspended = false
+    /// Whether that may also be an idle one.
+    var wantsIdleConnection = false
     /// Whether no connection of its origin had a stream for it, so that it waits again.
     var lacksStream = false
     /// Whether it opens a connection whose streams others of its origin wait for.
