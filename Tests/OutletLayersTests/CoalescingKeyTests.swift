@@ -85,6 +85,39 @@ import Testing
         #expect(!differs { $0.reportsProgress = true })
     }
 
+    @Test func `each change of what the stored cookies or credentials send changes the key`() throws
+    {
+        let cookies = CookieStorage()
+        let credentials = CredentialStorage()
+        var key: CoalescingKey? {
+            CoalescingKey(job(), cookies: cookies, credentials: credentials)
+        }
+        /// Whether an action changes the key.
+        func changes(_ action: () -> Void) -> Bool {
+            let former = key
+            action()
+            return former == nil || key != former
+        }
+        let url = try #require(URL(string: "http://a.test/"))
+        let cookie = try #require(
+            Cookie.cookies(withResponseHeaderFields: ["Set-Cookie": "a=1"], for: url).first)
+        #expect(!changes {})
+        #expect(changes { cookies.setCookie(cookie) })
+        #expect(!changes { cookies.setCookie(cookie) })
+        #expect(changes { cookies.deleteCookie(cookie) })
+        let space = ProtectionSpace(
+            host: "a.test", port: 80, protocol: "http", realm: "r",
+            authenticationMethod: AuthenticationScheme.basic.rawValue)
+        let ann = Credential(user: "ann", password: "1")
+        let bob = Credential(user: "bob", password: "1")
+        #expect(changes { credentials.set(ann, for: space) })
+        #expect(!changes { credentials.set(ann, for: space) })
+        #expect(!changes { credentials.set(bob, for: space) })
+        #expect(changes { credentials.setDefaultCredential(bob, for: space) })
+        #expect(changes { credentials.set(Credential(user: "bob", password: "2"), for: space) })
+        #expect(changes { credentials.remove(bob, for: space) })
+    }
+
     @Test func `the order of repeated fields changes the key`() {
         func key(_ values: [String]) -> CoalescingKey? {
             CoalescingKey(

@@ -13,14 +13,31 @@ public final class CredentialStorage: Sendable {
         var first: String?
     }
 
-    private let entries = Lock<[ProtectionSpace: Entry]>([:])
+    private struct State: Sendable {
+        var entries: [ProtectionSpace: Entry] = [:]
+        /// The number of changes after which another credential may be sent.
+        var changes = 0
+
+        /// Stores a credential; the first one of a protection space becomes its default.
+        mutating func set(
+            _ credential: Credential, for space: ProtectionSpace, asDefault: Bool
+        ) {
+            var entry = entries[space] ?? Entry()
+            let former = entry.first.flatMap { entry.byUser[$0] }
+            entry.byUser[credential.user] = credential
+            if asDefault || entry.first == nil { entry.first = credential.user }
+            entries[space] = entry
+            if entry.first.flatMap({ entry.byUser[$0] }) != former { changes += 1 }
+        }
+    }
+    private let state = Lock(State())
 
     /// Makes an empty storage.
     public init() {}
 
     /// All credentials, by protection space and user name.
     public var allCredentials: [ProtectionSpace: [String: Credential]] {
-        entries.withLock { $0.mapValues(\.byUser) }
+        state.withLock { $0.entries.mapValues(\.byUser) }
     }
 
     /// Returns the credentials of a protection space.
@@ -28,7 +45,7 @@ public final class CredentialStorage: Sendable {
     /// - Parameter space: The protection space.
     /// - Returns: The credentials by user name; `nil` if there are none.
     public func credentials(for space: ProtectionSpace) -> [String: Credential]? {
-        entries.withLock { $0[space]?.byUser }
+        state.withLock { $0.entries[space]?.byUser }
     }
 
     /// Stores a credential; the first one of a protection space becomes its default.
@@ -39,10 +56,7 @@ public final class CredentialStorage: Sendable {
     ///   - credential: The credential.
     ///   - space: The protection space.
     public func set(_ credential: Credential, for space: ProtectionSpace) {
-        entries.withLock { entries in
-            entries[space, default: Entry()].byUser[credential.user] = credential
-            if entries[space]?.first == nil { entries[space]?.first = credential.user }
-        }
+        state.withLock { $0.set(credential, for: space, asDefault: false) }
     }
 
     /// Removes the credential of a user; no effect if none is stored.
@@ -54,11 +68,12 @@ public final class CredentialStorage: Sendable {
     ///   - credential: Its user name selects the credential to remove.
     ///   - space: The protection space.
     public func remove(_ credential: Credential, for space: ProtectionSpace) {
-        entries.withLock { entries in
-            guard var entry = entries[space] else { return }
+        state.withLock { state in
+            guard var entry = state.entries[space] else { return }
             entry.byUser[credential.user] = nil
             if entry.first == credential.user { entry.first = entry.byUser.keys.min() }
-            entries[space] = entry.byUser.isEmpty ? nil : entry
+            state.entries[space] = entry.byUser.isEmpty ? nil : entry
+            state.changes += 1
         }
     }
 
@@ -68,10 +83,7 @@ public final class CredentialStorage: Sendable {
     ///   - credential: The credential; it replaces that of the same user.
     ///   - space: The protection space.
     public func setDefaultCredential(_ credential: Credential, for space: ProtectionSpace) {
-        entries.withLock { entries in
-            entries[space, default: Entry()].byUser[credential.user] = credential
-            entries[space]?.first = credential.user
-        }
+        state.withLock { $0.set(credential, for: space, asDefault: true) }
     }
 
     /// Returns the credential that answers challenges of requests without a credential of their
@@ -80,12 +92,15 @@ public final class CredentialStorage: Sendable {
     /// - Parameter space: The protection space.
     /// - Returns: The default credential; `nil` if there is none.
     public func defaultCredential(for space: ProtectionSpace) -> Credential? {
-        entries.withLock { entries in
-            entries[space].flatMap { entry in entry.first.flatMap { entry.byUser[$0] } }
+        state.withLock { state in
+            state.entries[space].flatMap { entry in entry.first.flatMap { entry.byUser[$0] } }
         }
     }
 
-    package var isEmpty: Bool { entries.withLock { $0.isEmpty } }
+    /// The number of changes after which another credential may be sent.
+    var changes: Int { state.withLock { $0.changes } }
+
+    package var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
 
     /// Returns the credential that answers a challenge: stored for its method, or else for any
     /// method.

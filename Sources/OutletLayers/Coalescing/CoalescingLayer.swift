@@ -6,19 +6,30 @@ public import OutletTransport
 ///
 /// Each handler is called as if its job had its own transfer. Jobs without
 /// `TransferJob.sharesTransfer` are only forwarded. After the response to a request with a method
-/// that is not safe, such as PUT, jobs join no transfer to its server that has begun before.
+/// that is not safe, such as PUT, jobs join no transfer to its server that has begun before. After a
+/// change of the stored cookies or credentials, such as a login, they join none from before it.
 public final class CoalescingLayer: TransportLayer {
     /// The wrapped transport.
     public let next: any Transport
     /// Calls the handlers of a shared transfer with its result.
     let queue = DispatchQueue(label: "outlet.coalescing")
     private let shared = Lock<[CoalescingKey: SharedTransfer]>([:])
+    private let cookies: CookieStorage?
+    private let credentials: CredentialStorage?
 
     /// Makes the layer.
     ///
-    /// - Parameter next: The transport to wrap.
-    public init(around next: any Transport) {
+    /// - Parameters:
+    ///   - next: The transport to wrap.
+    ///   - cookies: The cookies that inner layers send; `nil` for none.
+    ///   - credentials: The credentials with which inner layers answer challenges; `nil` for none.
+    public init(
+        around next: any Transport, cookies: CookieStorage? = nil,
+        credentials: CredentialStorage? = nil
+    ) {
         self.next = next
+        self.cookies = cookies
+        self.credentials = credentials
     }
 
     /// Joins the transfer of an equal job, or starts a transfer that equal jobs can join.
@@ -29,7 +40,9 @@ public final class CoalescingLayer: TransportLayer {
     ///     shared transfer has ended.
     /// - Returns: The transfer of this job.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        guard job.sharesTransfer, let key = CoalescingKey(job) else {
+        guard job.sharesTransfer,
+            let key = CoalescingKey(job, cookies: cookies, credentials: credentials)
+        else {
             guard !job.request.method.isSafe, let url = job.request.url,
                 let origin = try? Origin(url)
             else { return next.start(job, handler: handler) }

@@ -53,6 +53,9 @@ public final class CookieStorage: Sendable {
     /// All cookies that have not expired, sorted by domain, path and name.
     public var cookies: [Cookie] { state.withLock { $0.jar.cookies(now: Date()) } }
 
+    /// The number of changes after which other cookies may be sent.
+    var changes: Int { state.withLock { $0.jar.changes } }
+
     package var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
 
     /// Changes the state, and updates `hasAny`.

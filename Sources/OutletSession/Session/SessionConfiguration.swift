@@ -42,7 +42,9 @@ public struct SessionConfiguration: Sendable {
     /// Each request gets the response, or the error. It follows redirects, retries, validates and
     /// serializes by itself; its further transfers may be shared again. A cancel ends only that
     /// request. After the response to a request that may change something, such as `PUT`, requests
-    /// to the same server join no transfer from before it. ``DataRequest/coalesces(_:)`` overrides the setting for a single request.
+    /// to the same server join no transfer from before it. After a change of the stored cookies or
+    /// credentials, such as a login, requests join no transfer from before it either.
+    /// ``DataRequest/coalesces(_:)`` overrides the setting for a single request.
     public var coalescesRequests = false
     /// Whether a redirect from https to http may send the request's body again, unencrypted;
     /// `false` by default.

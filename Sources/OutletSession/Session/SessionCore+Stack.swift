@@ -46,7 +46,9 @@ extension SessionCore {
             around: stack, storage: configuration.urlCredentialStorage,
             configuration: configuration.transport, queue: handlerQueue)
         // Outside of authentication, so that equal requests are challenged once.
-        stack = CoalescingLayer(around: stack)
+        stack = CoalescingLayer(
+            around: stack, cookies: configuration.httpShouldSetCookies ? cookies : nil,
+            credentials: configuration.urlCredentialStorage)
         // Outside of all layers that look at the URL.
         if let storage = configuration.hsts {
             stack = HSTSLayer(

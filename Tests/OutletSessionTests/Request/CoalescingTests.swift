@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletLayers
 import OutletSession
 import OutletTestSupport
 import OutletTesting
@@ -106,6 +107,36 @@ import Testing
         #expect(responses.allSatisfy { $0.data == Data("shared".utf8) })
         let hosts = transport.requests.filter { $0.method == .get }.map { $0.url?.host() }
         #expect(hosts == ["api.test", "other.test", "api.test"])
+    }
+
+    @Test(arguments: [false, true])
+    func `after a login or logout, no transfer with the former cookies is joined`(
+        logsOut: Bool
+    ) async throws {
+        let transport = StubTransport { job in
+            job.request.url?.path() == "/a"
+                ? held : StubAnswer(headers: ["Set-Cookie": "user=bob; Path=/"])
+        }
+        let storage = CookieStorage()
+        let session = session(transport) { $0.httpCookieStorage = storage }
+        let url = try #require(URL(string: address))
+        let cookie = try #require(
+            Cookie.cookies(withResponseHeaderFields: ["Set-Cookie": "user=ann; Path=/"], for: url)
+                .first)
+        storage.setCookie(cookie)
+        _ = send(session, 2)
+        await gate.arrival()
+        if logsOut {
+            storage.deleteCookie(cookie)
+        } else {
+            _ = await session.request("http://api.test/login").serializingUnserialized().response
+        }
+        _ = send(session, 2)
+        await gate.arrival(2)
+        gate.open()
+        try await seen.values(4)
+        let sent = transport.requests.filter { $0.url?.path() == "/a" }.map { $0.headers["Cookie"] }
+        #expect(sent == ["user=ann", logsOut ? nil : "user=bob"])
     }
 
     @Test func `requests that only read do not end the sharing of transfers`() async throws {
