@@ -64,8 +64,9 @@ extension DownloadRequest {
             if state.plan == .whole, let part = state.part {
                 let announced = response?.expectedContentLength ?? -1
                 state.resumable = ResumeData(
-                    request: last, response: response, bytesReceived: part.size,
-                    totalBytes: announced < 0 ? nil : announced, file: part.path)
+                    request: last, before: state.initial, response: response,
+                    bytesReceived: part.size, totalBytes: announced < 0 ? nil : announced,
+                    file: part.path)
             }
             if state.plan == .continued, let part = state.part { state.keepPart(part.size) }
             if isCancelled, !state.keepsPart { state.resumable = nil }

@@ -84,8 +84,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// The file at its destination; `nil` until the body is complete and moved.
     public var fileURL: URL? { download.withLock { $0.fileURL } }
 
-    /// The data to resume the download with, after a failure or
-    /// ``cancel(producingResumeData:)``.
+    /// The data to resume the download with, after a failure, ``cancel(producingResumeData:)``, or the
+    /// end of its session.
     ///
     /// JSON with the URL, the request's fields (credentials included: protect it like those), the
     /// validator of the content and the path of the temporary file. `nil` if the server sent
@@ -99,9 +99,13 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     override var ownFinishingQueue: DispatchQueue? { DiskQueue.shared }
     override var bodyPlace: BodyPlace { download.withLock { $0.place } }
 
-    override var usesAdapters: Bool {
-        guard case .resumeData = downloadable else { return true }
-        return false
+    override func willAdapt(_ initial: HTTPRequest) {
+        download.withLock { $0.initial = initial }
+    }
+
+    override var mayRunAgain: Bool {
+        // A file that handlers have got is the program's.
+        download.withLock { !$0.isOver || $0.fileURL == nil }
     }
 
     override func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
@@ -130,7 +134,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             resumable = known
         }
         var offset: Int64 = 0
-        if let part, let known = resumable, request.method == .get, request.url == known.url,
+        if let part, let known = resumable, request.method == .get,
+            request.url == known.sentURL ?? known.url,
             request.headers.values(for: "Range").isEmpty
         {
             offset = min(part.size, known.bytesReceived)

@@ -16,6 +16,8 @@ struct DownloadState: Sendable {
     var aside: PartFile?
     /// The body in memory of a redirect that was not followed.
     var collected: Data?
+    /// The request of the attempt before its adapters; `nil` without adapters.
+    var initial: HTTPRequest?
     /// What the next attempt may resume.
     var resumable: ResumeData?
     /// The value of ``DownloadRequest/resumeData``.
@@ -101,6 +103,7 @@ struct DownloadState: Sendable {
         fileURL = nil
         aside = nil
         collected = nil
+        initial = nil
         resumeData = nil
         isMisplaced = false
         isOver = false

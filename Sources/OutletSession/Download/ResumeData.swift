@@ -26,9 +26,12 @@ struct ResumeData: Sendable, Codable, Equatable {
 
     /// The version of the format.
     private(set) var version = 1
-    /// The requested URL before any redirect, whose target may have expired.
+    /// The requested URL before adapters, which are called again, and before any redirect, whose
+    /// target may have expired.
     let url: URL
-    /// The request's own fields.
+    /// The URL after adapters, if it is another one.
+    let sentURL: URL?
+    /// The request's own fields, before adapters.
     let headers: [Field]
     /// The strong `ETag`, else `Last-Modified`: sent as `If-Range` (RFC 9110 §13.1.5).
     let validator: String
@@ -41,17 +44,27 @@ struct ResumeData: Sendable, Codable, Equatable {
 
     /// Makes resume data; `nil` if the rest cannot be requested safely: no `GET`, a `Range` field
     /// of the request's own, a status other than 200 and 206, no bytes, or no validator.
+    ///
+    /// - Parameters:
+    ///   - request: The request, as adapted.
+    ///   - initial: The request before its adapters; `nil` for the same.
+    ///   - response: The head of its response.
+    ///   - bytesReceived: The number of bytes received so far.
+    ///   - totalBytes: The length of the content in bytes; `nil` if it is not known.
+    ///   - file: The path of the file with the bytes received so far.
     init?(
-        request: HTTPRequest?, response: HTTPResponse?, bytesReceived: Int64, totalBytes: Int64?,
-        file: String
+        request: HTTPRequest?, before initial: HTTPRequest? = nil, response: HTTPResponse?,
+        bytesReceived: Int64, totalBytes: Int64?, file: String
     ) {
-        guard let request, let url = request.url, request.method == .get,
+        guard let request, let sentURL = request.url, request.method == .get,
+            case let initial = initial ?? request, let url = initial.url, initial.method == .get,
             request.headers.values(for: "Range").isEmpty,
             let response, [200, 206].contains(response.statusCode), bytesReceived > 0,
             let validator = response.rangeValidator
         else { return nil }
         self.url = url
-        self.headers = request.headers.map(Field.init)
+        self.sentURL = sentURL == url ? nil : sentURL
+        self.headers = initial.headers.map(Field.init)
         self.validator = validator
         self.bytesReceived = bytesReceived
         self.totalBytes = totalBytes

@@ -45,7 +45,7 @@ extension Request {
 
     /// The adapters of this request.
     private var currentAdapters: [AdapterStep] {
-        hasInterceptors && usesAdapters ? core.adapters(for: interceptor) : []
+        hasInterceptors ? core.adapters(for: interceptor) : []
     }
 
     /// Whether the adapters can run on the thread that starts the request, because all of them
@@ -118,7 +118,7 @@ extension Request {
         monitors?.observe(.didCreateInitialURLRequest(initial), of: self)
         guard !adapters.isEmpty else {
             // Interceptors that only retry are skipped, but monitors expect the event all the same.
-            if hasInterceptors, usesAdapters {
+            if hasInterceptors {
                 mutable.withLock { $0.history.add(initial) }
                 monitors?.observe(.didAdaptInitialRequest(initial, to: initial), of: self)
             }
@@ -129,6 +129,7 @@ extension Request {
             fail(with: .sessionDeinitialized, attempt: attempt, mayRetry: false)
             return
         }
+        willAdapt(initial)
         let state = adapterState(in: session)
         // Makes no closure unless an adapter answers later: 400 instructions of a request with
         // adapters (`Benchmarks/count plugin-1-hook`).

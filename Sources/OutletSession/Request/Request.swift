@@ -197,8 +197,11 @@ public class Request: @unchecked Sendable {
     /// Whether the request is a WebSocket handshake.
     var opensWebSocket: Bool { false }
 
-    /// Whether adapters see the request.
-    var usesAdapters: Bool { true }
+    /// Called with the request of an attempt before its adapters, if it has any.
+    func willAdapt(_ initial: HTTPRequest) {}
+
+    /// Whether retriers are asked about a serializer's failure.
+    var mayRunAgain: Bool { true }
 
     /// The finishing queue of this kind of request; `nil` for that of the first completion handler.
     var ownFinishingQueue: DispatchQueue? { nil }

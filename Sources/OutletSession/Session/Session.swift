@@ -439,14 +439,15 @@ open class Session: @unchecked Sendable {
     /// Makes a request that resumes an interrupted download.
     ///
     /// It requests only the missing bytes, or the whole content if that has changed since or the
-    /// temporary file is gone. The URL and the fields are those of the earlier request, so adapters
-    /// are not called.
+    /// temporary file is gone, or the URL is another one after the adapters. The URL and the fields are
+    /// those of the earlier request before its adapters: those of this session and of `interceptor`
+    /// are called, as for every request. `Range` and `If-Range` are added after them.
     ///
     /// - Parameters:
     ///   - data: The ``DownloadRequest/resumeData`` of the earlier download. If it cannot be read,
     ///     the request fails with ``ResumeDataError`` inside
     ///     ``SessionError/createURLRequestFailed(error:)``.
-    ///   - interceptor: Retries this request, after the session's interceptor.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
     ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
     ///     ``startRequestsImmediately`` if `nil`.
     ///   - destination: Returns where to move the file; if `nil`, it stays in the temporary

@@ -58,10 +58,98 @@ import Testing
         #expect(sent?.headers["If-Range"] == "\"v1\"")
         #expect(sent?.headers["X-Own"] == "yes")
         #expect(sent?.headers["Accept-Encoding"] == "identity")
-        #expect(adapted.values.isEmpty)
+        #expect(adapted.values == [1])
         let progress = try await seen.values(4)
         #expect(progress.map(\.completedUnitCount) == [8, 12, 16, 20])
         #expect(progress.allSatisfy { $0.totalUnitCount == 20 })
+    }
+
+    @Test func `adapters get a resumed request as it was before them`() async throws {
+        let content = Content(text, breaks: [8])
+        let adapter = Adapter { request, _, completion in
+            var request = request
+            request.url = URL(string: (request.url?.absoluteString ?? "") + "?key=1")
+            request.headers.append(name: "X-Seen", value: "1")
+            completion(.success(request))
+        }
+        let transport = content.transport
+        let session = Session(transport: transport, interceptor: adapter)
+        let failed = await session.download(address, to: place)
+            .serializingDownloadedFileURL().response
+        let response = await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).serializingDownloadedFileURL().response
+        #expect(response.response?.statusCode == 206 && directory.text("a") == text)
+        #expect(transport.requests.map { $0.url?.query() } == ["key=1", "key=1"])
+        #expect(transport.requests.map { $0.headers.values(for: "X-Seen") } == [["1"], ["1"]])
+        #expect(transport.requests.map { $0.headers["Range"] } == [nil, "bytes=8-"])
+    }
+
+    @Test func `an adapter that changes the URL gets the whole content`() async throws {
+        let content = Content(text, breaks: [8])
+        let failed = await broken(content)
+        let transport = content.transport
+        let session = Session(
+            transport: transport,
+            interceptor: Adapter { request, _, completion in
+                var request = request
+                request.url = URL(string: "http://other.test/file")
+                completion(.success(request))
+            })
+        _ = try await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).serializingDownloadedFileURL().value
+        #expect(transport.requests.map { $0.headers["Range"] } == [nil])
+        #expect(directory.text("a") == text)
+    }
+
+    /// Refreshes any token to `new`.
+    private final class Tokens: Authenticator {
+        struct Token: AuthenticationCredential {
+            let value: String
+            var requiresRefresh: Bool { false }
+        }
+
+        func apply(_ credential: Token, to urlRequest: inout HTTPRequest) {
+            urlRequest.headers.update(.authorization(bearerToken: credential.value))
+        }
+        func refresh(_ credential: Token, for session: Session) async throws -> Token {
+            Token(value: "new")
+        }
+        func didRequest(
+            _ urlRequest: HTTPRequest, with response: HTTPResponse,
+            failDueToAuthenticationError error: any Error
+        ) -> Bool { response.statusCode == 401 }
+        func isRequest(
+            _ urlRequest: HTTPRequest, authenticatedWith credential: Token
+        ) -> Bool { urlRequest.headers["Authorization"] == "Bearer \(credential.value)" }
+    }
+
+    @Test func `a resumed download with an expired token is authenticated again`() async throws {
+        let content = Content(text, breaks: [8])
+        let authentication = AuthenticationInterceptor(
+            authenticator: Tokens(), credential: Tokens.Token(value: "old"))
+        let before = Session(transport: content.transport, interceptor: authentication)
+        let failed = await before.download(address, to: place)
+            .serializingDownloadedFileURL().response
+        let transport = StubTransport { job in
+            job.request.headers["Authorization"] == "Bearer new"
+                ? content.answer(job.request) : .status(401)
+        }
+        // Not for ever, if the token is not replaced.
+        let limit = Retrier { request, _, _, completion in
+            completion(request.retryCount < 5 ? .doNotRetry : .doNotRetryWithError(Refused()))
+        }
+        let session = Session(
+            transport: transport,
+            interceptor: Interceptor(retriers: [limit], interceptors: [authentication]))
+        let response = await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).validate().serializingDownloadedFileURL().response
+        #expect(response.error == nil && directory.text("a") == text)
+        #expect(
+            transport.requests.map { $0.headers["Authorization"] } == ["Bearer old", "Bearer new"])
+        #expect(transport.requests.map { $0.headers["Range"] } == ["bytes=8-", "bytes=8-"])
     }
 
     @Test func `content that has changed is downloaded from the beginning`() async throws {
