@@ -96,7 +96,7 @@ extension Request {
         if failure.isRequestRetryError, error?.isRequestRetryError == true { return false }
         guard !isCancelled, let session = core.session,
             case let retriers = core.retriers(for: interceptor), !retriers.isEmpty,
-            core.refusal(of: self) == nil
+            core.refusal(of: self) == nil, mayRunAgain
         else { return false }
         let attempt = mutable.withLock { mutable in
             mutable.handlers.keep(delivery)

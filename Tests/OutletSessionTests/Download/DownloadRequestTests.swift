@@ -316,6 +316,24 @@ private struct DownloadMonitor: EventMonitor {
         #expect(directory.text("a") == "yes")
     }
 
+    @Test(arguments: [DownloadRequest.Options.removePreviousFile, []])
+    func `a handler added after the end does not replace the file that others have got`(
+        options: DownloadRequest.Options
+    ) async throws {
+        let transport = StubTransport(answers: [.text("yes"), .text("no", statusCode: 500)])
+        let session = Session(
+            transport: transport,
+            interceptor: Retrier { request, _, _, completion in
+                completion(request.retryCount == 0 ? .retry : .doNotRetry)
+            })
+        let request = session.download(address, to: place("a", options)).validate()
+        _ = try await request.serializingDownloadedFileURL().value
+        let late = await request.serializingDecodable([Int].self).response
+        #expect(late.error?.isResponseSerializationError == true)
+        #expect(directory.text("a") == "yes" && late.fileURL?.lastPathComponent == "a")
+        #expect(transport.requests.count == 1 && request.retryCount == 0)
+    }
+
     @Test func `the file of the first attempt is removed even if the retry fails`() async {
         let transport = StubTransport(answers: [.text("no", statusCode: 401)])
         let session = Session(transport: transport)
