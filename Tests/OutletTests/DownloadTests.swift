@@ -132,6 +132,22 @@ import Testing
         #expect(try requests.at(1).head.contains("If-Range: \"v1\"\r\n"))
     }
 
+    @Test func `a download that is ended with its session continues at its last byte`() async throws
+    {
+        let nginx = try await Nginx.shared()
+        let ending = Session()
+        let first = ending.download("\(nginx.baseURL())/large.bin", to: destination)
+        first.downloadProgress { if $0.completedUnitCount > 1 << 20 { ending.invalidate() } }
+        let ended = await first.serializingDownloadedFileURL().response
+        #expect(ended.error?.isSessionInvalidatedError == true && file == nil)
+        let data = try #require(ended.resumeData)
+        let session = Session()
+        let response = await session.download(resumingWith: data, to: destination).validate()
+            .serializingDownloadedFileURL().response
+        #expect(response.error == nil && response.response?.statusCode == 206)
+        try expectLargeFile(of: nginx)
+    }
+
     @Test func `a lost connection without a retrier produces resume data`() async throws {
         let server = try server(breaksAfter: 4)
         defer { server.stop() }

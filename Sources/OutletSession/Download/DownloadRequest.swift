@@ -87,7 +87,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// The data to resume the download with, after a failure, ``cancel(producingResumeData:)``, or the
     /// end of its session.
     ///
-    /// JSON with the URL, the request's fields (credentials included: protect it like those), the
+    /// JSON with the request's URL and fields as they were before adapters, the URL after them
+    /// (credentials included: protect it like those), the
     /// validator of the content and the path of the temporary file. `nil` if the server sent
     /// neither a strong `ETag` nor a usable `Last-Modified`, without which resuming is not safe.
     /// The temporary file is kept until ``discard(resumeData:)``, or for a week after its last
@@ -355,6 +356,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// The default destination: the temporary directory, under the name without `.part`.
     private static func keep(_ temporaryURL: URL) -> (URL, Options) {
         (temporaryURL.deletingPathExtension(), .removePreviousFile)
+    }
+
+    override func wasAbandoned() {
+        // What is at its destination needs no part.
+        guard fileURL == nil else { return }
+        keepForLater()
     }
 
     override func runValidators() { validateFile() }

@@ -134,10 +134,11 @@ extension Request: TransferHandler {
             return (!isConsulting, isConsulting ? mutable.wait : nil)
         }
         wait?.cancel(error)
-        if isMine { finishOnQueue() }
+        if isMine { finishOnQueue(isAbandoned: true) }
     }
 
-    func finishOnQueue() {
+    /// - Parameter isAbandoned: Whether the session has ended the request.
+    func finishOnQueue(isAbandoned: Bool = false) {
         let wait = mutable.withLock { mutable in
             defer { mutable.wait = nil }
             return mutable.wait
@@ -146,7 +147,10 @@ extension Request: TransferHandler {
         if core.hasOutcomeMiddleware { endJudging() }
         if core.hasMiddleware { endInterception() }
         monitors?.observe(.didFinish, of: self)
-        onFinishingQueue { self.serializeNext(at: $0) }
+        onFinishingQueue { place in
+            if isAbandoned { self.wasAbandoned() }
+            self.serializeNext(at: place)
+        }
     }
 
     // MARK: Queues

@@ -227,6 +227,11 @@ public class Request: @unchecked Sendable {
     /// Thread: the request's finishing queue.
     func didTransfer(_ task: any TransferTask) {}
 
+    /// Keeps what the program may use later of a request that its session has ended.
+    ///
+    /// Thread: the request's finishing queue.
+    func wasAbandoned() {}
+
     /// Called after a body stream was rewound to be sent again.
     func didRewind(_ stream: any BodyStream) {}
 

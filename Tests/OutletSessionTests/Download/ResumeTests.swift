@@ -559,6 +559,39 @@ import Testing
         #expect(directory.text("a") == text)
     }
 
+    /// The ways in which a session ends its requests.
+    enum End: CaseIterable { case release, invalidation, shutdown }
+
+    private func end(_ session: inout Session?, by way: End) async {
+        switch way {
+        case .release: session = nil
+        case .invalidation: session?.invalidate()
+        case .shutdown: _ = await session?.shutDown(deadline: .zero)
+        }
+    }
+
+    @Test(arguments: End.allCases)
+    func `a resumed download that its session has ended keeps its part`(way: End) async throws {
+        let failed = await broken(Content(text, breaks: [8]))
+        let sent = Recorder<Int>()
+        var session: Session? = Session(
+            transport: StubTransport { _ in
+                sent.record(1)
+                return .silence
+            })
+        let ended = Recorder<DownloadResponse<URL?, SessionError>>()
+        try #require(session).download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).response { ended.record($0) }
+        try await sent.values(1)
+        await end(&session, by: way)
+        let response = try await ended.values(1)[0]
+        #expect(response.error != nil)
+        let data = try #require(response.resumeData)
+        #expect(try FileManager.default.fileExists(atPath: file(data)))
+        DownloadRequest.discard(resumeData: data)
+    }
+
     @Test func `each cancel closure gets the same resume data once`() async throws {
         let session = Session(transport: stalling)
         let request = try await halfway(session)
