@@ -167,54 +167,72 @@ extension DataStreamRequest {
         on queue: DispatchQueue?, _ make: @escaping @Sendable () -> Parser, passesOn: Bool = false,
         deliver: @escaping Deliver<Parser.Value, Parser.Failure>
     ) -> Pipe {
-        let parser = ParserBox(make)
+        let parser = ParserBox(make, passesOn: passesOn)
         let token = CancellationToken(self)
         return Pipe(on: queue) { request, item in
-            request.parse(item, with: parser, token, passesOn: passesOn, deliver: deliver)
+            request.parse(item, with: parser, token, deliver: deliver)
         }
     }
 
     private func parse<Parser: StreamParser>(
-        _ item: Item, with parser: ParserBox<Parser>, _ token: CancellationToken, passesOn: Bool,
+        _ item: Item, with parser: ParserBox<Parser>, _ token: CancellationToken,
         deliver: Deliver<Parser.Value, Parser.Failure>
     ) {
         let done: @Sendable () -> Void = { self.consumed(item) }
         // Delivered when it is known whether another one follows.
         var last: Result<Parser.Value, Parser.Failure>?
-        if !isEnded {
+        if !isEnded, !parser.hasEnded {
             parser.parse(item) { result in
-                if let former = last.take() { self.deliver(former, token, {}, deliver) }
+                if let former = last.take() { self.deliver(former, of: parser, token, {}, deliver) }
                 last = result
             }
         }
-        var fatal: Parser.Failure?
-        if Parser.endsAtFailure, case .failure(let error)? = last { fatal = error }
-        let isLastDelivered = last.take().map { self.deliver($0, token, done, deliver) } ?? false
-        if let fatal, !isEnded { end(with: fatal.asStreamError) }
+        let isLastDelivered =
+            last.take().map { self.deliver($0, of: parser, token, done, deliver) } ?? false
         if case .completion = item {
             let stream = Stream<Parser.Value, Parser.Failure>(
-                event: .complete(passesOn ? completion : complete()), token: token)
+                event: .complete(parser.passesOn ? completion : complete()), token: token)
             deliver(self, stream) {}
         }
         if !isLastDelivered { done() }
     }
 
-    /// Delivers a value, unless no further piece is delivered.
+    /// Delivers a value, unless no further one is delivered.
     ///
     /// - Returns: Whether the value was delivered.
     @discardableResult
-    private func deliver<Value, Failure>(
-        _ result: consuming Result<Value, Failure>, _ token: CancellationToken,
-        _ done: @escaping @Sendable () -> Void, _ deliver: Deliver<Value, Failure>
+    private func deliver<Parser: StreamParser>(
+        _ result: consuming Result<Parser.Value, Parser.Failure>, of parser: ParserBox<Parser>,
+        _ token: CancellationToken, _ done: @escaping @Sendable () -> Void,
+        _ deliver: Deliver<Parser.Value, Parser.Failure>
     ) -> Bool {
-        guard !isEnded else { return false }
+        guard !isEnded, !parser.hasEnded else { return false }
         notifyMonitors(of: result)
-        let stream = Stream<Value, Failure>(event: .stream(result), token: token)
-        deliver(self, stream, done)
-        if automaticallyCancelOnStreamError, stream.error != nil {
-            end(with: .explicitlyCancelled)
+        let stream = Stream<Parser.Value, Parser.Failure>(event: .stream(result), token: token)
+        guard let failure = stream.error, let end = end(after: failure, of: Parser.self) else {
+            deliver(self, stream, done)
+            return true
+        }
+        parser.hasEnded = true
+        guard parser.passesOn else {
+            deliver(self, stream, done)
+            self.end(with: end)
+            return true
+        }
+        // Ends the request behind this value and those before it, which wait for the handler's queue.
+        deliver(self, stream) {
+            self.end(with: end)
+            done()
         }
         return true
+    }
+
+    /// The error with which the request ends after a failure; `nil` if it goes on.
+    private func end<Parser: StreamParser>(
+        after failure: Parser.Failure, of parser: Parser.Type
+    ) -> SessionError? {
+        if automaticallyCancelOnStreamError { return .explicitlyCancelled }
+        return Parser.endsAtFailure ? failure.asStreamError : nil
     }
 
     func notifyMonitors<Value: Sendable, Failure>(of result: Result<Value, Failure>) {

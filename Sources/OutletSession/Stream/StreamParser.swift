@@ -98,11 +98,16 @@ struct TextParser: StreamParser {
 final class ParserBox<Parser: StreamParser>: @unchecked Sendable {
     // because a pipe processes one item at a time.
     private let make: @Sendable () -> Parser
+    /// Whether the values are passed on to another queue.
+    let passesOn: Bool
     private var parser: Parser
     private var attempt = 0
+    /// Whether a failure ends the request, so that nothing follows it.
+    var hasEnded = false
 
-    init(_ make: @escaping @Sendable () -> Parser) {
+    init(_ make: @escaping @Sendable () -> Parser, passesOn: Bool = false) {
         self.make = make
+        self.passesOn = passesOn
         parser = make()
     }
 

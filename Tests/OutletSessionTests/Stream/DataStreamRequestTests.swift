@@ -271,6 +271,41 @@ import Testing
             try await seen.values(2) == ["failure", "error \(SessionError.explicitlyCancelled)"])
     }
 
+    /// Passes pieces on; fails at one with an `x`, and then opens a gate from its queue.
+    private struct Failing: DataStreamSerializer {
+        let queue: DispatchQueue
+        let gate: Gate
+
+        func serialize(_ data: Data) throws -> Data {
+            guard data.contains(UInt8(ascii: "x")) else { return data }
+            // After this piece is processed.
+            queue.async { gate.open() }
+            throw Refused()
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a failure that cancels is delivered with all values before it`(
+        isOneQueue: Bool
+    ) async throws {
+        let queue = DispatchQueue(label: "serializes")
+        let gate = try Gate()
+        let session = Session(
+            transport: StubTransport(answers: [answer("12345678x012" + "3456", chunk: 4)]),
+            serializationQueue: queue)
+        let seen = Recorder<String>()
+        session.streamRequest(address, automaticallyCancelOnStreamError: true).responseStream(
+            using: Failing(queue: queue, gate: gate), on: isOneQueue ? queue : nil
+        ) { stream in
+            // Until the failure was found, while its values wait for this queue.
+            if !isOneQueue { #expect(gate.isOpen(within: .seconds(60))) }
+            seen.record(line(stream))
+        }
+        let expected = ["1234", "5678", "failure", "error \(SessionError.explicitlyCancelled)"]
+        #expect(try await seen.values(4) == expected)
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a handler that throws ends the request with its error`() async throws {
         struct Enough: Error {}
         let session = session(answer("01234567"))

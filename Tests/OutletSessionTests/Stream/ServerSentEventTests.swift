@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletTestSupport
@@ -79,14 +80,17 @@ import Testing
         }
     }
 
-    @Test(arguments: [false, true])
-    func `an event above the size limit ends the request`(cancels: Bool) async throws {
+    @Test(arguments: [false, true], [nil, DispatchQueue(label: "serializes")])
+    func `an event above the size limit ends the request`(
+        cancels: Bool, queue: DispatchQueue?
+    ) async throws {
         let text = "data: 1\n\ndata: " + String(repeating: "x", count: 17 << 20)
         var answer = answer(200, "text/event-stream", text)
         // The server goes on sending.
         answer.stallsAtFailure = true
         answer.failureOffset = .max
-        let session = Session(transport: StubTransport(answers: [answer]))
+        let session = Session(
+            transport: StubTransport(answers: [answer]), serializationQueue: queue)
         let seen = Recorder<DataStreamRequest.Stream<ServerSentEvent, SessionError>>()
         session.streamRequest("http://example.test/", automaticallyCancelOnStreamError: cancels)
             .responseStreamServerSentEvents { seen.record($0) }
