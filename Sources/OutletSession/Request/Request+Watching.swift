@@ -134,7 +134,21 @@ extension Request {
         }
         for stream in streams { stream.yield(head) }
         guard let handler else { return goOn(self) }
-        ask(handler, head, goOn)
+        // There is no transfer whose end would end the wait after a cancel. References the request
+        // weakly, as in ``ask(_:_:_:)``.
+        let wait = Wait<ResponseDisposition>(
+            core.deadlines, cancelledAnswer: { _ in .cancel }
+        ) { [weak self] disposition in
+            guard let self else { return }
+            if disposition == .cancel { cancel() }
+            goOn(self)
+        }
+        let isWanted = mutable.withLock { mutable in
+            mutable.wait = wait
+            return mutable.machine.state != .cancelled
+        }
+        guard isWanted else { return wait.cancel(.explicitlyCancelled) }
+        core.call(on: handler.queue) { handler.body(head) { wait.answer($0) } }
     }
 
     /// Calls a closure with a completion that references the request weakly.

@@ -104,6 +104,27 @@ import Testing
         }
     }
 
+    @Test func `a cancel ends the wait for a decision about a redirect that is not followed`()
+        async throws
+    {
+        let session = Session(transport: StubTransport { _ in .redirect(to: "/to") })
+        let asked = Recorder<@Sendable (Request.ResponseDisposition) -> Void>()
+        let ends = Recorder<SessionError?>()
+        let request = session.request(address).redirect(using: .modify { _, _, _ in nil })
+            .onHTTPResponse { (_, completionHandler) in asked.record(completionHandler) }
+            .response { ends.record($0.error) }
+        let answer = try await asked.values(1)[0]
+        request.cancel()
+        #expect(try await ends.values(1)[0]?.isExplicitlyCancelledError == true)
+        answer(.allow)
+        let stream = session.streamRequest(address).redirect(using: .modify { _, _, _ in nil })
+            .onHTTPResponse { (_, completionHandler) in asked.record(completionHandler) }
+            .responseStream { if let end = $0.completion { ends.record(end.error) } }
+        try await asked.values(2)
+        stream.cancel()
+        #expect(try await ends.values(2)[1]?.isExplicitlyCancelledError == true)
+    }
+
     @Test func `the head of every attempt is reported`() async throws {
         var broken = StubAnswer.text("body")
         broken.error = TransferError(code: .networkConnectionLost, reason: "lost")
