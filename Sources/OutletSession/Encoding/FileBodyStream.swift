@@ -1,6 +1,8 @@
+import FoundationEssentials
 import Glibc
 import OutletFiles
 import OutletHTTP
+import OutletTransport
 
 /// A failed system call on a file.
 public struct FileAccessError: Error, Equatable, Sendable {
@@ -27,8 +29,9 @@ extension FileAccessError: CustomStringConvertible {
 /// A file's bytes as a body: opened at the first read, closed at the end.
 ///
 /// Sends exactly as many bytes as the file had when this stream was made. A file whose size has
-/// changed since then is an error, because `Content-Length` has been sent already. A file in `/proc`
-/// has no size, and is sent to its end.
+/// changed since then is an error, because `Content-Length` has been sent already. So is a file that
+/// is written to while it is read: no server takes a mixture of two contents for a whole one. A file
+/// in `/proc` has no size, and is sent to its end.
 final class FileBodyStream: BodyStream, @unchecked Sendable {
     // because the calls of a `BodyStream` never overlap.
 
@@ -38,6 +41,8 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
     let length: Int64?
 
     private var descriptor: Int32 = -1
+    /// The content when the file was opened.
+    private var version: FileVersion?
     private var offset: Int64 = 0
     private var isAtEnd = false
 
@@ -64,7 +69,7 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
     ///
     /// - Throws: ``FileAccessError`` when opening or reading fails;
     ///   ``SessionError/UnexpectedInputStreamLength`` when the file is shorter or longer than at
-    ///   first.
+    ///   first; `TransferError` when it was written to since it was opened.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         guard !buffer.isEmpty else { return 0 }
         if descriptor < 0 {
@@ -101,12 +106,26 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
         descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileAccessError("open", path: path) }
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
+        version = try currentVersion()
     }
 
+    private func currentVersion() throws -> FileVersion {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw FileAccessError("fstat", path: path) }
+        return FileVersion(status)
+    }
+
+    /// Ends the body, or throws if the file is longer than its size, or was written to.
     private func checkEnd(_ size: Int64) throws {
         var byte: UInt8 = 0
         let rest = try withUnsafeMutableBytes(of: &byte) { try readSome($0) }
         guard rest == 0 else { throw unexpected(size + 1, size) }
+        if let version, let change = try currentVersion().change(since: version) {
+            throw TransferError(
+                code: .cannotOpenFile, stage: .sending,
+                reason: "\(path): \(change) while it was sent",
+                advice: "send a copy that nothing writes to")
+        }
         end()
     }
 
@@ -127,7 +146,7 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
         _ bytesRead: Int64, _ size: Int64
     ) -> SessionError.UnexpectedInputStreamLength {
         SessionError.UnexpectedInputStreamLength(
-            bytesExpected: UInt64(size), bytesRead: UInt64(bytesRead))
+            bytesExpected: UInt64(size), bytesRead: UInt64(bytesRead), file: URL(filePath: path))
     }
 
     private func close() {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 @testable import OutletSession
@@ -29,12 +30,32 @@ import Testing
 
     @Test func `a file whose size changes before it is read is an error`() throws {
         for text in ["ab", "abcd"] {
-            let stream = try FileBodyStream(path: try scratch.write("abc", to: "f"))
+            let path = try scratch.write("abc", to: "f")
+            let stream = try FileBodyStream(path: path)
             try scratch.write(text, to: "f")
-            #expect(throws: SessionError.UnexpectedInputStreamLength.self) {
+            let error = #expect(throws: SessionError.UnexpectedInputStreamLength.self) {
                 try read(stream, by: 10)
             }
+            #expect(error?.file?.path == path)
         }
+    }
+
+    @Test func `a file that is written to while it is read is an error that names it`() throws {
+        let path = try scratch.write("abcdef", to: "f")
+        // Long ago, so that the change below has another time.
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: path)
+        let stream = try FileBodyStream(path: path)
+        var bytes = [UInt8](repeating: 0, count: 3)
+        #expect(try bytes.withUnsafeMutableBytes { try stream.read(into: $0) } == 3)
+        let descriptor = open(path, O_WRONLY)
+        #expect(pwrite(descriptor, "ABCDEF", 6, 0) == 6)
+        close(descriptor)
+        let error = #expect(throws: TransferError.self) { try read(stream, by: 10) }
+        #expect(error?.reason == "\(path): was written to while it was sent")
+        // The next attempt sends the new content.
+        stream.rewind()
+        #expect(try read(stream, by: 10) == "ABCDEF")
     }
 
     @Test(arguments: ["", "a", "abc"])
