@@ -176,6 +176,14 @@ extension Request {
             onFinishingQueue { self.serializeNext(at: $0) }
         } else if let decision {
             carryOut(decision)
+        } else if !starts {
+            expectStart()
         }
+    }
+
+    /// Ends a request that something waits for with its session, if it is never started.
+    func expectStart() {
+        guard mutable.withLock({ $0.machine.phase == .idle }) else { return }
+        if let refusal = core.expect(self) { abandon(with: refusal) }
     }
 }

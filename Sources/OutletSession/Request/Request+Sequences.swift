@@ -52,18 +52,35 @@ extension Request {
         }
     }
 
-    /// Returns a value for each attempt, computed when its request is made.
+    /// Returns a value for each attempt, computed when its request is made, starting with the last
+    /// one made so far.
     ///
     /// - Parameters:
     ///   - bufferingPolicy: How many values are kept for a slow loop.
-    ///   - value: Called for each attempt, on the thread on which its request was made.
+    ///   - value: Called for each attempt, on the thread on which its request was made; for the first,
+    ///     on the loop's.
     package func valuesWhenMade<Value: Sendable>(
         bufferingPolicy: StreamOf<Value>.BufferingPolicy,
         _ value: @escaping @Sendable (Request) -> Value
     ) -> StreamOf<Value> {
-        observe(bufferingPolicy) { mutable, buffer in
-            mutable.watched().madeStreams.append(
-                .init(yield: { buffer.yield(value($0)) }, finish: { buffer.finish() }))
+        StreamOf(bufferingPolicy: bufferingPolicy) { buffer in
+            self.expectStart()
+            var known: Int?
+            while true {
+                let (made, isOver) = self.mutable.withLock { mutable -> (Int?, Bool) in
+                    if let made = mutable.madeAttempt, made != known { return (made, false) }
+                    mutable.watched().madeStreams.append(
+                        .init(yield: { buffer.yield(value($0)) }, finish: { buffer.finish() }))
+                    return (nil, mutable.machine.phase == .finished)
+                }
+                guard let made else {
+                    if isOver { buffer.finish() }
+                    return
+                }
+                // Outside the lock, which computing the value takes.
+                known = made
+                buffer.yield(value(self))
+            }
         }
     }
 
@@ -96,11 +113,22 @@ extension Request {
     ) -> StreamOf<Value> {
         StreamOf(bufferingPolicy: bufferingPolicy) { buffer in
             prepare(self)
+            self.expectStart()
             let isOver = self.mutable.withLock { mutable in
                 subscribe(&mutable, buffer)
                 return mutable.machine.phase == .finished
             }
             if isOver { buffer.finish() }
         }
+    }
+}
+
+extension Request.Mutable {
+    /// The attempt whose request was made last; `nil` while none was, or the next one is being made.
+    fileprivate var madeAttempt: Int? {
+        guard attempt.prepared != nil || machine.phase >= .ready, history.lastRequest != nil else {
+            return nil
+        }
+        return machine.attempt
     }
 }

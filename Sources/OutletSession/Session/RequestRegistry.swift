@@ -5,6 +5,13 @@ struct RequestRegistry: Sendable {
     /// The requests, each at the index that its ``Request/place`` stores: a dictionary costs each
     /// request 300 instructions, 2 % of a stored response (`Benchmarks/count stored`).
     private var requests: [Request] = []
+    /// Requests that were not started when they were added, but that something waits for.
+    private var expected: [Expected] = []
+    private var expectedLimit = 16
+
+    /// A request that its program may release without ever starting it.
+    private struct Expected { weak let request: Request? }
+
     /// Why no request may start; `nil` while the session is open.
     private(set) var closed: SessionError?
     /// Set while the session is being shut down and waits for its last requests.
@@ -20,7 +27,7 @@ struct RequestRegistry: Sendable {
 
     /// What the caller of ``close(_:)`` has to do outside the lock.
     struct Closing {
-        /// The requests to end.
+        /// The requests to end, also those that were never started.
         let requests: [Request]
         /// The calls of `shutDown(deadline:)` to resume afterwards.
         let waiters: [ShutdownWaiter]
@@ -61,17 +68,28 @@ struct RequestRegistry: Sendable {
         guard closed == nil || drain != nil else { return nil }
         closed = error
         let cut = all
+        let unstarted = expected.compactMap(\.request).filter { $0.place.value == nil }
         for request in requests { request.place.value = nil }
         requests = []
+        expected = []
         defer { drain = nil }
         return Closing(
-            requests: cut, waiters: drain?.waiters ?? [],
+            requests: cut + unstarted, waiters: drain?.waiters ?? [],
             report: ShutdownReport(
                 finished: max(0, (drain?.total ?? 0) - cut.count), cut: cut.count))
     }
 
     /// All requests, the newest first.
     var all: [Request] { requests.sorted { $0.serial > $1.serial } }
+
+    /// Adds a request that was not started, to be ended with the session; does not retain it.
+    mutating func expect(_ request: Request) {
+        if expected.count >= expectedLimit {
+            expected.removeAll { $0.request.map { $0.place.value != nil } ?? true }
+            expectedLimit = max(16, expected.count * 2)
+        }
+        expected.append(Expected(request: request))
+    }
 
     /// Adds a request; has no effect if it was added before.
     mutating func insert(_ request: Request) {

@@ -185,6 +185,16 @@ final class SessionCore: Sendable {
         registry.withLock { $0.refusal(of: request) }
     }
 
+    /// Notes a request that was not started, and that is to end with the session; returns why it
+    /// must not run, or `nil`.
+    func expect(_ request: Request) -> SessionError? {
+        registry.withLock { registry in
+            if let refusal = registry.refusal(of: request) { return refusal }
+            registry.expect(request)
+            return nil
+        }
+    }
+
     /// Registers a request that starts; returns why it must not run, or `nil`.
     func register(_ request: Request) -> SessionError? {
         registry.withLock { registry in

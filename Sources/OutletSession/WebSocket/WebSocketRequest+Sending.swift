@@ -101,7 +101,7 @@ extension WebSocketRequest {
             return (socket.connection(for: order), false)
         }
         if isOver { return answer(.failure(.webSocketIsOver)) }
-        if let connection { order.begin(on: connection) }
+        if let connection { order.begin(on: connection) } else { expectStart() }
     }
 
     /// Passes the queued orders to the connection, in order.

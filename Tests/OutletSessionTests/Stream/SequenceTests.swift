@@ -57,6 +57,44 @@ import Testing
         #expect(await task.value == nil)
     }
 
+    @Test func `what waits for a request that is never started ends with its session`()
+        async throws
+    {
+        var session: Session? = Session(
+            transport: StubTransport(answers: []), startRequestsImmediately: false)
+        let made = try #require(session)
+        let ends = Recorder<String>()
+        let handled = made.request(address).response {
+            ends.record("\($0.error?.isSessionDeinitializedError == true)")
+        }
+        let looped = made.request(address)
+        let requests = looped.urlRequests().makeAsyncIterator()
+        let values = made.request(address).valuesWhenMade(bufferingPolicy: .unbounded) { $0.state }
+            .makeAsyncIterator()
+        let socket = made.webSocketRequest(to: "ws://example.test/")
+        socket.send(.string("x")) { result in
+            if case .failure(let error as SessionError) = result {
+                ends.record("\(error.isSessionDeinitializedError)")
+            }
+        }
+        _ = consume made
+        session = nil
+        #expect(try await ends.values(2) == ["true", "true"])
+        #expect(await requests.next() == nil)
+        #expect(await values.next() == nil)
+        withExtendedLifetime((handled, looped, socket)) {}
+    }
+
+    @Test func `a loop over values of made requests begins with the last one`() async throws {
+        let session = session
+        let request = session.request(address)
+        _ = await request.serializingData().response
+        let late = await collect(
+            request.valuesWhenMade(bufferingPolicy: .unbounded) { $0.retryCount })
+        #expect(late == [1])
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `loops get the events of a request and end with it`() async {
         let session = session
         let request = session.request(address, shouldAutomaticallyResume: false)
