@@ -123,7 +123,8 @@ public struct SessionConfiguration: Sendable {
     /// more.
     ///
     /// 262,144 by default. Bytes count once for each handler, and each piece or message that waits
-    /// counts as 64 bytes more. The transfer continues at a quarter of the limit.
+    /// counts as 64 bytes more. The transfer continues at a quarter of the limit. With 0 or less, it
+    /// is paused after each piece until the handlers have processed it.
     public var streamBufferSize = 256 << 10
 
     /// The storage of credentials by protection space; `nil`, the default, for none.

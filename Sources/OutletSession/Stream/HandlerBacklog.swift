@@ -16,9 +16,11 @@ struct HandlerBacklog: Sendable {
 
     /// Makes an empty backlog.
     ///
-    /// - Parameter limit: The number of bytes above which the transfer has to be paused.
+    /// - Parameter limit: The number of bytes above which the transfer has to be paused; a negative
+    ///   one counts as 0.
     init(limit: Int) {
-        self.limit = limit
+        // Else a backlog without bytes would be full for ever.
+        self.limit = max(0, limit)
     }
 
     /// Adds bytes that were passed to a number of handlers.

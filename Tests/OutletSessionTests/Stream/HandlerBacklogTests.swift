@@ -17,6 +17,17 @@ import Testing
         #expect(!again)
     }
 
+    @Test(arguments: [0, -100])
+    func `with no or a negative limit, is full until all is processed`(limit: Int) {
+        var backlog = HandlerBacklog(limit: limit)
+        backlog.add(5, handlers: 1, attempt: 1)
+        #expect(backlog.isFull)
+        let some = backlog.remove(4, attempt: 1)
+        #expect(!some && backlog.isFull)
+        let all = backlog.remove(1, attempt: 1)
+        #expect(all && !backlog.isFull)
+    }
+
     @Test func `does not count the bytes of an attempt that is over`() {
         var backlog = HandlerBacklog(limit: 100)
         backlog.add(101, handlers: 1, attempt: 1)
