@@ -58,6 +58,16 @@ extension InterceptorTimeoutError: CustomStringConvertible {
     /// The type that did not answer, and the time limit.
     public var description: String {
         "\(role.rawValue) \(interceptor): gave no answer: waited \(timeout) s"
-            + " (it must call its completion; see interceptorTimeout)"
+            + " (it must call its completion; see \(role.limitName))"
+    }
+}
+
+extension InterceptorTimeoutError.Role {
+    /// The setting that limits the wait.
+    fileprivate var limitName: String {
+        switch self {
+        case .adapter, .retrier, .redirectHandler: "interceptorTimeout"
+        case .authenticator: "refreshTimeout"
+        }
     }
 }

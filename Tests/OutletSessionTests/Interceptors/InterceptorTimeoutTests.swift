@@ -213,6 +213,16 @@ private struct Waiting: RequestInterceptor {
         #expect(timeout?.role == .redirectHandler)
     }
 
+    @Test func `the error names the setting that limits the wait`() {
+        func text(_ role: InterceptorTimeoutError.Role) -> String {
+            "\(InterceptorTimeoutError(role: role, interceptor: "Mute", timeout: 1))"
+        }
+        for role in [InterceptorTimeoutError.Role.adapter, .retrier, .redirectHandler] {
+            #expect(text(role).contains("see interceptorTimeout"))
+        }
+        #expect(text(.authenticator).contains("see refreshTimeout"))
+    }
+
     @Test func `a cancel ends the wait for a redirect handler`() async throws {
         let handler = MuteRedirector()
         let session = Session(transport: StubTransport { _ in .redirect(to: "/next") })
