@@ -108,6 +108,31 @@ private final class AsyncTokens: Authenticator {
         #expect(tokens.refreshes.load(ordering: .relaxed) == 0)
     }
 
+    @Test func `a refresh that blocks is limited, and a new credential goes on without it`()
+        async throws
+    {
+        let gate = try Gate()
+        let begun = Recorder<Int>()
+        let tokens = Tokens { _, _ in
+            begun.record(1)
+            #expect(gate.isOpen(within: .seconds(60)))
+        }
+        defer { gate.open() }
+        for limit in [0.01, 0] {
+            let interceptor = AuthenticationInterceptor(
+                authenticator: tokens, credential: Token(value: 1, requiresRefresh: true),
+                refreshTimeout: limit)
+            let session = Session(transport: tokens.transport, interceptor: interceptor)
+            let seen = Recorder<DataResponse<String, SessionError>>()
+            session.request(address).responseString { seen.record($0) }
+            try await begun.values(limit > 0 ? 1 : 2)
+            if limit == 0 { interceptor.credential = Token(value: 1) }
+            let response = try await seen.values(1)[0]
+            let late = response.error?.underlyingError as? InterceptorTimeoutError
+            #expect(limit == 0 ? response.value == "welcome" : late?.role == .authenticator)
+        }
+    }
+
     @Test func `without a credential nothing is sent`() async {
         let tokens = Tokens()
         let transport = tokens.transport

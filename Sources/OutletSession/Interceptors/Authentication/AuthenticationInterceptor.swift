@@ -44,7 +44,10 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     private let authenticator: AuthenticatorType
     private let refreshTimeout: TimeInterval
     private let machine: Lock<Machine>
+    /// Where the authenticator refreshes.
     private let queue = DispatchQueue(label: "outlet.authentication.inspector")
+    /// Where waiting requests go on: another queue, because a refresh may block.
+    private let waiterQueue = DispatchQueue(label: "outlet.authentication.waiters")
     /// Not those of a session, because the interceptor may outlive the session whose request began
     /// a refresh.
     private let deadlines = Deadlines()
@@ -184,7 +187,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     private func settle(_ settlement: Machine.Settlement) {
         guard !settlement.adapts.isEmpty || !settlement.retries.isEmpty else { return }
         // Not inside a call of the authenticator or the user.
-        queue.async {
+        waiterQueue.async {
             for waiter in settlement.adapts {
                 if let error = settlement.error {
                     waiter.completion(.failure(error))

@@ -34,7 +34,8 @@ public protocol Authenticator<Credential>: AnyObject, Sendable {
     ///   - session: The session of the request that needs a new one.
     ///   - completion: To be called exactly once, on any thread; further calls are ignored.
     ///
-    /// Thread: a queue of the interceptor. Implement either this or the `async` form.
+    /// Thread: a queue of the interceptor, for refreshes only; the next refresh waits until this returns,
+    /// and the time limit of that one does not. Implement either this or the `async` form.
     func refresh(
         _ credential: Credential, for session: Session,
         completion: @escaping @Sendable (Result<Credential, any Error>) -> Void)
