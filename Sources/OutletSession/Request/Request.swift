@@ -121,7 +121,9 @@ public class Request: @unchecked Sendable {
 
     /// Pauses the request: no byte is read or written until ``resume()``.
     ///
-    /// Has no effect on a request that has ended or was cancelled.
+    /// A response handler that is added later calls ``resume()``, as in Alamofire, unless
+    /// `startRequestsImmediately` or `shouldAutomaticallyResume` is `false`. Has no effect on a request
+    /// that has ended or was cancelled.
     @discardableResult
     public func suspend() -> Self {
         let decision = mutable.withLock { mutable -> Decision? in
