@@ -33,8 +33,7 @@ public protocol Middleware: Sendable {
     /// If validators refused it, ``CallResponse/failure`` is their error.
     ///
     /// - Throws: ``SessionError`` if there is no response: the transfer or an adapter has failed,
-    ///   or the call was cancelled, or the task that has called this: that cancels the transfer, and
-    ///   this may be called again. Also if it is called while another call of it is running, or
+    ///   or the call was cancelled. Also if it is called while another call of it is running, or
     ///   after the middleware has returned.
     typealias Next = @Sendable (_ request: HTTPRequest) async throws -> CallResponse
 
@@ -43,8 +42,7 @@ public protocol Middleware: Sendable {
     /// - Parameters:
     ///   - request: The application's request; `HTTPRequest.context` has its id.
     ///   - next: Runs the rest of the call.
-    /// - Returns: The response of the call; usually what `next` returned. If `next` is still running
-    ///   then, or after an error, its transfer is cancelled.
+    /// - Returns: The response of the call; usually what `next` returned.
     /// - Throws: The error of the call: a ``SessionError`` as it is; other errors inside
     ///   ``SessionError/requestAdaptationFailed(error:)`` if no response has arrived, for example
     ///   because `next` was not called, else as a custom validation failure.

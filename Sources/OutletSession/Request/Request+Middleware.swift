@@ -16,8 +16,6 @@ final class Interception: @unchecked Sendable {
     fileprivate var isHandingOver = false
     /// Cancels the running middleware when the request ends.
     fileprivate var abandons: [@Sendable () -> Void] = []
-    /// How often the attempts were started.
-    fileprivate var runs = 0
 
     /// The last attempt is over; its result is passed to the middleware next.
     func beginHandingOver() { isHandingOver = true }
@@ -48,32 +46,23 @@ extension Request {
         if initial.context.takesBody != takesBody { initial.context.takesBody = takesBody }
     }
 
-    /// Calls the first middleware, or starts the attempts.
-    ///
-    /// - Returns: Cancels that; `completion` is called all the same.
-    @discardableResult
     private func intercept(
         _ request: HTTPRequest, with chain: ArraySlice<any Middleware>,
         _ interception: Interception, _ completion: @escaping @Sendable (CallResult) -> Void
-    ) -> @Sendable () -> Void {
+    ) {
         guard let middleware = chain.first else {
             return proceed(with: request, interception, completion)
+        }
+        let next: @Sendable (HTTPRequest, @escaping @Sendable (CallResult) -> Void) -> Void = {
+            self.intercept($0, with: chain.dropFirst(), interception, $1)
         }
         let task = Task {
             do {
                 completion(
                     .success(
                         try await middleware.intercept(request) { request in
-                            let abandon = Abandon()
-                            return try await withTaskCancellationHandler {
-                                await withCheckedContinuation { continuation in
-                                    abandon.set(
-                                        self.intercept(
-                                            request, with: chain.dropFirst(), interception
-                                        ) { continuation.resume(returning: $0) })
-                                }
-                            } onCancel: {
-                                abandon.call()
+                            try await withCheckedContinuation { continuation in
+                                next(request) { continuation.resume(returning: $0) }
                             }.get()
                         }))
             } catch {
@@ -81,7 +70,6 @@ extension Request {
             }
         }
         keep({ task.cancel() }, of: interception)
-        return { task.cancel() }
     }
 
     /// Stores a closure to call when the request ends; calls it at once if the request has ended.
@@ -94,49 +82,27 @@ extension Request {
     }
 
     /// Starts the attempts when the innermost middleware calls `next`.
-    ///
-    /// - Returns: Ends the attempts early.
     private func proceed(
         with asked: HTTPRequest, _ interception: Interception,
         _ completion: @escaping @Sendable (CallResult) -> Void
-    ) -> @Sendable () -> Void {
+    ) {
         var request = asked
         if core.hasOutcomeMiddleware { prepareJudgement(of: &request) }
-        let begun = mutable.withLock { [request] mutable -> (attempt: Int, run: Int)? in
+        let attempt = mutable.withLock { [request] mutable -> Int? in
             guard mutable.interception === interception, interception.answer == nil,
                 let attempt = mutable.machine.proceed()
             else { return nil }
-            interception.runs += 1
             noteJudgement(&mutable)
             if interception.request != nil { reset(&mutable) }
             interception.request = request
             interception.next = completion
-            return (attempt, interception.runs)
+            return attempt
         }
-        guard let begun else {
+        guard let attempt else {
             let untimely = SessionError.requestAdaptationFailed(error: UntimelyMiddleware())
-            completion(.failure(error ?? untimely))
-            return {}
+            return completion(.failure(error ?? untimely))
         }
-        setUp(request, attempt: begun.attempt)
-        return {
-            let (stop, task) = self.mutable.withLock { mutable in
-                mutable.interception === interception && interception.runs == begun.run
-                    ? (mutable.machine.stopAttempts(), mutable.currentTask) : (.none, nil)
-            }
-            self.carryOut(stop, task)
-        }
-    }
-
-    /// Ends attempts early.
-    private func carryOut(_ stop: RequestMachine.Stop, _ task: (any TransferTask)?) {
-        switch stop {
-        case .none: break
-        case .transfer: perform(.cancelTransfer, on: task)
-        case .setup:
-            perform(.endWait)
-            onFinishingQueue { self.finish(at: $0) }
-        }
+        setUp(request, attempt: attempt)
     }
 
     /// Passes the result of the attempts to the middleware.
@@ -168,22 +134,20 @@ extension Request {
     private func didIntercept(
         _ initial: HTTPRequest, _ result: CallResult, _ interception: Interception
     ) {
-        let (isMine, stop, task) = mutable.withLock {
-            mutable -> (Bool, RequestMachine.Stop, (any TransferTask)?) in
+        let isMine = mutable.withLock { mutable in
             guard mutable.interception === interception, interception.answer == nil else {
-                return (false, .none, nil)
+                return false
             }
             interception.answer = result
             if interception.request == nil { mutable.history.add(initial) }
-            // During attempts, which end early, and while their result is passed on, `handOver(_:)`
-            // takes the answer later.
+            // During attempts, and while their result is passed on, `handOver(_:)` takes the answer
+            // later.
             guard mutable.machine.phase == .intercepting, !interception.isHandingOver else {
-                return (false, mutable.machine.stopAttempts(), mutable.currentTask)
+                return false
             }
-            return (take(interception, &mutable), .none, nil)
+            return take(interception, &mutable)
         }
-        if isMine { return onFinishingQueue { self.finishIntercepted(at: $0) } }
-        carryOut(stop, task)
+        if isMine { onFinishingQueue { self.finishIntercepted(at: $0) } }
     }
 
     /// Applies the middleware's result; returns `false` if there is none yet.
@@ -253,30 +217,5 @@ extension Request {
 struct UntimelyMiddleware: Error, CustomStringConvertible {
     var description: String {
         "middleware called its next while another call of it was under way, or after its answer"
-    }
-}
-
-/// A closure to call once, which may be set after the call.
-private final class Abandon: Sendable {
-    private struct State: Sendable {
-        var isCalled = false
-        var body: (@Sendable () -> Void)?
-    }
-    private let state = Lock(State())
-
-    func set(_ body: @escaping @Sendable () -> Void) {
-        let isLate = state.withLock { state in
-            if !state.isCalled { state.body = body }
-            return state.isCalled
-        }
-        if isLate { body() }
-    }
-
-    func call() {
-        let body = state.withLock { state in
-            defer { state = State(isCalled: true) }
-            return state.body
-        }
-        body?()
     }
 }

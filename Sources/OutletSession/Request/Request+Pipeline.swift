@@ -283,7 +283,6 @@ extension Request {
             )
         }
         for call in calls { call() }
-        if core.hasMiddleware, mutable.withLock({ $0.machine.isStopped }) { return task.cancel() }
         if wantsProgress, !reportsProgress { task.reportProgress() }
         switch state {
         // With `endingTask` set, the task was cancelled or closed already.

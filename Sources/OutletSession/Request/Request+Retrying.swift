@@ -17,9 +17,7 @@ extension Request {
         var step = FinishingStep()
         var end = EndOfAttempts.none
         let error = mutable.withLock { mutable -> SessionError? in
-            guard let error = mutable.attempt.error, mutable.machine.state != .cancelled,
-                !mutable.machine.isStopped
-            else {
+            guard let error = mutable.attempt.error, mutable.machine.state != .cancelled else {
                 end = mutable.endAttempts(&step)
                 return nil
             }
@@ -37,11 +35,7 @@ extension Request {
                 retriers[...], of: session, about: error, attempt: attempt, in: .evaluating
             ) {
                 switch $0 {
-                case .retry(let delay):
-                    // The middleware may have answered meanwhile.
-                    if !self.retry(attempt: attempt, after: delay) {
-                        self.onFinishingQueue { self.finish(at: $0) }
-                    }
+                case .retry(let delay): self.retry(attempt: attempt, after: delay)
                 case .leave: self.onFinishingQueue { self.finish(at: $0) }
                 case .fail(let failed):
                     self.mutable.withLock { mutable in
@@ -64,10 +58,7 @@ extension Request {
     }
 
     /// Resets the request and starts the next attempt after a delay in seconds.
-    ///
-    /// - Returns: Whether there is one.
-    @discardableResult
-    func retry(attempt: Int, after delay: Double) -> Bool {
+    func retry(attempt: Int, after delay: Double) {
         let pause = Wait<Void>(core.deadlines) {
             self.core.rootQueue.async {
                 let action = self.mutable.withLock { mutable in
@@ -84,12 +75,11 @@ extension Request {
             mutable.wait = pause
             return true
         }
-        guard isMine else { return false }
+        guard isMine else { return }
         if delay > 0 {
             pause.begin(for: delay) {}
         } else {
             pause.answer(())
         }
-        return true
     }
 }

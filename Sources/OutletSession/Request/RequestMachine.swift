@@ -54,8 +54,6 @@ struct RequestMachine: Sendable {
     private var isPlacing = false
     /// Whether the ``OutcomeMiddleware`` is to be called with the outcome of the attempts.
     private var isJudged = false
-    /// Whether the middleware does not wait for the end of the attempts: no transfer or retry follows.
-    private(set) var isStopped = false
 
     /// Whether the attempt is the current one and in this phase, so that its results count.
     func isCurrent(_ attempt: Int, in phase: Phase) -> Bool {
@@ -123,7 +121,6 @@ struct RequestMachine: Sendable {
     mutating func proceed() -> Int? {
         guard phase == .intercepting, state != .cancelled else { return nil }
         resetTransfer()
-        isStopped = false
         attempt += 1
         phase = .settingUp
         return attempt
@@ -160,29 +157,6 @@ struct RequestMachine: Sendable {
         return true
     }
 
-    /// How attempts are ended that nobody waits for any more.
-    enum Stop: Equatable, Sendable {
-        /// They end by themselves: there are none, or the last one is being evaluated.
-        case none
-        /// The transfer is cancelled.
-        case transfer
-        /// There is no transfer: what it waits for is cancelled, and its outcome is passed on.
-        case setup
-    }
-
-    /// The middleware answers before the attempts are over, or cancels `next`.
-    mutating func stopAttempts() -> Stop {
-        guard phase > .intercepting, phase < .judging, state != .cancelled else { return .none }
-        isStopped = true
-        switch phase {
-        case .transferring: return .transfer
-        case .settingUp, .ready, .waitingToRetry:
-            phase = .evaluating
-            return .setup
-        default: return .none
-        }
-    }
-
     /// The request is ready to be sent.
     mutating func didSetUp(attempt: Int) -> Action {
         guard isCurrent(attempt, in: .settingUp) else { return .nothing }
@@ -198,7 +172,7 @@ struct RequestMachine: Sendable {
 
     /// Whether the attempt may continue with another transfer: a redirect's next hop.
     func mayProceed(attempt: Int) -> Bool {
-        isCurrent(attempt, in: .transferring) && state != .cancelled && !isStopped
+        isCurrent(attempt, in: .transferring) && state != .cancelled
     }
 
     /// The wanted state of the current transfer.
@@ -265,10 +239,9 @@ struct RequestMachine: Sendable {
 
     /// A retrier requests another attempt, after an attempt or a serialization failure.
     mutating func willRetry(attempt: Int) -> Bool {
-        guard self.attempt == attempt,
-            phase == .evaluating && !isStopped || phase == .finishing, state != .cancelled
+        guard self.attempt == attempt, phase == .evaluating || phase == .finishing,
+            state != .cancelled
         else { return false }
-        isStopped = false
         phase = .waitingToRetry
         resetTransfer()
         return true

@@ -207,54 +207,6 @@ import Testing
         #expect(named.calls.values.count == 2)
     }
 
-    /// What the attempt of a call waits for.
-    enum Place: CaseIterable { case adapter, transfer, retry }
-
-    @Test func `a cancelled next ends its transfer, and may be called again`() async throws {
-        let sent = Recorder<Int>()
-        let transport = StubTransport { _ in
-            sent.record(1)
-            return sent.count == 1 ? .silence : .text("x")
-        }
-        let session = session(transport, Named("a"), Hedging(sent), Named("b"))
-        let response = await session.request(address).serializingString().response
-        #expect(response.value == "xba")
-        #expect(transport.requests.count == 2)
-    }
-
-    @Test(arguments: Place.allCases)
-    func `an error thrown before next has returned ends its attempt`(place: Place) async throws {
-        let reached = Recorder<Int>()
-        let transport = StubTransport { _ in
-            if place == .transfer { reached.record(1) }
-            return place == .transfer
-                ? .silence
-                : .failure(
-                    TransferError(code: .cannotConnectToHost, reason: "refused"))
-        }
-        let interceptor = Interceptor(
-            adaptHandler: { request, _, completion in
-                guard place == .adapter else { return completion(.success(request)) }
-                reached.record(1)
-            },
-            retryHandler: { _, _, error, completion in
-                // Retriers are also asked about the error of the middleware, by the serializer.
-                guard place == .retry, !(error.asSessionError?.underlyingError is Refused) else {
-                    return completion(.doNotRetry)
-                }
-                completion(.retryWithDelay(3600))
-                reached.record(1)
-            })
-        let session = Session(
-            transport: transport, interceptor: interceptor, middleware: [Impatient(reached)])
-        let request = session.request(address)
-        let response = await request.serializingData().response
-        #expect(response.error?.isRequestAdaptationError == true)
-        #expect(response.error?.underlyingError is Refused)
-        #expect(request.retryCount == 0 && transport.requests.count == (place == .adapter ? 0 : 1))
-        withExtendedLifetime(session) {}
-    }
-
     @Test func `next does not start a transfer while the request is suspended`() async throws {
         let transport = StubTransport(answers: [.text("x")])
         let hanging = Hanging(forEver: false)
@@ -327,36 +279,6 @@ private struct Throwing: Middleware {
     func intercept(_ request: HTTPRequest, next: @escaping Next) async throws -> CallResponse {
         if !beforeNext { _ = try await next(request) }
         throw Refused()
-    }
-}
-
-/// Calls `next`, and throws when a value was recorded.
-private struct Impatient: Middleware {
-    let reached: Recorder<Int>
-
-    init(_ reached: Recorder<Int>) { self.reached = reached }
-
-    func intercept(_ request: HTTPRequest, next: @escaping Next) async throws -> CallResponse {
-        Task { try await next(request) }
-        try await reached.values(1)
-        throw Refused()
-    }
-}
-
-/// Calls `next` again if the first request gets no answer.
-private struct Hedging: Middleware {
-    let sent: Recorder<Int>
-
-    init(_ sent: Recorder<Int>) { self.sent = sent }
-
-    func intercept(_ request: HTTPRequest, next: @escaping Next) async throws -> CallResponse {
-        let first = try? await withThrowingTaskGroup(of: CallResponse.self) { group in
-            group.addTask { try await next(request) }
-            try await sent.values(1)
-            group.cancelAll()
-            return try await group.next()
-        }
-        return if let first { first } else { try await next(request) }
     }
 }
 
