@@ -174,11 +174,10 @@ package final class Verification {
     /// GOAWAY of HTTP/2.
     ///
     /// libcurl has found then that the server broke the protocol. A record of acknowledgements, of
-    /// settings (9 bytes), a PING (17) or data (13), is shorter, as is one that ends a stream (13); but a
-    /// GOAWAY without a message has 17 bytes, too. False without ``watchRecords(context:_:)``.
-    package var hasBrokenOff: Bool {
-        isClosed && !isEndExpected && (lastSent == 17 || lastSent > 26)
-    }
+    /// settings (9 bytes), a PING (17) or data (13), is shorter, as is one that ends a stream (13). So is a
+    /// GOAWAY without a message (17), which is not recognized: servers that end a connection send a PING.
+    /// False without ``watchRecords(context:_:)``.
+    package var hasBrokenOff: Bool { isClosed && !isEndExpected && lastSent > 26 }
 
     /// Records that the connection is closed because its owner wants that.
     package func expectEnd() { isEndExpected = true }
@@ -189,8 +188,9 @@ package final class Verification {
     ) {
         switch kind {
         case SSL3_RT_HEADER where bytes.count >= 5 && Int32(bytes[0]) == SSL3_RT_APPLICATION_DATA:
-            // The code of authentication; with TLS 1.3 also the kind of the contents.
-            let overhead = SSL_version(connection) == TLS1_3_VERSION ? 17 : 24
+            // The code of authentication, with TLS 1.3 also the kind of the contents; before, at most
+            // that of HMAC-SHA256, an initialization vector and padding.
+            let overhead = SSL_version(connection) == TLS1_3_VERSION ? 17 : 64
             lastSentBefore = lastSent
             lastSent = isSent ? Int(bytes[3]) << 8 + Int(bytes[4]) - overhead : 0
         case SSL3_RT_INNER_CONTENT_TYPE where bytes.first != UInt8(SSL3_RT_APPLICATION_DATA):

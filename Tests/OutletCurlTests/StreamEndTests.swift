@@ -220,9 +220,12 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a response without a length that ends with GOAWAY is complete`() async throws {
-        let server = try await FramePeer.start(
-            .init(request: 1, [.head(200)], [.data("large", ends: true), .goAwayFrom(request: 2)]))
+    @Test(arguments: [[], [FramePeer.Frame.ping]])
+    func `a response without a length that ends with GOAWAY is complete`(
+        before: [FramePeer.Frame]
+    ) async throws {
+        let end: [FramePeer.Frame] = [.data("large", ends: true), .goAwayFrom(request: 2)]
+        let server = try await FramePeer.start(.init(request: 1, [.head(200)], before + end))
         let result = try await second(server, by: transport(server), .get)
         #expect(result.error == nil, "\(result.error?.reason ?? "")")
         #expect(result.text == "large")

@@ -57,6 +57,8 @@ public final class FramePeer: Sendable {
         case forbidden
         /// A frame that HTTP/2 forbids: DATA on no stream.
         case strayData
+        /// PING, which the client acknowledges.
+        case ping
         /// No frame: the groups after this one follow once the request's body has been received.
         case bodyEnd
         /// The end of the connection.
@@ -71,6 +73,7 @@ public final class FramePeer: Sendable {
             case .goAwayFrom(let request): "g \(request)"
             case .forbidden: "f"
             case .strayData: "s"
+            case .ping: "p"
             case .bodyEnd: "w"
             case .close: "c"
             }
@@ -193,6 +196,8 @@ public final class FramePeer: Sendable {
                 elif kind == "g":
                     last = max(0, 2 * int(rest[0]) - 1)
                     sent += frame(7, 0, 0, last.to_bytes(4, "big") + bytes(4))
+                elif kind == "p":
+                    sent += frame(6, 0, 0, bytes(8))
                 elif kind == "f":
                     sent += frame(4, 0, stream)
                 elif kind == "s":
