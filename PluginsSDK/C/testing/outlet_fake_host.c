@@ -270,7 +270,7 @@ static uint64_t new_message(struct outlet_fake_host *fake, struct message **out)
 
 /* Returns a view of a copy, which is freed when the next call begins: a plugin that keeps the view reads freed
  * memory. */
-static outlet_view lent(const outlet_host *host, struct bytes *bytes) {
+static outlet_view copied_view(const outlet_host *host, struct bytes *bytes) {
     struct outlet_fake_host *fake = fake_of(host);
     outlet_view view = {NULL, bytes->len};
     if (bytes->ptr == NULL) return view;
@@ -286,7 +286,7 @@ static outlet_view lent(const outlet_host *host, struct bytes *bytes) {
 
 static outlet_status answer(const outlet_host *host, struct bytes *bytes, outlet_view *out) {
     if (bytes == NULL) return OUTLET_E_NOT_FOUND;
-    *out = lent(host, bytes);
+    *out = copied_view(host, bytes);
     return OUTLET_OK;
 }
 
@@ -535,8 +535,8 @@ static int are_views_present(const outlet_host *host, struct message *self) {
     if (self->view_count != self->headers.count) return 0;
     for (size_t i = 0; i < self->headers.count; i++) {
         struct pair *pair = &self->headers.all[i];
-        if (self->views[i].name.ptr != lent(host, &pair->name).ptr) return 0;
-        if (self->views[i].value.ptr != lent(host, &pair->value).ptr) return 0;
+        if (self->views[i].name.ptr != copied_view(host, &pair->name).ptr) return 0;
+        if (self->views[i].value.ptr != copied_view(host, &pair->value).ptr) return 0;
     }
     return 1;
 }
@@ -552,8 +552,8 @@ static const outlet_field *field_views(const outlet_host *host, struct message *
         outlet_field *, new_block(&fake->views, self->view_count * sizeof *self->views));
     pthread_mutex_unlock(&fake->mutex);
     for (size_t i = 0; i < self->view_count; i++) {
-        self->views[i].name = lent(host, &self->headers.all[i].name);
-        self->views[i].value = lent(host, &self->headers.all[i].value);
+        self->views[i].name = copied_view(host, &self->headers.all[i].name);
+        self->views[i].value = copied_view(host, &self->headers.all[i].value);
     }
     return self->views;
 }
@@ -703,8 +703,8 @@ static outlet_status response_error(const outlet_host *host, outlet_response res
                                     outlet_view *code, outlet_view *text) {
     MESSAGE(response);
     if (self->code.len == 0) return OUTLET_E_NOT_FOUND;
-    *code = lent(host, &self->code);
-    *text = lent(host, &self->failure);
+    *code = copied_view(host, &self->code);
+    *text = copied_view(host, &self->failure);
     return OUTLET_OK;
 }
 
@@ -788,8 +788,8 @@ static outlet_status quiesced(const outlet_host *host) {
 static outlet_status request_snapshot(const outlet_host *host, outlet_request request,
                                       outlet_request_snapshot *out) {
     MESSAGE(request);
-    out->method = lent(host, &self->method);
-    out->url = lent(host, &self->url);
+    out->method = copied_view(host, &self->method);
+    out->url = copied_view(host, &self->url);
     out->fields = field_views(host, self);
     out->field_count = self->headers.count;
     out->body_length = self->body.len;
@@ -800,8 +800,8 @@ static outlet_status response_snapshot(const outlet_host *host, outlet_response 
                                        outlet_response_snapshot *out) {
     MESSAGE(response);
     out->status = self->status;
-    out->error_code = lent(host, &self->code);
-    out->error_message = lent(host, &self->failure);
+    out->error_code = copied_view(host, &self->code);
+    out->error_message = copied_view(host, &self->failure);
     out->fields = field_views(host, self);
     out->field_count = self->headers.count;
     out->body_length = self->body.len;
