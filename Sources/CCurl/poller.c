@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { max_events = 256, port_buckets = 1024, max_quiet = 64, quiet_ms = 10 };
+enum { max_events = 256, port_buckets = 1024, max_paused = 64, pause_ms = 10 };
 
 /// The state of one file descriptor.
 struct slot {
@@ -32,7 +32,7 @@ struct slot {
     bool dirty;       // listed in `dirty` below
     bool refused;     // the kernel has no memory to register it
     bool suspect;     // idle, and may have received data since
-    bool quiet;       // registered without EPOLLOUT for a while: see `rest`
+    bool paused;      // registered without EPOLLOUT for a while: see `pause_output`
     uint8_t writable; // how often it was writable, but not readable, since `written` was read
     uint16_t port;    // the local port if it is suspect; 0 for none
     uint64_t written; // the bytes written to it until then
@@ -57,9 +57,9 @@ struct ccurl_poller {
     int suspects;                      // the number of slots with `suspect`
     uint16_t suspect_ports[port_buckets];  // the same by local port
     int sockets;  // open sockets with a tally
-    int quiet[max_quiet];  // descriptors that `rest` was called for
-    int quiet_count;
-    int64_t quiet_until;  // when they are watched for EPOLLOUT again, in µs
+    int paused[max_paused];  // descriptors that `pause_output` was called for
+    int paused_count;
+    int64_t pause_end;  // when they are watched for EPOLLOUT again, in µs
     int waiting_uploads;
     ccurl_stopped stopped;
     int ready;
@@ -236,7 +236,7 @@ static void acquit(ccurl_poller *poller, struct slot *slot) {
 /// Sets the events that a socket is watched for.
 static int want(ccurl_poller *poller, int fd, struct slot *slot, uint32_t events) {
     slot->wanted = events;
-    slot->quiet = false;
+    slot->paused = false;
     if (!slot->wanted) {
         // The resolver closes its own sockets without a callback, so they must not stay registered.
         if (!slot->ours) take_out(poller, fd, slot);
@@ -327,7 +327,7 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
         slot->wanted = slot->armed = 0;
         acquit(poller, slot);
         slot->ours = true;
-        slot->quiet = false;
+        slot->paused = false;
         slot->writable = 0;
         slot->written = 0;
         slot->ready = NULL;
@@ -350,7 +350,7 @@ static int close_socket(void *client, curl_socket_t fd) {
     if (slot) {
         slot->wanted = slot->armed = 0;  // closing a descriptor unregisters it
         acquit(poller, slot);
-        slot->ours = slot->quiet = false;
+        slot->ours = slot->paused = false;
         slot->ready = NULL;
         slot->sender = NULL;
         settle(poller, slot);
@@ -474,42 +474,42 @@ static bool reopen(ccurl_poller *poller) {
     return true;
 }
 
-/// Watches a socket without EPOLLOUT until it becomes readable, but for at most `quiet_ms`: libcurl has
+/// Watches a socket without EPOLLOUT until it becomes readable, but for at most `pause_ms`: libcurl has
 /// nothing that it may send.
 ///
 /// libcurl 7.88 waits until a socket is writable also while an upload over HTTP/2 waits for the server's
 /// window, and without this would be called without end.
-static void rest(ccurl_poller *poller, int fd, struct slot *slot) {
-    if (poller->quiet_count == max_quiet) return;
+static void pause_output(ccurl_poller *poller, int fd, struct slot *slot) {
+    if (poller->paused_count == max_paused) return;
     struct epoll_event event = {.events = slot->wanted & ~EPOLLOUT, .data = data_of(poller, fd)};
     if (epoll_ctl(poller->epoll, EPOLL_CTL_MOD, fd, &event) < 0) return;
     slot->armed = event.events;
-    slot->quiet = true;
-    if (poller->quiet_count == 0) poller->quiet_until = ccurl_now_us() + quiet_ms * 1000;
-    poller->quiet[poller->quiet_count++] = fd;
+    slot->paused = true;
+    if (poller->paused_count == 0) poller->pause_end = ccurl_now_us() + pause_ms * 1000;
+    poller->paused[poller->paused_count++] = fd;
 }
 
 /// Watches a socket for all events again.
-static void end_rest(ccurl_poller *poller, int fd) {
+static void resume_output(ccurl_poller *poller, int fd) {
     struct slot *slot = &poller->slots[fd];
-    if (slot->quiet) want(poller, fd, slot, slot->wanted);
+    if (slot->paused) want(poller, fd, slot, slot->wanted);
 }
 
-/// Ends the rests whose time is over. Returns the longest wait for the others, in ms.
-static int end_rests(ccurl_poller *poller) {
-    int64_t left = poller->quiet_until - ccurl_now_us();
+/// Watches all sockets for all events again if it is time. Returns the longest wait until then, in ms.
+static int resume_due(ccurl_poller *poller) {
+    int64_t left = poller->pause_end - ccurl_now_us();
     if (left > 0) return (int)(left / 1000) + 1;
-    for (int index = 0; index < poller->quiet_count; index++) end_rest(poller, poller->quiet[index]);
-    poller->quiet_count = 0;
+    for (int index = 0; index < poller->paused_count; index++) resume_output(poller, poller->paused[index]);
+    poller->paused_count = 0;
     return INT_MAX;
 }
 
 int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
     poller->ready = 0;
-    int rest_ms = poller->quiet_count > 0 ? end_rests(poller) : INT_MAX;
+    int left_ms = poller->paused_count > 0 ? resume_due(poller) : INT_MAX;
     size_t failed = flush(poller);
     int limit_ms = longest_wait(poller, failed);
-    if (rest_ms < limit_ms) limit_ms = rest_ms;
+    if (left_ms < limit_ms) limit_ms = left_ms;
     if (timeout_ms < 0 || timeout_ms > limit_ms) timeout_ms = limit_ms;
     int count = epoll_wait(poller->epoll, poller->events, max_events, timeout_ms);
     bool is_lost = count < 0 && errno != EINTR;
@@ -579,23 +579,23 @@ static uint64_t bytes_written(int fd, uint64_t before) {
     return info.tcpi_bytes_sent + info.tcpi_notsent_bytes;
 }
 
-/// Records that libcurl was called for a socket, and lets that rest if it was writable often without
-/// bytes being written.
+/// Records that libcurl was called for a socket, and stops watching it for EPOLLOUT for a while if it was
+/// writable often without bytes being written.
 static void note_call(ccurl_poller *poller, int fd, uint32_t events) {
     enum { often = 16 };
     struct slot *slot = &poller->slots[fd];
     if (events != EPOLLOUT) {
         slot->writable = 0;
-        end_rest(poller, fd);
+        resume_output(poller, fd);
         return;
     }
     if (++slot->writable < often) return;
     uint64_t written = bytes_written(fd, slot->written);
     bool is_idle = written == slot->written && written > 0;
     slot->written = written;
-    // After a rest, the next time counts as often.
+    // After a pause, the next time counts as often.
     slot->writable = is_idle ? often - 1 : 0;
-    if (is_idle && slot->armed & slot->wanted & EPOLLOUT && !slot->dirty) rest(poller, fd, slot);
+    if (is_idle && slot->armed & slot->wanted & EPOLLOUT && !slot->dirty) pause_output(poller, fd, slot);
 }
 
 void ccurl_poller_dispatch(ccurl_poller *poller) {
