@@ -126,7 +126,7 @@ import OutletTransport
         queue.learn(.http2, of: origin)
         for _ in 0..<2 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
         queue.leave(origin, lacksStream: true)
-        _ = queue.waitAgain("0", origin: origin, priority: .normal)
+        _ = queue.wait("0", origin: origin, priority: .normal, isFirst: true)
         for name in ["1", "2"] {
             expectEntered(false, &queue, name, origin: origin, priority: .normal)
         }
@@ -136,9 +136,9 @@ import OutletTransport
         let next = queue.next()?.0
         #expect(next == "1")
         queue.leave(origin, lacksStream: true)
-        let ticket = queue.waitAgain("1", origin: origin, priority: .normal)
+        let ticket = queue.wait("1", origin: origin, priority: .normal, isFirst: true)
         queue.remove(ticket: ticket, origin: origin, priority: .normal)
-        _ = queue.waitAgain("3", origin: origin, priority: .normal)
+        _ = queue.wait("3", origin: origin, priority: .normal, isFirst: true)
         queue.endOpening(origin, hasConnection: false)
         let last = queue.next()?.0
         #expect(last == "3")
@@ -151,7 +151,7 @@ import OutletTransport
         for _ in 0..<3 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
         #expect(origin.mayOpenSocket(for: 1) && !origin.mayOpenSocket(for: 2))
         queue.leave(origin, lacksStream: true)
-        _ = queue.waitAgain("2", origin: origin, priority: .normal)
+        _ = queue.wait("2", origin: origin, priority: .normal, isFirst: true)
         #expect(names(&queue).isEmpty)
         queue.endOpening(origin, hasConnection: true)
         #expect(names(&queue) == ["2"])
@@ -182,7 +182,7 @@ import OutletTransport
             TransportSettings(configuration, environment: [:]), amongLoops: 1, OriginRegistry())
         let used = table.queue(try named("used"))
         table.queue(try named("open")).tally?.pointee.sockets = 1
-        table.queue(try named("closed")).portsWithUnsentEnds = [1]
+        table.queue(try named("closed")).noteUnsentEnds(on: 1)
         for number in 0..<600 { _ = table.queue(try named("other\(number)")) }
         #expect(table.queue(try named("closed")).portsWithUnsentEnds.isEmpty)
         #expect(table.queue(try named("used")) === used)

@@ -44,7 +44,7 @@ final class OriginQueue<Element> {
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
-    var portsWithUnsentEnds: Set<Int32> = []
+    private(set) var portsWithUnsentEnds: Set<Int32> = []
     /// The waiting transfers by priority, lowest first.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -85,6 +85,20 @@ final class OriginQueue<Element> {
     deinit {
         registry?.remove(figures)
         ccurl_tally_release(tally)
+    }
+
+    /// Records that libcurl has not sent the ends of cancelled streams on a connection yet.
+    func noteUnsentEnds(on port: Int32) { portsWithUnsentEnds.insert(port) }
+
+    /// Records that a request is sent on a connection: libcurl sends the ends of former streams with it.
+    func noteSending(on port: Int32) {
+        if !portsWithUnsentEnds.isEmpty { portsWithUnsentEnds.remove(port) }
+    }
+
+    /// Returns ``portsWithUnsentEnds``, and forgets them.
+    func takePortsWithUnsentEnds() -> Set<Int32> {
+        defer { portsWithUnsentEnds = [] }
+        return portsWithUnsentEnds
     }
 
     /// Whether there are open sockets.
@@ -231,24 +245,22 @@ struct AdmissionQueue<Element> {
 
     /// Adds an element to the waiting ones.
     ///
+    /// - Parameters:
+    ///   - element: The element.
+    ///   - origin: Its origin.
+    ///   - priority: Its priority.
+    ///   - isFirst: Whether it comes before the others of its priority: it had a place, but could not
+    ///     run.
     /// - Returns: A ticket for ``remove(ticket:origin:priority:)``.
     mutating func wait(
-        _ element: Element, origin: OriginQueue<Element>, priority: TransferPriority
+        _ element: Element, origin: OriginQueue<Element>, priority: TransferPriority,
+        isFirst: Bool = false
     ) -> Int {
         origin.figures.waiting += 1
-        let ticket = origin.waiting[Int(priority.rawValue)].append(element)
-        list(origin)
-        return ticket
-    }
-
-    /// Adds an element that had a place, but could not run, in front of the waiting ones.
-    ///
-    /// - Returns: A ticket for ``remove(ticket:origin:priority:)``.
-    mutating func waitAgain(
-        _ element: Element, origin: OriginQueue<Element>, priority: TransferPriority
-    ) -> Int {
-        origin.figures.waiting += 1
-        let ticket = origin.waiting[Int(priority.rawValue)].prepend(element)
+        let queue = Int(priority.rawValue)
+        let ticket =
+            isFirst
+            ? origin.waiting[queue].prepend(element) : origin.waiting[queue].append(element)
         list(origin)
         return ticket
     }

@@ -98,8 +98,8 @@ extension EventLoop {
         admission.leave(origin, lacksStream: true)
         // Without regard to the limit of the queue, which the transfer has passed already.
         shared.waiting.rise()
-        transfer.ticket = admission.waitAgain(
-            transfer, origin: origin, priority: transfer.priority)
+        transfer.ticket = admission.wait(
+            transfer, origin: origin, priority: transfer.priority, isFirst: true)
         limitWait(of: transfer)
         admitWaiting()
         return true
@@ -211,12 +211,11 @@ extension EventLoop {
             $0.address?.queue === origin && $0.sends == $0.sendsBefore && $0.link == nil
         }
         guard !isAwaited else { return }
-        for port in origin.portsWithUnsentEnds
+        for port in origin.takePortsWithUnsentEnds()
         where !pool.contains(where: { $0.sends > 0 && $0.localPort == port }) {
             // Those to Unix sockets have none.
             if port > 0 { ccurl_poller_end_idle(poller, port) }
         }
-        origin.portsWithUnsentEnds = []
     }
 
     /// Ends a transfer in whatever phase it is.

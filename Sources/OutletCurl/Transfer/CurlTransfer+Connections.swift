@@ -49,10 +49,7 @@ extension CurlTransfer {
     ///
     /// - Parameter port: The connection's local port.
     func occupyConnection(_ port: Int32, _ easy: EasyHandle, _ loop: EventLoop) {
-        // libcurl sends the ends of former streams together with the request.
-        if let queue = address?.queue, !queue.portsWithUnsentEnds.isEmpty {
-            queue.portsWithUnsentEnds.remove(port)
-        }
+        address?.queue.noteSending(on: port)
         guard link == nil, let connection = ccurl_get_ssl(easy.raw),
             !TLSConnection.speaksHTTP2(connection)
         else { return }
@@ -95,7 +92,7 @@ extension CurlTransfer {
             !sharesConnection(localPort, easy, loop)
         else { return }
         if !mayBeDead, let queue = address?.queue, queue.figures.waiting > 0 {
-            queue.portsWithUnsentEnds.insert(localPort)
+            queue.noteUnsentEnds(on: localPort)
         } else {
             ccurl_get_ssl(easy.raw).flatMap { Verification.of($0) }?.expectEnd()
             easy.applySingleUse()
