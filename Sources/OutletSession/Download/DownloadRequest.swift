@@ -100,7 +100,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     override var ownFinishingQueue: DispatchQueue? { DiskQueue.shared }
     override var bodyPlace: BodyPlace { download.withLock { $0.place } }
 
-    override func willAdapt(_ initial: HTTPRequest) {
+    override func willChange(_ initial: HTTPRequest) {
         download.withLock { $0.initial = initial }
     }
 

@@ -16,7 +16,7 @@ struct DownloadState: Sendable {
     var aside: PartFile?
     /// The body in memory of a redirect that was not followed.
     var collected: Data?
-    /// The request of the attempt before its adapters; `nil` without adapters.
+    /// The request before middleware and adapters; `nil` without both.
     var initial: HTTPRequest?
     /// What the next attempt may resume.
     var resumable: ResumeData?
@@ -103,7 +103,6 @@ struct DownloadState: Sendable {
         fileURL = nil
         aside = nil
         collected = nil
-        initial = nil
         resumeData = nil
         isMisplaced = false
         isOver = false

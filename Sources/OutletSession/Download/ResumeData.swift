@@ -26,12 +26,12 @@ struct ResumeData: Sendable, Codable, Equatable {
 
     /// The version of the format.
     private(set) var version = 1
-    /// The requested URL before adapters, which are called again, and before any redirect, whose
-    /// target may have expired.
+    /// The requested URL before middleware and adapters, which are called again, and before any
+    /// redirect, whose target may have expired.
     let url: URL
-    /// The URL after adapters, if it is another one.
+    /// The URL after middleware and adapters, if it is another one.
     let sentURL: URL?
-    /// The request's own fields, before adapters.
+    /// The request's own fields, before middleware and adapters.
     let headers: [Field]
     /// The strong `ETag`, else `Last-Modified`: sent as `If-Range` (RFC 9110 §13.1.5).
     let validator: String
@@ -46,8 +46,8 @@ struct ResumeData: Sendable, Codable, Equatable {
     /// of the request's own, a status other than 200 and 206, no bytes, or no validator.
     ///
     /// - Parameters:
-    ///   - request: The request, as adapted.
-    ///   - initial: The request before its adapters; `nil` for the same.
+    ///   - request: The request, as sent.
+    ///   - initial: The request before middleware and adapters; `nil` for the same.
     ///   - response: The head of its response.
     ///   - bytesReceived: The number of bytes received so far.
     ///   - totalBytes: The length of the content in bytes; `nil` if it is not known.

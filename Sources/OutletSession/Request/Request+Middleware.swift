@@ -34,6 +34,7 @@ extension Request {
             return true
         }
         guard isWanted else { return }
+        willChange(made)
         intercept(initial, with: core.middleware[...], interception) { [initial] result in
             self.didIntercept(initial, result, interception)
         }

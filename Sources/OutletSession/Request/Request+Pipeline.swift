@@ -129,7 +129,7 @@ extension Request {
             fail(with: .sessionDeinitialized, attempt: attempt, mayRetry: false)
             return
         }
-        willAdapt(initial)
+        if !core.hasMiddleware { willChange(initial) }
         let state = adapterState(in: session)
         // Makes no closure unless an adapter answers later: 400 instructions of a request with
         // adapters (`Benchmarks/count plugin-1-hook`).

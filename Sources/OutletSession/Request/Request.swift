@@ -199,8 +199,9 @@ public class Request: @unchecked Sendable {
     /// Whether the request is a WebSocket handshake.
     var opensWebSocket: Bool { false }
 
-    /// Called with the request of an attempt before its adapters, if it has any.
-    func willAdapt(_ initial: HTTPRequest) {}
+    /// Called with the application's request before the session's middleware or the request's
+    /// adapters, if there are any.
+    func willChange(_ initial: HTTPRequest) {}
 
     /// Whether retriers are asked about a serializer's failure.
     var mayRunAgain: Bool { true }

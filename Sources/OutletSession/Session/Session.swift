@@ -439,9 +439,9 @@ open class Session: @unchecked Sendable {
     /// Makes a request that resumes an interrupted download.
     ///
     /// It requests only the missing bytes, or the whole content if that has changed since or the
-    /// temporary file is gone, or the URL is another one after the adapters. The URL and the fields are
-    /// those of the earlier request before its adapters: those of this session and of `interceptor`
-    /// are called, as for every request. `Range` and `If-Range` are added after them.
+    /// temporary file is gone, or the URL is another one after middleware and adapters. The URL and the
+    /// fields are those of the earlier request before both: this session's middleware, its adapters and
+    /// `interceptor` are called, as for every request. `Range` and `If-Range` are added after them.
     ///
     /// - Parameters:
     ///   - data: The ``DownloadRequest/resumeData`` of the earlier download. If it cannot be read,

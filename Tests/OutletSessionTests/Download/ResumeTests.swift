@@ -85,6 +85,40 @@ import Testing
         #expect(transport.requests.map { $0.headers["Range"] } == [nil, "bytes=8-"])
     }
 
+    private struct Naming: Middleware {
+        func intercept(_ request: HTTPRequest, next: @escaping Next) async throws -> CallResponse {
+            var request = request
+            request.url = URL(string: (request.url?.absoluteString ?? "") + "?key=1")
+            request.headers.append(name: "X-Seen", value: "1")
+            return try await next(request)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `middleware gets a resumed request as it was before it`(
+        isRetried: Bool
+    ) async throws {
+        let content = Content(text, breaks: isRetried ? [4, 4] : [8])
+        let transport = content.transport
+        let once = Retrier { request, _, _, completion in
+            completion(request.retryCount == 0 ? .retry : .doNotRetry)
+        }
+        let session = Session(transport: transport, middleware: [Naming()])
+        let failed = await session.download(
+            address, interceptor: isRetried ? once : nil, to: place
+        ).serializingDownloadedFileURL().response
+        let response = await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).serializingDownloadedFileURL().response
+        #expect(response.response?.statusCode == 206 && directory.text("a") == text)
+        let count = isRetried ? 3 : 2
+        #expect(transport.requests.map { $0.url?.query() } == Array(repeating: "key=1", count: count))
+        #expect(
+            transport.requests.map { $0.headers.values(for: "X-Seen") }
+                == Array(repeating: ["1"], count: count))
+        #expect(transport.requests.last?.headers["Range"] == "bytes=8-")
+    }
+
     @Test func `an adapter that changes the URL gets the whole content`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)
