@@ -62,9 +62,18 @@ enum Completions {
         var lines: [String] = []
         for option in OptionTable.all {
             let names = ["--\(option.long)"] + (option.short.map { ["-\($0)"] } ?? [])
-            let exclusion = option.repeats ? "'*'" : "'(\(names.joined(separator: " ")))'"
-            let form = names.count > 1 ? "{\(names.joined(separator: ","))}" : names[0]
+            // '=' allows both `--name value` and `--name=value`, '+' both `-n value` and `-nvalue`.
+            let forms =
+                option.value == nil
+                ? names : names.map { $0 + ($0.utf8.starts(with: "--".utf8) ? "=" : "+") }
+            let opposite = option.isOnByDefault ? ["--no-\(option.long)"] : []
+            let exclusion =
+                option.repeats ? "'*'" : "'(\((names + opposite).joined(separator: " ")))'"
+            let form = forms.count > 1 ? "{\(forms.joined(separator: ","))}" : forms[0]
             lines.append("    \(exclusion)\(form)\(zshDescription(of: option))")
+            for name in opposite {
+                lines.append("    \(exclusion)\(name)'[The opposite of --\(option.long)]'")
+            }
         }
         return """
             #compdef outlet
@@ -73,9 +82,17 @@ enum Completions {
                 compset -P '*@'
                 _files
             }
+            _outlet_second() {
+                case $line[1] in
+                plugins) _values verb \(second("plugins")) ;;
+                *) _outlet_item ;;
+                esac
+            }
+            local -a line
             _arguments -s -S \\
             \(lines.joined(separator: " \\\n")) \\
                 '1: :(\(firstWords.joined(separator: " ")))' \\
+                '2: :_outlet_second' \\
                 '*: :_outlet_item'
 
             """
@@ -83,11 +100,25 @@ enum Completions {
 
     /// The script for fish, to install as `fish/vendor_completions.d/outlet.fish`.
     static var fish: String {
-        var text = "# Completions of outlet for fish; made by 'outlet --generate fish'.\n"
-        text +=
-            "complete -c outlet -n __fish_is_first_token -a '\(firstWords.joined(separator: " "))'\n"
-        text +=
-            "complete -c outlet -n '__fish_seen_subcommand_from plugins' -a '\(second("plugins"))'\n"
+        var text = """
+            # Completions of outlet for fish; made by 'outlet --generate fish'.
+            function __outlet_files
+                # Files behind '@'; fish completes only those that are words of their own.
+                set -l before (commandline -ct | string match -r '^(?:[^@]*[=:])?@'); or return
+                set -l file (commandline -ct | string replace -- $before '')
+                set -l found $file*
+                for file in $found
+                    test -d $file; and set file $file/
+                    printf '%s\\n' $before$file
+                end
+            end
+            complete -c outlet -a '(__outlet_files)'
+            complete -c outlet -n __fish_is_first_token -a '\(firstWords.joined(separator: " "))'
+            set -l verbs \(second("plugins"))
+            complete -c outlet -f -a "$verbs" \\
+                -n "__fish_seen_subcommand_from plugins; and not __fish_seen_subcommand_from $verbs"
+
+            """
         for option in OptionTable.all {
             text += "complete -c outlet -l \(option.long)"
             if let short = option.short { text += " -s \(short)" }
@@ -96,6 +127,10 @@ enum Completions {
                 text += " -f -a '\(option.choices.joined(separator: " "))'"
             }
             text += " -d '\(quoted(option.summary))'\n"
+            if option.isOnByDefault {
+                text += "complete -c outlet -l no-\(option.long)"
+                text += " -d 'The opposite of --\(option.long)'\n"
+            }
         }
         return text
     }
