@@ -177,13 +177,19 @@ extension Request {
         } else if let decision {
             carryOut(decision)
         } else if !starts {
-            expectStart()
+            expectStart(retained: true)
         }
     }
 
     /// Ends a request that something waits for with its session, if it is never started.
-    func expectStart() {
-        guard mutable.withLock({ $0.machine.phase == .idle }) else { return }
-        if let refusal = core.expect(self) { abandon(with: refusal) }
+    ///
+    /// - Parameter retained: Whether the session retains the request until it starts or ends, because
+    ///   a closure is to be called also if the program releases the request.
+    func expectStart(retained: Bool = false) {
+        // Under the lock: the session must not retain a request that starts or ends meanwhile.
+        let noted = mutable.withLock { mutable in
+            mutable.machine.phase == .idle ? core.expect(self, retains: retained) : nil
+        }
+        if let refusal = noted?.refusal { abandon(with: refusal) }
     }
 }

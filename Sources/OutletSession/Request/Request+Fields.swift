@@ -25,6 +25,7 @@ extension Request {
         mutable.withLock { mutable in
             mutable.watched().informational = RequestObservers.Observer(queue: queue, body: handler)
         }
+        expectStart()
         return self
     }
 

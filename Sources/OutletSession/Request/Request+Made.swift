@@ -39,7 +39,7 @@ extension Request {
             if !isMade { mutable.watched().made = observer }
             return isMade
         }
-        if isMade { core.notify(observer, self) }
+        if isMade { core.notify(observer, self) } else { expectStart(retained: true) }
     }
 
     /// Calls the closure of ``whenMade(on:_:)``, if there is one.

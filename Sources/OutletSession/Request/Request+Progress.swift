@@ -52,6 +52,7 @@ extension Request {
         queue: DispatchQueue? = nil, closure: @escaping ProgressHandler
     ) -> Self {
         watchProgress { $0.uploadProgress.observer = .init(queue: queue, body: closure) }
+        expectStart()
         return self
     }
 
@@ -71,6 +72,7 @@ extension Request {
         queue: DispatchQueue? = nil, closure: @escaping ProgressHandler
     ) -> Self {
         watchProgress { $0.downloadProgress.observer = .init(queue: queue, body: closure) }
+        expectStart()
         return self
     }
 

@@ -28,7 +28,7 @@ extension Request {
             mutable.watched().urlRequest.observer = observer
             return mutable.machine.phase < .ready ? nil : mutable.history.lastRequest
         }
-        if let made { core.notify(.init(observer: observer), made) }
+        if let made { core.notify(.init(observer: observer), made) } else { expectStart() }
         return self
     }
 
@@ -47,7 +47,7 @@ extension Request {
             mutable.watched().task.observer = observer
             return mutable.history.tasks.last
         }
-        if let begun { core.notify(.init(observer: observer), begun) }
+        if let begun { core.notify(.init(observer: observer), begun) } else { expectStart() }
         return self
     }
 
@@ -56,6 +56,7 @@ extension Request {
     func setDispositionHandler(_ handler: RequestObservers.DispositionHandler) {
         watchesHeads = true
         mutable.withLock { $0.watched().response = handler }
+        expectStart()
     }
 
     /// Delivers a chunk of the body, for requests that receive it in chunks.

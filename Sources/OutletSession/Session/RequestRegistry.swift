@@ -5,12 +5,16 @@ struct RequestRegistry: Sendable {
     /// The requests, each at the index that its ``Request/place`` stores: a dictionary costs each
     /// request 300 instructions, 2 % of a stored response (`Benchmarks/count stored`).
     private var requests: [Request] = []
-    /// Requests that were not started when they were added, but that something waits for.
-    private var expected: [Expected] = []
+    /// Requests that were not started yet, but that something waits for, by their numbers.
+    private var expected: [UInt64: Expected] = [:]
     private var expectedLimit = 16
 
     /// A request that its program may release without ever starting it.
-    private struct Expected { weak let request: Request? }
+    private struct Expected {
+        weak let request: Request?
+        /// The same request, if a closure of it is to be called in any case.
+        let retained: Request?
+    }
 
     /// Why no request may start; `nil` while the session is open.
     private(set) var closed: SessionError?
@@ -68,10 +72,10 @@ struct RequestRegistry: Sendable {
         guard closed == nil || drain != nil else { return nil }
         closed = error
         let cut = all
-        let unstarted = expected.compactMap(\.request).filter { $0.place.value == nil }
+        let unstarted = expected.values.compactMap(\.request)
         for request in requests { request.place.value = nil }
         requests = []
-        expected = []
+        expected = [:]
         defer { drain = nil }
         return Closing(
             requests: cut + unstarted, waiters: drain?.waiters ?? [],
@@ -82,17 +86,29 @@ struct RequestRegistry: Sendable {
     /// All requests, the newest first.
     var all: [Request] { requests.sorted { $0.serial > $1.serial } }
 
-    /// Adds a request that was not started, to be ended with the session; does not retain it.
-    mutating func expect(_ request: Request) {
+    /// Adds a request that was not started, to be ended with the session.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - retains: Whether to retain it until it starts or ends.
+    /// - Returns: Requests to release outside of locks: nothing else may refer to them any more.
+    mutating func expect(_ request: Request, retains: Bool) -> [Request] {
+        var present: [Request] = []
         if expected.count >= expectedLimit {
-            expected.removeAll { $0.request.map { $0.place.value != nil } ?? true }
+            present = expected.values.compactMap(\.request)
+            let known = Set(present.map(\.serial))
+            expected = expected.filter { known.contains($0.key) }
             expectedLimit = max(16, expected.count * 2)
         }
-        expected.append(Expected(request: request))
+        let retains = retains || expected[request.serial]?.retained != nil
+        expected[request.serial] = Expected(
+            request: request, retained: retains ? request : nil)
+        return present
     }
 
     /// Adds a request; has no effect if it was added before.
     mutating func insert(_ request: Request) {
+        if !expected.isEmpty { expected[request.serial] = nil }
         guard request.place.value == nil else { return }
         request.place.value = requests.count
         requests.append(request)
@@ -103,6 +119,7 @@ struct RequestRegistry: Sendable {
     /// - Returns: Whether it was the last request of a session that is being shut down.
     @discardableResult
     mutating func remove(_ request: Request) -> Bool {
+        if !expected.isEmpty { expected[request.serial] = nil }
         guard let index = request.place.value else { return false }
         request.place.value = nil
         let last = requests.removeLast()

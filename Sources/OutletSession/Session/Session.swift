@@ -62,7 +62,8 @@ open class Session: @unchecked Sendable {
     ///   - rootQueue: The queue of the session's internal work; the session targets a serial queue
     ///     of its own at it.
     ///   - startRequestsImmediately: Whether a request starts when its first response handler is
-    ///     added; if `false`, it starts with `resume()`.
+    ///     added; if `false`, it starts with `resume()`, and the session retains a request with
+    ///     response handlers until then. At its end, it ends those that were not started.
     ///   - requestSetup: When requests are set up.
     ///   - requestQueue: Where requests are converted and adapted; if `nil`, a serial queue that
     ///     targets `rootQueue`.

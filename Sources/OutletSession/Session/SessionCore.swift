@@ -185,13 +185,18 @@ final class SessionCore: Sendable {
         registry.withLock { $0.refusal(of: request) }
     }
 
-    /// Notes a request that was not started, and that is to end with the session; returns why it
-    /// must not run, or `nil`.
-    func expect(_ request: Request) -> SessionError? {
+    /// Notes a request that was not started, and that is to end with the session.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - retains: Whether to retain it until it starts or ends.
+    /// - Returns: Why it must not run, or `nil`; and requests to release outside of locks.
+    func expect(
+        _ request: Request, retains: Bool
+    ) -> (refusal: SessionError?, released: [Request]) {
         registry.withLock { registry in
-            if let refusal = registry.refusal(of: request) { return refusal }
-            registry.expect(request)
-            return nil
+            if let refusal = registry.refusal(of: request) { return (refusal, []) }
+            return (nil, registry.expect(request, retains: retains))
         }
     }
 

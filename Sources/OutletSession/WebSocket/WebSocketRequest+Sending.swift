@@ -101,7 +101,7 @@ extension WebSocketRequest {
             return (socket.connection(for: order), false)
         }
         if isOver { return answer(.failure(.webSocketIsOver)) }
-        if let connection { order.begin(on: connection) } else { expectStart() }
+        if let connection { order.begin(on: connection) } else { expectStart(retained: true) }
     }
 
     /// Passes the queued orders to the connection, in order.
