@@ -6,7 +6,8 @@ extension DownloadRequest {
     /// Cancels the download, and keeps the part received so far on request.
     ///
     /// - Parameter shouldProduceResumeData: Whether to set ``resumeData`` and keep the temporary
-    ///   file; without effect if the download cannot be resumed.
+    ///   file, also one that the download was to be resumed with; without effect if the download
+    ///   cannot be resumed.
     @discardableResult
     public func cancel(producingResumeData shouldProduceResumeData: Bool) -> Self {
         if shouldProduceResumeData {
@@ -55,21 +56,33 @@ extension DownloadRequest {
     }
 
     /// After an attempt without the content: keeps the part received so far if it can be resumed.
-    func keepForLater() {
+    ///
+    /// - Parameter hasReceived: Whether bytes may have been received since the last call.
+    func keepForLater(hasReceived: Bool = true) {
         let (last, response, error) = mutable.withLock { mutable in
             (mutable.history.lastRequest, mutable.attempt.response, mutable.attempt.error)
         }
-        let isCancelled = error?.isExplicitlyCancelledError == true
+        // Middleware may throw the same error.
+        let isCancelled = isCancelled && error?.isExplicitlyCancelledError == true
         let data = download.withLock { state -> Data? in
-            if state.plan == .whole, let part = state.part {
+            guard !state.isOver else { return nil }
+            if hasReceived, state.plan == .whole, let part = state.part {
                 let announced = response?.expectedContentLength ?? -1
                 state.resumable = ResumeData(
                     request: last, before: state.initial, response: response,
                     bytesReceived: part.size, totalBytes: announced < 0 ? nil : announced,
                     file: part.path)
             }
-            if state.plan == .continued, let part = state.part { state.keepPart(part.size) }
-            if isCancelled, !state.keepsPart { state.resumable = nil }
+            if hasReceived, state.plan == .continued, let part = state.part {
+                state.keepPart(part.size)
+            }
+            if isCancelled, !state.keepsPart {
+                // Removed at the end, also if it was not used yet.
+                if state.part == nil, let unused = state.resumable {
+                    state.part = PartFile(takingOver: unused.file)
+                }
+                state.resumable = nil
+            }
             state.resumeData = state.resumable?.encoded
             return state.resumeData
         }

@@ -62,7 +62,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// What the download starts from.
     public let downloadable: Downloadable
     private let destination: Destination?
-    let download = Lock(DownloadState())
+    let download: Lock<DownloadState>
 
     init(
         core: SessionCore, downloadable: Downloadable, interceptor: Boxed<any RequestInterceptor>?,
@@ -70,11 +70,15 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ) {
         self.downloadable = downloadable
         self.destination = destination
-        let convertible: any URLRequestConvertible =
-            switch downloadable {
-            case .request(let convertible): convertible
-            case .resumeData(let data): ResumedRequest(data: data)
-            }
+        let convertible: any URLRequestConvertible
+        var state = DownloadState()
+        switch downloadable {
+        case .request(let initial): convertible = initial
+        case .resumeData(let data):
+            convertible = ResumedRequest(data: data)
+            state.resumable = try? ResumeData(data)
+        }
+        download = Lock(state)
         super.init(
             core: core, convertible: convertible, interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
@@ -85,7 +89,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     public var fileURL: URL? { download.withLock { $0.fileURL } }
 
     /// The data to resume the download with, after a failure, ``cancel(producingResumeData:)``, or the
-    /// end of its session.
+    /// end of its session; also if these come before a retry, or a resumed download, is sent.
     ///
     /// JSON with the request's URL and fields as they were before adapters, the URL after them
     /// (credentials included: protect it like those), the
@@ -129,11 +133,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             return (state.part, state.resumable, state.formerFile)
         }
         if let former { try? FileManager.default.removeItem(at: former) }
-        if part == nil, case .resumeData(let data) = downloadable, let known = try? ResumeData(data)
-        {
-            part = PartFile(takingOver: known.file)
-            resumable = known
-        }
+        if part == nil, let resumable { part = PartFile(takingOver: resumable.file) }
         var offset: Int64 = 0
         if let part, let known = resumable, request.method == .get,
             request.url == known.sentURL ?? known.url,
@@ -147,16 +147,17 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
         let file = if let part { part } else { try PartFile() }
         _ = StalePartialFiles.removalOnce
-        let isOver = download.withLock { state in
-            guard !state.isOver else { return true }
+        let isWanted = download.withLock { state in
+            // After the end, only a part that can be resumed stays.
+            guard !state.isOver else { return part != nil && state.resumeData != nil }
             state.part = file
             state.offset = offset
             state.plan = .undecided
-            state.resumable = offset > 0 ? resumable : nil
-            return false
+            // Valid until the content overwrites the part, also if it is not asked for now.
+            state.resumable = part == nil ? nil : resumable
+            return true
         }
-        // After a cancel, only a part that another download has begun stays.
-        if isOver, part == nil { file.remove() }
+        if !isWanted { file.remove() }
     }
 
     override func delivery() -> BodyDelivery {
@@ -300,7 +301,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             download.withLock { state in
                 state.fileURL = url
                 state.aside = nil
-                if aside == nil { state.part = nil }
+                if aside == nil {
+                    state.part = nil
+                    state.resumable = nil
+                }
             }
             // The body of an error response was moved to the destination; the part is kept for
             // another attempt.
@@ -358,10 +362,15 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         (temporaryURL.deletingPathExtension(), .removePreviousFile)
     }
 
-    override func wasAbandoned() {
-        // What is at its destination needs no part.
-        guard fileURL == nil else { return }
-        keepForLater()
+    override func willEndEarly(isAbandoned: Bool) {
+        // What is at its destination, or could not be moved there, needs no part.
+        guard download.withLock({ $0.fileURL == nil && !$0.isMisplaced }) else { return }
+        keepForLater(hasReceived: isAbandoned)
+    }
+
+    override func finishIntercepted(at place: FinishingPlace) {
+        willEndEarly(isAbandoned: false)
+        super.finishIntercepted(at: place)
     }
 
     override func runValidators() { validateFile() }

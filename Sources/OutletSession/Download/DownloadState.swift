@@ -18,7 +18,7 @@ struct DownloadState: Sendable {
     var collected: Data?
     /// The request before middleware and adapters; `nil` without both.
     var initial: HTTPRequest?
-    /// What the next attempt may resume.
+    /// What the next attempt may resume; of a resumed download, from the beginning.
     var resumable: ResumeData?
     /// The value of ``DownloadRequest/resumeData``.
     var resumeData: Data?

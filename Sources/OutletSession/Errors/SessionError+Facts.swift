@@ -143,7 +143,7 @@ extension SessionError {
     }
 
     /// The data to resume a download with, as ``DownloadRequest/resumeData``; `nil` if there is
-    /// none.
+    /// none, or the failure is not that of a transfer.
     public var downloadResumeData: Data? { transferError?.downloadResumeData }
 
     /// The content types that a validator accepts; `nil` unless it refused the response's.

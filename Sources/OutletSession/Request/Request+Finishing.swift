@@ -117,6 +117,7 @@ extension Request: TransferHandler {
         }
         guard isMine else { return }
         onFinishingQueue { place in
+            self.willEndEarly(isAbandoned: false)
             if mayRetry {
                 self.retryOrFinish(attempt: attempt, at: place)
             } else {
@@ -148,7 +149,7 @@ extension Request: TransferHandler {
         if core.hasMiddleware { endInterception() }
         monitors?.observe(.didFinish, of: self)
         onFinishingQueue { place in
-            if isAbandoned { self.wasAbandoned() }
+            self.willEndEarly(isAbandoned: isAbandoned)
             self.serializeNext(at: place)
         }
     }

@@ -230,10 +230,13 @@ public class Request: @unchecked Sendable {
     /// Thread: the request's finishing queue.
     func didTransfer(_ task: any TransferTask) {}
 
-    /// Keeps what the program may use later of a request that its session has ended.
+    /// Keeps what the program may use later of an attempt that has failed before its transfer, or
+    /// of a request that ends without another transfer.
+    ///
+    /// - Parameter isAbandoned: Whether the session has ended the request, perhaps during a transfer.
     ///
     /// Thread: the request's finishing queue.
-    func wasAbandoned() {}
+    func willEndEarly(isAbandoned: Bool) {}
 
     /// Called after a body stream was rewound to be sent again.
     func didRewind(_ stream: any BodyStream) {}
