@@ -51,6 +51,7 @@ extension Request {
         if step.observers?.notifiesMade == true { notifyMade() }
         let isLast = core.unregister(self)
         cleanUp()
+        if step.hasOverrides { releaseRedirectHandler() }
         if core.hasOutcomeMiddleware { endLifetime() }
         for end in step.observers?.endStreams ?? [] { end() }
         while let delivery = step.deliveries.popFirst() { deliver(delivery, from: place) }
@@ -94,10 +95,7 @@ extension Request {
     ///   ended it with this error, which the serializer passes on.
     private func consult(about failure: SessionError, instead delivery: Delivery) -> Bool {
         if failure.isRequestRetryError, error?.isRequestRetryError == true { return false }
-        guard !isCancelled, let session = core.session,
-            case let retriers = core.retriers(for: interceptor), !retriers.isEmpty,
-            core.refusal(of: self) == nil, mayRunAgain
-        else { return false }
+        guard let (session, retriers) = lateRetriers else { return false }
         let attempt = mutable.withLock { mutable in
             mutable.handlers.keep(delivery)
             mutable.machine.beginConsulting()
@@ -109,6 +107,27 @@ extension Request {
             }
         }
         return true
+    }
+
+    /// The retriers that are asked about a serialization failure; `nil` if there are none, or the
+    /// request must not run again.
+    private var lateRetriers: (session: Session, retriers: [any RequestRetrier])? {
+        guard hasInterceptors, !isCancelled, let session = core.session,
+            case let retriers = core.retriers(for: interceptor), !retriers.isEmpty,
+            core.refusal(of: self) == nil, mayRunAgain
+        else { return nil }
+        return (session, retriers)
+    }
+
+    /// Releases the request's own redirect handler at its end, unless a response handler that is
+    /// added later could make a retrier send the request again.
+    private func releaseRedirectHandler() {
+        guard redirectHandler != nil, lateRetriers == nil else { return }
+        // What it captures, often the request itself, is released outside the lock.
+        _ = mutable.withLock { mutable in
+            defer { mutable.redirectHandler = nil }
+            return mutable.redirectHandler
+        }
     }
 
     /// Continues after the retriers' decision about a serialization failure.

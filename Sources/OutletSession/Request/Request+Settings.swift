@@ -37,13 +37,14 @@ extension Request {
         return self
     }
 
-    /// The redirect handler set for this request; `nil` if the session's is used.
+    /// The redirect handler set for this request; `nil` if the session's is used, and after the end.
     public var redirectHandler: (any RedirectHandler)? { mutable.withLock { $0.redirectHandler } }
 
     /// Sets a redirect handler for this request.
     ///
     /// - Parameter handler: Called for each redirect in place of the session's handler; replaces
-    ///   one set before. The request retains it: closures in it must not retain the request.
+    ///   one set before. The request retains it until it ends, or while a retrier could send it again
+    ///   for a handler that is added later.
     @discardableResult
     public func redirect(using handler: any RedirectHandler) -> Self {
         mutable.withLock { $0.redirectHandler = handler }
@@ -76,8 +77,8 @@ extension Request {
     /// Sets a cached-response handler for this request.
     ///
     /// - Parameter handler: Decides in place of the session's handler whether, and as what, the
-    ///   response is stored in the cache; replaces one set before. The request retains it: closures
-    ///   in it must not retain the request.
+    ///   response is stored in the cache; replaces one set before. The request retains it, also after
+    ///   its end, when the cache may refresh the response: closures in it must not retain the request.
     @discardableResult
     public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
         mutable.withLock { $0.cachedResponseHandler = handler }

@@ -13,6 +13,8 @@ struct FinishingStep {
     var waitsForProgress = false
     /// Whether all values were made and are to be delivered: first ``deliveries``, then ``made``.
     var isLast = false
+    /// Whether the request has settings of its own, if ``isLast``.
+    var hasOverrides = false
     /// With the handlers, whose captures, often the request itself, are released outside the lock.
     var deliveries = InlineFirst<Delivery>()
     var observers: EndOfObservers?
@@ -91,6 +93,7 @@ extension Request.Mutable {
         }
         machine.didFinish()
         step.isLast = true
+        step.hasOverrides = overrides != nil
         handlers.drain(&step.deliveries)
         if let observers {
             step.observers = EndOfObservers(

@@ -91,6 +91,9 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     // MARK: Steps
 
+    // Its handlers serialize nothing that could fail at the end.
+    override var mayRunAgain: Bool { false }
+
     override func delivery() -> BodyDelivery { core.collectsStreams ? .collect : .chunks }
 
     override func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {

@@ -111,6 +111,9 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
     // MARK: Steps
 
+    // Its handlers serialize nothing that could fail at the end.
+    override var mayRunAgain: Bool { false }
+
     override func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
         var wire = try super.prepare(request)
         wire.url = wire.url?.handshakeAddress

@@ -165,6 +165,76 @@ import Testing
         #expect(late.error?.responseCode == 503)
     }
 
+    /// A request with a redirect handler that captures it.
+    private func captured<Kind: Request>(by request: Kind) -> Kind {
+        request.redirect(
+            using: Redirector(
+                behavior: .modify { _, next, _ in
+                    _ = request.retryCount
+                    return next
+                })
+        )
+    }
+
+    /// How the request ends.
+    enum End: CaseIterable { case response, cancel, session }
+
+    @Test(arguments: End.allCases, [false, true])
+    func `a redirect handler is released at the end of the request`(
+        end: End, isRetried: Bool
+    ) async throws {
+        weak var data: DataRequest?
+        weak var download: DownloadRequest?
+        weak var stream: DataStreamRequest?
+        let transport = StubTransport { _ in end == .response ? .text("x") : .silence }
+        let retrier = Retrier { _, _, _, completion in completion(.doNotRetry) }
+        var session: Session? = Session(
+            transport: transport, interceptor: isRetried ? retrier : nil)
+        let ends = Recorder<Int>()
+        do {
+            let made = try #require(session)
+            let (request, loading, streaming) = (
+                captured(by: made.request(address)), captured(by: made.download(address)),
+                captured(by: made.streamRequest(address))
+            )
+            request.response { _ in ends.record(1) }
+            loading.response { response in
+                response.removeFiles()
+                ends.record(1)
+            }
+            streaming.responseStream { if $0.completion != nil { ends.record(1) } }
+            if end == .cancel {
+                for request in [request, loading, streaming] { request.cancel() }
+            }
+            (data, download, stream) = (request, loading, streaming)
+        }
+        if end == .session { session = nil }
+        try await ends.values(3)
+        await expectGone { download == nil && stream == nil }
+        // A retrier could send the request of a response again, for another handler.
+        if !isRetried || end != .response { await expectGone { data == nil } }
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a redirect handler is kept while a retrier may send the request again`()
+        async throws
+    {
+        let session = Session(
+            transport: StubTransport { job in
+                job.request.url?.path() == "/"
+                    ? StubAnswer(statusCode: 302, headers: ["Location": "/next"]) : .text("x")
+            },
+            interceptor: Retrier { request, _, _, completion in
+                completion(request.retryCount == 0 ? .retry : .doNotRetry)
+            })
+        let request = session.request(address).redirect(using: Redirector(behavior: .doNotFollow))
+        #expect(await request.serializingData(emptyResponseCodes: [302]).response.error == nil)
+        // Cannot be decoded, so that the request is sent again.
+        let late = await request.serializingDecodable(Int.self).response
+        #expect(request.retryCount == 1)
+        #expect(late.response?.statusCode == 302)
+    }
+
     /// Waits until `isGone` returns `true`: other threads may still finish the request.
     private func expectGone(_ isGone: () -> Bool) async {
         let deadline = ContinuousClock.now + .seconds(60) * patience
