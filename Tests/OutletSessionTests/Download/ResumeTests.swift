@@ -112,7 +112,8 @@ import Testing
         ).serializingDownloadedFileURL().response
         #expect(response.response?.statusCode == 206 && directory.text("a") == text)
         let count = isRetried ? 3 : 2
-        #expect(transport.requests.map { $0.url?.query() } == Array(repeating: "key=1", count: count))
+        #expect(
+            transport.requests.map { $0.url?.query() } == Array(repeating: "key=1", count: count))
         #expect(
             transport.requests.map { $0.headers.values(for: "X-Seen") }
                 == Array(repeating: ["1"], count: count))
