@@ -191,7 +191,8 @@ private struct BinaryPropertyList {
     /// The places of the references of an array, set or dictionary; `nil` for other objects.
     private func references(of object: Int) -> [Int]? {
         guard object < count, let place = multiply(object, offsetSize),
-            let offset = Self.number(bytes, at: table + place, size: offsetSize),
+            let entry = add(table, place),
+            let offset = Self.number(bytes, at: entry, size: offsetSize),
             offset < bytes.count, [0xA0, 0xC0, 0xD0].contains(bytes[offset] & 0xF0)
         else { return nil }
         var start = offset + 1
@@ -212,6 +213,11 @@ private struct BinaryPropertyList {
     private func multiply(_ a: Int, _ b: Int) -> Int? {
         let (product, overflow) = a.multipliedReportingOverflow(by: b)
         return overflow ? nil : product
+    }
+
+    private func add(_ a: Int, _ b: Int) -> Int? {
+        let (sum, overflow) = a.addingReportingOverflow(b)
+        return overflow ? nil : sum
     }
 
     /// Reads an integer, of which Foundation uses the last eight bytes.

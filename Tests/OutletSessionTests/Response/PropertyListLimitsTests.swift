@@ -151,6 +151,34 @@ import Testing
         }
     }
 
+    @Test func `a trailer may have any numbers`() {
+        let numbers = [0, 1, 8, 9, 1 << 62, .max - 8, .max - 1, .max, .min]
+        for (count, root, table) in numbers.flatMap({ count in
+            numbers.flatMap { root in numbers.map { (count, root, $0) } }
+        }) {
+            for size in [0, 1, 2, 8, 16, 255] as [UInt8] {
+                var data = Data("bplist00".utf8) + [0xA1, 0, 8, 9, 0, 0, 0, 0, 0, 0, 0, size, size]
+                for number in [count, root, table] {
+                    data += (0..<8).reversed().map {
+                        UInt8(truncatingIfNeeded: number >> ($0 * 8))
+                    }
+                }
+                _ = fault(data)
+            }
+        }
+    }
+
+    @Test func `a count may be any number`() {
+        for marker in [0xAF, 0xCF, 0xDF] as [UInt8] {
+            for length in [UInt64.max, 1 << 63, 1 << 62, 1 << 61, .max / 2, 1 << 32] {
+                let digits = (0..<8).reversed().map {
+                    UInt8(truncatingIfNeeded: length >> ($0 * 8))
+                }
+                #expect(fault(binary([[marker, 0x13] + digits, [0x51, 0x61]])) != nil)
+            }
+        }
+    }
+
     @Test func `lists that Foundation writes are decoded`() throws {
         let value = ["a": [["b": Array(repeating: "c", count: 3000)]], "d": []]
         for format in [PropertyListDecoder.PropertyListFormat.xml, .binary] {
