@@ -30,7 +30,7 @@ enum PropertyListLimits {
                 var list = BinaryPropertyList(bytes)
                 return list?.fault
             }
-            return TextPropertyList(bytes).fault
+            return TextPropertyList.readings(of: bytes).lazy.compactMap(\.fault).first
         }
         guard let fault else { return }
         throw .dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: fault))
@@ -45,23 +45,46 @@ private struct TextPropertyList {
     /// The text, in which bytes outside of ASCII stand for any other characters.
     private let text: [UInt8]
 
-    init(_ bytes: UnsafeRawBufferPointer) {
-        // Foundation reads UTF-8, and UTF-16 with a byte order mark.
-        let isLittle = bytes.starts(with: [0xFF, 0xFE])
-        guard isLittle || bytes.starts(with: [0xFE, 0xFF]) else {
-            text = Array(bytes)
-            return
-        }
-        text = stride(from: 2, to: bytes.count - 1, by: 2).map { index in
-            let (low, high) = isLittle ? (index, index + 1) : (index + 1, index)
-            return bytes[high] == 0 ? min(bytes[low], 0x80) : 0x80
+    private typealias Encoding = (mark: [UInt8], size: Int, isLittle: Bool)
+
+    /// The encodings that have a byte order mark, except UTF-8.
+    ///
+    /// Foundation reads UTF-32 in little endian after a mark with its first two bytes swapped, and
+    /// UTF-16 after the right one.
+    private static let encodings: [Encoding] = [
+        ([0, 0, 0xFE, 0xFF], 4, false), ([0xFF, 0xFE, 0, 0], 4, true),
+        ([0xFE, 0xFF, 0, 0], 4, true), ([0xFE, 0xFF], 2, false), ([0xFF, 0xFE], 2, true),
+    ]
+
+    /// The text in each encoding whose byte order mark the bytes begin with, because two of the
+    /// marks begin with another one; in UTF-8 if there is no such mark.
+    ///
+    /// Foundation fails for other encodings that the XML declares.
+    static func readings(of bytes: UnsafeRawBufferPointer) -> [Self] {
+        let texts = encodings.filter { bytes.starts(with: $0.mark) }.map { Self(bytes, $0) }
+        return texts.isEmpty ? [Self(text: Array(bytes))] : texts
+    }
+
+    private init(text: [UInt8]) { self.text = text }
+
+    private init(_ bytes: UnsafeRawBufferPointer, _ encoding: Encoding) {
+        let units = bytes.dropFirst(encoding.mark.count)
+        let starts = stride(
+            from: units.startIndex, through: units.endIndex - encoding.size, by: encoding.size)
+        text = starts.map { start in
+            let unit = units[start..<(start + encoding.size)]
+            let (low, high) =
+                encoding.isLittle
+                ? (unit.first, unit.dropFirst()) : (unit.last, unit.dropLast())
+            return high.allSatisfy { $0 == 0 } ? min(low ?? 0, 0x80) : 0x80
         }
     }
 
     /// What is wrong; `nil` if the list is within the limits.
     var fault: String? {
+        if let faultOfXML { return faultOfXML }
         let first = text.first { $0 > 0x20 && ![0xEF, 0xBB, 0xBF].contains($0) }
-        return first == UInt8(ascii: "<") ? faultOfXML : faultOfOldFormat
+        return first == UInt8(ascii: "<") ? nil : faultOfOldFormat
     }
 
     /// Follows the tags as Foundation's parser does, which fails at the first one out of place.

@@ -77,6 +77,40 @@ import Testing
         #expect(fault(deep)?.contains("512 levels") == true)
     }
 
+    @Test(arguments: [
+        // UTF-32 in big endian, then in little endian after the mark of Foundation and its own one.
+        ([0x00, 0x00, 0xFE, 0xFF] as [UInt8], 4, false), ([0xFE, 0xFF, 0x00, 0x00], 4, true),
+        ([0xFF, 0xFE, 0x00, 0x00], 4, true),
+        // The mark of UTF-16, twice.
+        ([0xFE, 0xFF, 0xFE, 0xFF], 2, false), ([0xFF, 0xFE, 0xFF, 0xFE], 2, true),
+        // UTF-16 after a mark that is also one of UTF-32.
+        ([0xFF, 0xFE, 0x00, 0x00], 2, true), ([0xFE, 0xFF, 0x00, 0x00], 2, false),
+        ([0xEF, 0xBB, 0xBF, 0xEF, 0xBB, 0xBF], 1, true),
+    ])
+    func `a deep list is an error in every encoding`(mark: [UInt8], size: Int, isLittle: Bool) {
+        for text in [xml(20_000), String(repeating: "(", count: 20_000)] {
+            var data = Data(mark)
+            for byte in text.utf8 {
+                let zeros = [UInt8](repeating: 0, count: size - 1)
+                data += isLittle ? [byte] + zeros : zeros + [byte]
+            }
+            #expect(fault(data)?.contains("512") == true)
+        }
+    }
+
+    @Test func `UTF-32 is decoded within the limits`() {
+        let text = xml(400).unicodeScalars
+        let data = Data([0, 0, 0xFE, 0xFF] + text.flatMap { [0, 0, 0, UInt8($0.value)] })
+        #expect(fault(data) == nil)
+    }
+
+    @Test(arguments: ["UTF-16", "UTF-32BE", "UTF-7", "ISO-8859-1", "IBM037"])
+    func `an encoding that the XML declares does not hide its depth`(encoding: String) {
+        let declaration = "<?xml version=\"1.0\" encoding=\"\(encoding)\"?><plist>"
+        let list = declaration + String(repeating: "<array>", count: 20_000)
+        #expect(fault(Data(list.utf8))?.contains("512 levels") == true)
+    }
+
     @Test func `the old format may have 512 arrays and dictionaries`() {
         func list(_ count: Int) -> Data {
             Data((String(repeating: "(", count: count) + String(repeating: ")", count: count)).utf8)
