@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletLayers
 import OutletProvider
 import OutletSession
 import OutletTestSupport
@@ -105,6 +106,69 @@ private struct SentRequest: RequestType {
         #expect(try log.at(0).contains("-H 'Content-Type: application/json'"))
         #expect(try log.at(0).contains("cool body"))
         #expect(try !log.at(0).contains("secret"))
+    }
+
+    @Test func `loggers write the curl command of each attempt and hop before the response`()
+        async throws
+    {
+        let transport = StubTransport(answers: [
+            .status(503), .redirect(to: "/moved"), .redirect(to: "http://other.test/"), .text("x"),
+        ])
+        let session = Session(
+            transport: transport,
+            interceptor: Retrier { _, _, _, completion in completion(.retry) })
+        let options: NetworkLoggerPlugin.Configuration.LogOptions = [.formatRequestAscURL]
+        let provider = Provider<Zoo>(
+            session: session,
+            plugins: [
+                CredentialsPlugin { _ in Credential(user: "me", password: "p") }, HookRecorder("a"),
+                logger(options), logger(options),
+            ])
+        _ = try await provider.request(.closed)
+        let urls = [
+            "zoo.test/api?key=•••", "zoo.test/api?key=•••", "zoo.test/moved", "other.test/",
+        ]
+        #expect(log.count == 2 * urls.count + 2)
+        for (index, url) in urls.enumerated() {
+            for command in log.dropFirst(2 * index).prefix(2) {
+                #expect(command.hasPrefix("Request: $ curl"))
+                #expect(command.hasSuffix("'http://\(url)'"))
+                // Fields and credential are those that are sent to the host.
+                #expect(command.contains("-u 'me:•••'") == (url != "other.test/"))
+                #expect(command.contains("X-Zoo: yes"))
+            }
+        }
+        #expect(log.suffix(2).allSatisfy { $0.hasPrefix("Response: ") })
+    }
+
+    @Test func `the curl command has the body of an upload, and the session's headers and cookies`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        try directory.write("abc", to: "file")
+        let file = directory.url.appending(path: "file")
+        let cookies = CookieStorage()
+        cookies.setCookie(Cookie(name: "k", value: "v", domain: "zoo.test"))
+        var configuration = SessionConfiguration.default
+        configuration.headers = ["X-Session": "1"]
+        configuration.httpCookieStorage = cookies
+        let provider = Provider<MultiTarget>(
+            session: Session(
+                transport: StubTransport(answers: [.text("x")]), configuration: configuration),
+            plugins: [logger([.formatRequestAscURL])])
+        struct Upload: TargetType {
+            let file: URL
+            var baseURL: URL { Zoo.closed.baseURL }
+            var path: String { "" }
+            var method: HTTPMethod { .post }
+            var task: HTTPTask { .uploadFile(file) }
+            var headers: [String: String]? { nil }
+        }
+        _ = try await provider.request(MultiTarget(Upload(file: file)))
+        let command = try log.at(0)
+        #expect(command.contains("--data-binary @\(file.path)"))
+        #expect(command.contains("-H 'X-Session: 1'"))
+        #expect(command.contains("-b 'k=•••'"))
     }
 
     @Test func `the logger uses custom formatters`() {

@@ -15,15 +15,25 @@ extension Request {
     public func cURLDescription(redactingSecrets: Bool = true) -> String {
         guard let request = wireRequest else { return CURLCommand.failure }
         return CURLCommand(
-            request: request, credentials: credentials(for: request),
+            request: request, credentials: credentials(for: request, own: ownCredential),
             redaction: redactingSecrets ? .standard : .none
+        ).text
+    }
+
+    /// Returns the request of an attempt or a redirect hop, which interceptors have changed and the
+    /// session sends next, as a curl command line, secrets redacted.
+    package func cURLDescription(of request: HTTPRequest) -> String {
+        let wire = wireRequest(of: request)
+        let own = ownCredential(for: request)
+        return CURLCommand(
+            request: wire, credentials: credentials(for: wire, own: own), redaction: .standard
         ).text
     }
 
     /// The credentials stored for basic authentication with the host as realm; if there are none,
     /// the request's own.
-    private func credentials(for request: HTTPRequest) -> [Credential] {
-        let own = [ownCredential].compactMap(\.self)
+    private func credentials(for request: HTTPRequest, own: Credential?) -> [Credential] {
+        let own = [own].compactMap(\.self)
         guard let storage = sessionConfiguration.urlCredentialStorage, let url = request.url,
             let host = url.host()
         else { return own }

@@ -121,16 +121,17 @@ public protocol RequestType: Sendable {
 
     /// Calls a closure with the request as a curl command line, secrets redacted.
     ///
-    /// - Parameter handler: Called once, when the request of this attempt is made, on the session's
-    ///   root queue; for a stubbed request at once, on the calling thread. Replaces a closure that
-    ///   was set before and not called yet.
+    /// The command has the headers and cookies that the session adds, the body of an upload, and the
+    /// credentials set so far; not what other interceptors of the session change later.
+    ///
+    /// - Parameter handler: Called once, before this returns, on the calling thread.
     /// - Returns: The request itself.
     @discardableResult
     func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self
 }
 
 extension RequestType {
-    /// Calls a closure at once with the prepared request as a curl command line.
+    /// Calls a closure with the prepared request as a curl command line.
     ///
     /// - Parameter handler: Called once, before this returns, on the calling thread.
     /// - Returns: The request itself.

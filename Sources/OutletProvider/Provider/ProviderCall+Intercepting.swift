@@ -39,7 +39,13 @@ private struct SentRequest: RequestType {
     }
 
     func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self {
-        sent?.cURLDescription(calling: handler)
+        let command =
+            if let sent, let request {
+                sent.cURLDescription(of: request)
+            } else {
+                HTTPRequest.cURLDescription(of: request)
+            }
+        handler(command)
         return self
     }
 }

@@ -18,6 +18,27 @@ extension Request {
         return core.wireRequestWithCookies(request)
     }
 
+    /// Returns the request of an attempt or a redirect hop as it will be sent: with the session's
+    /// headers and cookies, and the body of an upload.
+    package func wireRequest(of request: HTTPRequest) -> HTTPRequest {
+        // Hops have the session's headers already, except those that a redirect removes.
+        guard !request.isRedirected else { return core.wireRequestWithCookies(request) }
+        // The error of a body that cannot be made is that of the attempt.
+        let complete = makesBody ? (try? addBody(to: request)) ?? request : request
+        return core.wireRequestWithCookies(core.wireRequest(from: complete))
+    }
+
+    /// The credential set for this request, if it is used for an attempt's request or a redirect hop.
+    package func ownCredential(for request: HTTPRequest) -> Credential? {
+        mutable.withLock { mutable in
+            let isUsed =
+                !request.isRedirected
+                || Origin.isSame(
+                    core.wireURL(of: mutable.history.lastRequest), core.wireURL(of: request))
+            return isUsed ? mutable.credential : nil
+        }
+    }
+
     /// The credential set for this request.
     package var ownCredential: Credential? { mutable.withLock { $0.credential } }
 
