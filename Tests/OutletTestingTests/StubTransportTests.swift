@@ -305,6 +305,15 @@ import Testing
         #expect(result.body == Data("x".utf8))
     }
 
+    @Test(.timeLimit(.minutes(patience)))
+    func `a body of many chunks is collected in linear time`() async {
+        // If each chunk copied what came before, these would be half a terabyte.
+        let body = Data(count: 8 << 20)
+        let session = Session(
+            transport: StubTransport { _ in StubAnswer(body: body, chunkSize: 64) })
+        #expect(await send(session, .get, "/").data == body)
+    }
+
     @Test func `each transfer of any kind has a unique identifier`() async throws {
         let directory = try TemporaryDirectory()
         try directory.write("x", to: "file")

@@ -20,6 +20,8 @@ final class StubScript: TransferScript, @unchecked Sendable {
     var onEnd: (@Sendable () -> Void)?
     private var counts = TransferCounts()
     private var result = TransferResult()
+    /// The pieces of the response's body, joined; empty while the handler receives them.
+    private var body = Data()
     /// All steps of the answer.
     private var steps: [StubStep] = []
     private var nextStep = 0
@@ -171,7 +173,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
             noteFirstByte()
         case .chunk(let chunk):
             counts.received += Int64(chunk.count)
-            if transfer.delivery != .chunks { result.body = (result.body ?? Data()) + chunk }
+            if !transfer.delivery.isChunks { body.append(chunk) }
             transfer.notify(chunk)
             transfer.notify(counts)
         case .wait(.after(let time)): wait(for: time, transfer)
@@ -211,7 +213,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
         result.metrics.requestBodyBytes = counts.sent
         result.metrics.responseBodyBytes = counts.received
         result.metrics.total = elapsed
-        result.deliver(result.body ?? Data(), as: delivery)
+        result.deliver(body, as: delivery)
         return result
     }
 }
