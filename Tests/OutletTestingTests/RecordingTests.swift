@@ -396,6 +396,30 @@ import Testing
         #expect(await session.request(address).serializingString().response.value == "hi")
     }
 
+    @Test(.timeLimit(.minutes(patience)))
+    func `many requests to one URL are replayed in any order`() async throws {
+        // Each body is large, so that to parse all of them for each request takes minutes.
+        let padding = String(repeating: "[1],", count: 500)
+        let bodies = (0..<300).map { Data("[\(padding)\($0)]".utf8) }
+        let entries = bodies.enumerated().map { index, body in
+            var entry = entry(
+                status: 200, size: 2, text: Data("\(index)".utf8).base64EncodedString())
+            entry.request.method = "POST"
+            entry.request.postData = HAR.PostData(
+                mimeType: "application/json", text: String(decoding: body, as: UTF8.self))
+            return entry
+        }
+        let session = Session(
+            transport: ReplayTransport(HAR(log: HAR.Log(entries: entries)), redaction: .none))
+        for (index, body) in bodies.enumerated().reversed() {
+            var request = HTTPRequest(
+                url: URL(string: address), method: .post, body: .data(body))
+            request.headers = ["Content-Type": "application/json"]
+            let value = await session.request(request).serializingString().response.value
+            #expect(value == "\(index)")
+        }
+    }
+
     @Test func `a recording replaces an older one only when it is finished`() async throws {
         _ = try await record(StubTransport(answers: [.text("old")])) { session in
             _ = await session.request("http://api.test/old").serializingData().response

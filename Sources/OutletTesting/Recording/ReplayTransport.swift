@@ -32,8 +32,41 @@ public final class ReplayTransport: Transport {
     }
 
     fileprivate struct State {
-        var entries: [(entry: HAR.Entry, isUsed: Bool)]
+        var entries: [RecordedEntry]
         var unmatched: [Mismatch] = []
+    }
+
+    /// An entry of the archive, and what requests are compared with.
+    fileprivate struct RecordedEntry {
+        let entry: HAR.Entry
+        /// The URL without its fragment.
+        let url: String
+        var isUsed = false
+        private var foundBodyKey: String?
+
+        init(_ entry: HAR.Entry) {
+            self.entry = entry
+            url = String(entry.request.url.prefix(whileByte: { $0 != UInt8(ascii: "#") }))
+            foundBodyKey = entry.request.bodyKey
+        }
+
+        func matches(_ wanted: Wanted) -> Bool {
+            guard entry.request.method == wanted.method, url == wanted.url else { return false }
+            // Archives of other programs have no key.
+            return entry.request.bodyKey.map { $0 == wanted.bodyKey } ?? true
+        }
+
+        /// The key of the request's body; for archives of other programs made by the first call.
+        mutating func bodyKey(_ redaction: Redaction) -> String {
+            if let foundBodyKey { return foundBodyKey }
+            let data = entry.request.postData
+            let text = data?.text ?? ""
+            let isText = data?.encoding != "base64"
+            let body = isText ? Data(text.utf8) : Data(base64Encoded: text) ?? Data()
+            let key = HAR.bodyKey(of: body, ["Content-Type": data?.mimeType ?? ""], redaction)
+            foundBodyKey = key
+            return key
+        }
     }
 
     /// The archive's entries, and the rules by which its secrets were redacted.
@@ -42,7 +75,7 @@ public final class ReplayTransport: Transport {
         let redaction: Redaction
 
         init(_ archive: HAR, _ redaction: Redaction) {
-            state = Lock(State(entries: archive.log.entries.map { ($0, false) }))
+            state = Lock(State(entries: archive.log.entries.map(RecordedEntry.init)))
             self.redaction = redaction
         }
     }
@@ -137,26 +170,6 @@ public final class ReplayTransport: Transport {
         let bodyKey: String
 
         var shown: String { "\(method) \(Redaction.standard.address(url))" }
-
-        func matches(_ request: HAR.Request) -> Bool {
-            guard request.method == method,
-                request.url.prefix(whileByte: { $0 != UInt8(ascii: "#") }) == url
-            else {
-                return false
-            }
-            // Archives of other programs have no key.
-            return request.bodyKey.map { $0 == bodyKey } ?? true
-        }
-
-        /// Whether a matching entry is known to have the request's body.
-        func hasBody(of request: HAR.Request, _ redaction: Redaction) -> Bool {
-            guard request.bodyKey == nil else { return true }
-            let text = request.postData?.text ?? ""
-            let isText = request.postData?.encoding != "base64"
-            let body = isText ? Data(text.utf8) : Data(base64Encoded: text) ?? Data()
-            let type: HTTPHeaders = ["Content-Type": request.postData?.mimeType ?? ""]
-            return HAR.bodyKey(of: body, type, redaction) == bodyKey
-        }
     }
 }
 
@@ -164,9 +177,9 @@ extension ReplayTransport.State {
     fileprivate mutating func take(
         _ wanted: ReplayTransport.Wanted, _ redaction: Redaction
     ) throws(ReplayTransport.Mismatch) -> HAR.Entry {
-        let fitting = entries.indices.filter { wanted.matches(entries[$0].entry.request) }
+        let fitting = entries.indices.filter { entries[$0].matches(wanted) }
         let unused = fitting.filter { !entries[$0].isUsed }
-        let exact = unused.first { wanted.hasBody(of: entries[$0].entry.request, redaction) }
+        let exact = unused.first { entries[$0].bodyKey(redaction) == wanted.bodyKey }
         if let index = exact ?? unused.first {
             entries[index].isUsed = true
             return entries[index].entry
@@ -175,7 +188,7 @@ extension ReplayTransport.State {
             throw .usedUp(request: wanted.shown, recorded: fitting.count)
         }
         var nearMisses: [String] = []
-        for (entry, _) in entries where nearMisses.count < 5 {
+        for entry in entries.map(\.entry) where nearMisses.count < 5 {
             let sameURL = entry.request.url == wanted.url
             let sameMethod = entry.request.method == wanted.method
             if sameURL, sameMethod {
