@@ -396,6 +396,18 @@ import Testing
         #expect(await session.request(address).serializingString().response.value == "hi")
     }
 
+    @Test func `a replayed body has the length that its head declares`() async throws {
+        let inner = StubTransport { _ in .json(#"{"token":"s","n":1}"#) }
+        let url = address
+        _ = try await record(inner) { session in
+            _ = await session.request(url).serializingString().response
+        }
+        let session = Session(transport: try ReplayTransport(from: file))
+        let replayed = await session.request(address).serializingData().response
+        #expect(replayed.value == Data(#"{"token":"•••","n":1}"#.utf8))
+        #expect(replayed.response?.headers["Content-Length"] == "\(replayed.value?.count ?? 0)")
+    }
+
     @Test(.timeLimit(.minutes(patience)))
     func `many requests to one URL are replayed in any order`() async throws {
         // Each body is large, so that to parse all of them for each request takes minutes.

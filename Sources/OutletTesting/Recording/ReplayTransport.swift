@@ -271,6 +271,10 @@ extension StubAnswer {
         }
         // The recorded body is decoded; the length is that of the encoded one.
         if headers["Content-Encoding"] != nil { headers.remove(name: "Content-Length") }
+        // Redaction may have changed the length. A body that was cut off has fewer bytes than that.
+        if headers["Content-Length"] != nil, entry.error == nil, !body.isEmpty {
+            headers.update(name: "Content-Length", value: "\(body.count)")
+        }
         if let failure = entry.error {
             error = TransferError(
                 code: TransferError.Code(rawValue: failure.code) ?? .unknown,
