@@ -267,6 +267,28 @@ import Testing
         #expect(error?.reason.hasSuffix("the archive has the answer without its body") == true)
     }
 
+    @Test(arguments: [(Int.max, true), (Int.max - 1, true), (0, false), (-5, false), (.min, false)])
+    func `a recording's limit may be any number`(limit: Int, hasBodies: Bool) async throws {
+        try directory.write("sent", to: "upload")
+        let upload = directory.url.appending(path: "upload")
+        let url = address
+        let archive = try await record(
+            StubTransport { _ in .text("received") }, bodyLimit: limit
+        ) { session in
+            _ = await session.upload(Data("sent".utf8), to: url).serializingData().response
+            _ = await session.upload(TestStream("sent"), to: url).serializingData().response
+            _ = await session.upload(upload, to: url).serializingData().response
+            _ = await session.download(url).serializingData().response
+        }
+        let entries = archive.log.entries
+        #expect(
+            entries.map(\.response.content.text)
+                == Array(repeating: hasBodies ? "received" : nil, count: 4))
+        #expect(
+            entries.prefix(3).map { $0.request.postData?.text == "sent" }
+                == Array(repeating: hasBodies, count: 3))
+    }
+
     @Test func `a failure whose received bytes were not recorded is replayed`() async throws {
         var failed = entry(status: 200, size: 40)
         failed.error = HAR.Failure(

@@ -43,7 +43,8 @@ public final class RecordingTransport: Transport {
     ) throws(HARError) {
         self.inner = inner
         self.redaction = redaction
-        self.bodyLimit = bodyLimit
+        // One byte more is kept, which shows that a body is larger.
+        self.bodyLimit = max(0, min(bodyLimit, .max - 1))
         self.file = try HARFile(creatingAt: file)
     }
 
