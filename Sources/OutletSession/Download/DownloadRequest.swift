@@ -139,7 +139,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             request.url == known.sentURL ?? known.url,
             request.headers.values(for: "Range").isEmpty
         {
-            offset = min(part.size, known.bytesReceived)
+            offset = max(0, min(part.size, known.bytesReceived))
         }
         if offset > 0, let known = resumable {
             request.headers.update(name: "Range", value: "bytes=\(offset)-")

@@ -486,6 +486,22 @@ import Testing
         #expect(directory.text("a") == text)
     }
 
+    @Test(arguments: [("-5", nil), ("\(Int64.min)", nil), ("\(Int64.max)", "bytes=8-")])
+    func `resume data may count any number of bytes`(count: String, range: String?) async throws {
+        let content = Content(text, breaks: [8])
+        let failed = await broken(content)
+        var data = try #require(failed.resumeData)
+        let known = try #require(data.firstRange(of: Data("\"bytesReceived\":8".utf8)))
+        data.replaceSubrange(known, with: Data("\"bytesReceived\":\(count)".utf8))
+        let transport = content.transport
+        let session = Session(transport: transport)
+        _ = try await session.download(
+            resumingWith: data, to: place
+        ).serializingDownloadedFileURL().value
+        #expect(transport.requests.map { $0.headers["Range"] } == [range])
+        #expect(directory.text("a") == text)
+    }
+
     @Test func `two downloads never write to one file`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)
