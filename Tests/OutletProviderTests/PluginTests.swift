@@ -171,6 +171,13 @@ private struct SentRequest: RequestType {
         #expect(command.contains("-b 'k=•••'"))
     }
 
+    @Test func `the logger prints control characters in a visible form`() {
+        let printed = NetworkLoggerPlugin.Configuration.printed([
+            "a\u{1B}[2J\u{9B}b", "c\td\ne",
+        ])
+        #expect(printed == "a^[[2J<U+009B>b\nc\td\ne\n")
+    }
+
     @Test func `the logger uses custom formatters`() {
         let plugin = logger(.verbose)
         plugin.configuration.formatter.requestData = { _ in "in" }

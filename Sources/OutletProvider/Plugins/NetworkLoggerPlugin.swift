@@ -110,11 +110,19 @@ extension NetworkLoggerPlugin {
 
         /// Prints each line to standard output.
         ///
+        /// Characters that would act on a terminal, such as ESC, are replaced by a visible form; line
+        /// feeds and tabs are not.
+        ///
         /// - Parameters:
         ///   - target: The target of the request.
         ///   - items: The entries, one per line.
         public static func defaultOutput(target: any TargetType, items: [String]) {
-            for item in items { print(item, terminator: "\n") }
+            print(printed(items), terminator: "")
+        }
+
+        /// The text that ``defaultOutput(target:items:)`` prints.
+        package static func printed(_ items: [String]) -> String {
+            items.map { TerminalText.visible($0) + "\n" }.joined()
         }
     }
 }
