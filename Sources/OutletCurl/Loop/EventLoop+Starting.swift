@@ -11,9 +11,7 @@ extension EventLoop {
         transfer.arrived = now
         transfer.lastProgress = now
         do throws(TransferError) {
-            guard let url = transfer.request.url else {
-                throw TransferError(code: .badURL, reason: "address: the request has none")
-            }
+            guard let url = transfer.request.url else { throw HTTPRequest.noAddress }
             transfer.address = try addresses.address(url.absoluteString)
         } catch {
             return fail(transfer, error)
@@ -177,7 +175,11 @@ extension EventLoop {
                 }
             }
         }
-        if !transfer.request.isPlainlyValid { try check(transfer.request, address) }
+        // Every redirect, retry and authentication attempt is checked here, with all fields that
+        // adapters and plugins have added.
+        if !transfer.request.isPlainlyValid {
+            try transfer.request.checkSending(to: address.host)
+        }
         var fields = transfer.request.headers
         if let answer { fields.add(answer) }
         guard easy.applyHeaders(fields, hasBody: transfer.mayHaveBody) else {
@@ -286,31 +288,6 @@ extension EventLoop {
             reason: "libcurl refuses option \(refusal.option.rawValue): "
                 + String(cString: curl_easy_strerror(refusal.code)),
             underlyingCode: Int32(bitPattern: refusal.code.rawValue))
-    }
-
-    /// Checks that a request can be sent: its syntax, no `CONNECT`, no body with `HEAD`.
-    ///
-    /// Every redirect, retry and authentication attempt is checked here, with all fields that
-    /// adapters and plugins have added.
-    ///
-    /// - Throws: `TransferError` with code `badRequest`.
-    private func check(_ request: HTTPRequest, _ address: Address) throws(TransferError) {
-        do throws(HTTPRequestError) {
-            try request.checkSyntax()
-        } catch {
-            throw TransferError(code: .badRequest, host: address.host, reason: error.description)
-        }
-        if request.method == .connect {
-            throw TransferError(
-                code: .badRequest, host: address.host,
-                reason: "CONNECT: asks a proxy for a tunnel, not a server for anything",
-                advice: "set a proxy: tunnels through it are made by themselves")
-        }
-        if request.hasBody, request.method == .head {
-            throw TransferError(
-                code: .badRequest, host: address.host,
-                reason: "\(request.method): a request of this method cannot carry a body")
-        }
     }
 
     /// Checks that a credential can be sent.

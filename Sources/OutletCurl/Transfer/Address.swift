@@ -37,13 +37,7 @@ final class Address {
     init(
         _ text: String, queue: (Origin) -> OriginQueue<CurlTransfer>
     ) throws(TransferError) {
-        let address: CanonicalAddress
-        do throws(OriginError) {
-            address = try CanonicalAddress(text)
-            if address.scheme != address.origin.scheme { throw .unsupportedScheme(address.scheme) }
-        } catch {
-            throw TransferError(error)
-        }
+        let address = try CanonicalAddress(ofTransfer: text)
         guard let handle = curl_url() else {
             throw TransferError(code: .unknown, reason: "address: no memory left to parse it")
         }

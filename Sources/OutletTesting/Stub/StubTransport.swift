@@ -74,8 +74,9 @@ public final class StubTransport: Transport {
     /// Makes a transport on which the first stub that matches and has an answer left answers.
     ///
     /// A request that no stub answers fails with `TransferError.Code.resourceUnavailable` and a
-    /// reason that lists the near misses. One that cannot be sent, such as with a
-    /// `Proxy-Authorization` field of the session, fails with `TransferError.Code.badRequest`.
+    /// reason that lists the near misses. One that no network's transport sends fails as with that
+    /// transport: with `TransferError.Code.unsupportedURL` or `badURL` for its URL, and with
+    /// `badRequest` for other faults, such as a `Proxy-Authorization` field of the session.
     ///
     /// - Parameters:
     ///   - stubs: The stubs, in the order in which they are tried.
@@ -211,15 +212,10 @@ public final class StubTransport: Transport {
     private static let closed = TransferError(
         code: .transportClosed, reason: "the transport was shut down")
 
-    /// Returns the answer to a request that HTTP can represent; a network's transport refuses others,
-    /// too.
+    /// Returns the answer to a request that a network's transport would send.
     private func answer(_ job: TransferJob, _ body: Data) throws(TransferError) -> StubAnswer {
-        do throws(HTTPRequestError) {
-            if !job.request.isPlainlyValid { try job.request.checkSyntax() }
-        } catch {
-            throw TransferError(
-                code: .badRequest, host: job.request.url?.host(), reason: error.description)
-        }
+        let address = try job.request.address
+        if !job.request.isPlainlyValid { try job.request.checkSending(to: address.hostField) }
         if case .responder(let respond) = state.withLock({ $0.source }) {
             note(job, body, nil)
             return try respond(job, body)
