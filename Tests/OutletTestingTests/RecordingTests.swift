@@ -430,6 +430,20 @@ import Testing
         #expect(replayed.response?.headers["Content-Length"] == "\(replayed.value?.count ?? 0)")
     }
 
+    @Test func `a replay leaves out what no head of HTTP can have`() async {
+        let session = replay(
+            entry(
+                status: 200,
+                headers: [
+                    HAR.Pair(name: ":status", value: "200"),
+                    HAR.Pair(name: "set-cookie", value: "a=1\nb=2"),
+                ], size: 2, text: "aGk="))
+        let response = await session.request(address).serializingString().response
+        #expect(response.value == "hi")
+        #expect(response.response?.headers.values(for: "Set-Cookie") == ["a=1", "b=2"])
+        #expect(response.response?.headers.map(\.name).contains(":status") == false)
+    }
+
     @Test(.timeLimit(.minutes(patience)))
     func `many requests to one URL are replayed in any order`() async throws {
         // Each body is large, so that to parse all of them for each request takes minutes.

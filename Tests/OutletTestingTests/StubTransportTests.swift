@@ -305,6 +305,23 @@ import Testing
         #expect(result.body == Data("x".utf8))
     }
 
+    @Test(arguments: [("A b", "x"), ("", "x"), ("A", "x\r\nB: y"), ("A", "x\0")])
+    func `a head that HTTP cannot represent is the server's error`(
+        name: String, value: String
+    ) async {
+        let fields = HTTPHeaders([HTTPHeader(name: name, value: value)])
+        var interim = StubAnswer.text("x")
+        interim.interimHeads = [StubAnswer.InterimHead(statusCode: 103, headers: fields)]
+        for answer in [
+            StubAnswer(headers: fields), StubAnswer.text("x").trailing(fields), interim,
+            StubAnswer(statusCode: 101, headers: fields),
+        ] {
+            let session = Session(transport: StubTransport { _ in answer })
+            let response = await send(session, .get, "/")
+            #expect(response.error?.transferError?.code == .badServerResponse)
+        }
+    }
+
     @Test(.timeLimit(.minutes(patience)))
     func `a body of many chunks is collected in linear time`() async {
         // If each chunk copied what came before, these would be half a terabyte.

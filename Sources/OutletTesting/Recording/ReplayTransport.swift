@@ -290,8 +290,16 @@ extension StubAnswer {
 }
 
 extension HTTPHeaders {
+    /// Makes the fields of a recorded head.
+    ///
+    /// Browsers write the pseudo-header fields of HTTP/2 too, and several fields of one name as the
+    /// lines of one value.
     fileprivate init(pairs: [HAR.Pair]) {
         self.init()
-        for pair in pairs { append(name: pair.name, value: pair.value) }
+        for pair in pairs where !pair.name.startsWithBytes(of: ":") {
+            for value in pair.value.parts(separatedBy: "\n") {
+                append(name: pair.name, value: String(value.trimmingBlanks))
+            }
+        }
     }
 }

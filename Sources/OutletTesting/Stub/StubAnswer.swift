@@ -20,6 +20,11 @@ public struct StubAnswer: Sendable {
     /// The headers.
     ///
     /// `Content-Length` is added if there is a body, and neither it nor `Transfer-Encoding` is set.
+    /// One that is set is not compared with the body: unlike from a server, a shorter body is not an
+    /// error.
+    ///
+    /// As from a server, a name that is not a token, and a value with CR, LF or NUL, fail the
+    /// transfer with `TransferError.Code.badServerResponse`.
     public var headers: HTTPHeaders
     /// The body.
     ///

@@ -152,6 +152,7 @@ final class StubSocket: WebSocketConnection {
 
     private func open(_ answer: StubAnswer) {
         guard let code = answer.statusCode else { return finish(answer.error) }
+        if let fault = answer.faultOfHeads(for: job.request) { return finish(fault) }
         let head = HTTPResponse(
             url: job.request.url, statusCode: code, headers: answer.headers)
         locked.withLock { $0.response = head }

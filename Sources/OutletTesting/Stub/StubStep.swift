@@ -31,10 +31,12 @@ extension StubAnswer {
             return stallsAtFailure ? [.stall] : [.end(error, trailers: nil)]
         }
         guard code >= 200 else {
-            let fault = TransferError(
-                code: .badServerResponse, stage: .receiving, host: request.url?.host(),
-                reason: "the stub's status is \(code), which is not that of a final response")
+            let fault = Self.fault(
+                "the stub's status is \(code), which is not that of a final response", request)
             return [.end(error ?? fault, trailers: nil)]
+        }
+        if let faultOfHeads = faultOfHeads(for: request) {
+            return [.end(faultOfHeads, trailers: nil)]
         }
         var steps = interimHeads.map { interim in
             StubStep.head(
@@ -56,6 +58,30 @@ extension StubAnswer {
         steps += sent.bodySteps
         steps.append(stallsAtFailure ? .stall : .end(error, trailers: trailers))
         return steps
+    }
+
+    /// The error of a field that a head or trailers cannot have; `nil` if there is none.
+    func faultOfHeads(for request: HTTPRequest) -> TransferError? {
+        for fields in interimHeads.map(\.headers) + [headers, trailers ?? []] {
+            for field in fields {
+                guard isToken(field.name) else {
+                    return Self.fault(
+                        "the stub has a header field whose name is no token: "
+                            + TerminalText.visibleLine(field.name.shortened(toBytes: 80)), request)
+                }
+                guard !field.value.utf8.contains(where: { [0x0D, 0x0A, 0x00].contains($0) }) else {
+                    return Self.fault(
+                        "the stub's header field \(field.name) has CR, LF or NUL in its value",
+                        request)
+                }
+            }
+        }
+        return nil
+    }
+
+    private static func fault(_ reason: String, _ request: HTTPRequest) -> TransferError {
+        TransferError(
+            code: .badServerResponse, stage: .receiving, host: request.url?.host(), reason: reason)
     }
 
     /// Whether a response has content (RFC 9110 §6.4.1).
