@@ -5,6 +5,8 @@ public import OutletSession
 extension Response {
     /// Parses the body as JSON.
     ///
+    /// Keeps members with equal names; a look-up by name finds the last one.
+    ///
     /// - Parameter failsOnEmptyData: Whether an empty body throws; if not, `null` is returned for
     ///   it.
     /// - Throws: ``ProviderError/jsonMapping(_:)`` when the body is not JSON.
@@ -18,6 +20,8 @@ extension Response {
     }
 
     /// Returns the body as text, or a string in its JSON.
+    ///
+    /// Of members with equal names, `keyPath` finds the last one.
     ///
     /// - Parameter keyPath: Names of JSON members, joined by dots; the whole body, which must be
     ///   UTF-8, if `nil`.
@@ -38,6 +42,9 @@ extension Response {
     }
 
     /// Decodes the body, or a value in its JSON.
+    ///
+    /// Of members with equal names, `keyPath` finds the last one, but `decoder` decides which one it
+    /// decodes: `JSONTextDecoder` and Foundation's `JSONDecoder` take the first one.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
