@@ -35,7 +35,8 @@ public enum CommandLineTool {
             if PluginCheckChild.isMeant(by: Array(texts.dropFirst())) { PluginCheckChild.run() }
             let parsed = try ArgumentParser.parse(Array(texts.dropFirst()))
             console = Console(
-                color: ColorChoice(parsed), environment: environment)
+                color: ColorChoice(parsed), environment: environment,
+                isQuiet: parsed.isOn(.quiet))
             try Environment.check()
             return try run(parsed, console).rawValue
         } catch let error as CommandError {

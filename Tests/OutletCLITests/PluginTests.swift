@@ -453,7 +453,7 @@ import Testing
         let id = try await identifier(of: pacer)
         #expect(
             result.errorOutput
-                == "outlet: plugin \(id): the next attempt follows after 9.0 s\n"
+                == "outlet: plugin \(id): asks for another attempt after 9.0 s\n"
                 + "outlet: GET \(server.baseURL)/unstable/1: no answer within 6.0 s, plugin "
                 + "\(id) asks for the next attempt after 9.0 s (--timeout allows more)\n")
     }

@@ -222,7 +222,7 @@ import Testing
             ["TERM": "xterm", "NO_COLOR": "1"], "--plugins", plugin, busy.baseURL, "-b")
         #expect(output.contains("\rwaiting "), "\(output)")
         #expect(
-            output.contains("\r\u{1B}[Koutlet: plugin dev.outlet.retry-after: the next attempt"),
+            output.contains("\r\u{1B}[Koutlet: plugin dev.outlet.retry-after: asks for another"),
             "\(output)")
     }
 

@@ -262,11 +262,3 @@ struct RequestCommand: Sendable {
         request.headers.append(name: name, value: value)
     }
 }
-
-extension HTTPRequest {
-    /// The body if it is read from stdin while it is sent; else `nil`.
-    fileprivate var standardInput: StandardInputBody? {
-        guard case .stream(let stream) = body else { return nil }
-        return stream as? StandardInputBody
-    }
-}

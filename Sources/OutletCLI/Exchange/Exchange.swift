@@ -17,6 +17,8 @@ struct Exchange: Sendable {
     var attempts = 1
     /// The actions of plugins for this request, in order.
     var actions: [PluginAction] = []
+    /// Why the last retry that a plugin asked for was not made; `nil` if none was refused.
+    var refusedRetry: RetryGuard.Refusal?
     /// The certificate authorities that the server was checked against; empty without TLS.
     var certificateAuthority = ""
     /// The errors of plugins that cannot be used.
@@ -52,6 +54,20 @@ extension Exchange {
         guard let status = response?.statusCode else { return true }
         return (200..<300).contains(status) && status != 204 && status != 205
             && request.method != .head
+    }
+
+    /// The note about a retry that was not made; `nil` if there is none.
+    var retryNote: String? {
+        guard let refusedRetry else { return nil }
+        let asking = actions.last { $0.hook == PluginHook.retry.rawValue && !$0.effects.isEmpty }
+        let plugin = asking.map { "plugin \($0.plugin)" } ?? "a plugin"
+        let reason =
+            switch refusedRetry {
+            case .responseBegun: "a part of the response was there already"
+            case .inputSpent:
+                "stdin cannot be read again (a file, with @FILE, can be sent again)"
+            }
+        return "outlet: \(plugin): the attempt that it asked for was not made: \(reason)"
     }
 
     /// Returns the exit code of the program.

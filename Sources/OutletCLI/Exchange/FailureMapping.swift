@@ -14,13 +14,6 @@ extension Exchange.Failure {
                 error: .cancelled(place), code: "cancelled", stage: "")
             return
         }
-        if case .requestRetryFailed(is AlreadyPrinted, let original) = error,
-            let original = original as? SessionError
-        {
-            self.init(original, request: request)
-            self.error.advice = "not tried again: a part of the response was there already"
-            return
-        }
         if error.isRequestAdaptationError, let invalid = error.underlyingError as? SessionError,
             case .urlRequestValidationFailed = invalid
         {

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import Outlet
 import OutletTransport
-import Synchronization
 
 /// Passes a response to its receiver while it arrives, but buffers one that may be retried.
 ///
@@ -24,7 +23,7 @@ final class HeldResponse: Sendable {
     }
 
     private let receiver: any ResponseReceiver
-    private let retries: PrintedGuard?
+    private let retries: RetryGuard?
     private let state = Lock(State())
 
     /// Makes the buffer of one exchange.
@@ -33,10 +32,9 @@ final class HeldResponse: Sendable {
     ///   - receiver: Receives the response.
     ///   - retries: Prevents retries once something is passed on; `nil` if nothing is retried, and
     ///     nothing is buffered then.
-    init(_ receiver: any ResponseReceiver, _ retries: PrintedGuard?) {
+    init(_ receiver: any ResponseReceiver, _ retries: RetryGuard?) {
         self.receiver = receiver
         self.retries = retries
-        retries?.begin()
     }
 
     /// Whether the receiver has declined the body.
@@ -97,28 +95,3 @@ final class HeldResponse: Sendable {
         for piece in held.pieces { try receiver.receive(piece) }
     }
 }
-
-/// Prevents retries of a request after a part of its response was passed on.
-///
-/// Output to a terminal or a pipe cannot be undone.
-final class PrintedGuard: RequestInterceptor {
-    private let hasPrinted = Atomic(false)
-
-    /// Starts another request, which may be retried.
-    func begin() { hasPrinted.store(false, ordering: .relaxed) }
-
-    /// Prevents retries of the current request.
-    func didPrint() { hasPrinted.store(true, ordering: .relaxed) }
-
-    func retry(
-        _ request: Request, for session: Session, dueTo error: any Error,
-        completion: @escaping @Sendable (RetryResult) -> Void
-    ) {
-        completion(
-            hasPrinted.load(ordering: .relaxed)
-                ? .doNotRetryWithError(AlreadyPrinted()) : .doNotRetry)
-    }
-}
-
-/// The reason not to retry a request: a part of its response was already passed on.
-struct AlreadyPrinted: Error {}

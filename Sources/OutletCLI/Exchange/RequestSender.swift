@@ -11,8 +11,8 @@ struct RequestSender: Sendable {
     let redirects: Redirector
     /// Records the actions of plugins.
     let watcher: PluginWatcher
-    /// Prevents retries after output; `nil` if no plugin retries.
-    let retries: PrintedGuard?
+    /// Refuses retries after output; `nil` if no plugin retries.
+    let retries: RetryGuard?
     /// Shows the progress of requests; `nil` for none.
     let progress: ProgressReporter?
 
@@ -26,8 +26,12 @@ struct RequestSender: Sendable {
     func send(_ request: HTTPRequest, to receiver: any ResponseReceiver) async -> Exchange {
         let sent = session.streamRequest(request).redirect(using: redirects)
         progress?.watch(sent)
-        // Makes a status of 400 and above a failure, because retriers are only called for failures.
-        if retries != nil { sent.validate(statusCode: 200..<400) }
+        if let retries {
+            retries.begin(sent, input: request.standardInput)
+            // Makes a status of 400 and above a failure, because retriers are only called for
+            // failures.
+            sent.validate(statusCode: 200..<400)
+        }
         let response = HeldResponse(receiver, retries)
         let completion = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -53,6 +57,7 @@ struct RequestSender: Sendable {
         exchange.metrics = completion.metrics
         exchange.attempts = sent.retryCount + 1
         exchange.actions = watcher.take()
+        exchange.refusedRetry = retries?.refusal
         if let error = completion.error,
             !(response.isDeclined && error.isExplicitlyCancelledError),
             // The status was rejected only to call the retriers; the response is not a failure.

@@ -21,14 +21,13 @@ struct RequestService: Sendable {
     ) {
         self.host = host
         self.watcher = watcher
-        let printed = PrintedGuard()
+        let retries = RetryGuard()
         let session = Session(
-            configuration: configuration, interceptor: host == nil ? nil : printed,
-            plugins: host)
-        let retries = host?.plugins.contains { $0.hooks.contains(.retry) } ?? false
+            configuration: configuration, plugins: host.map { GuardedPlugins($0, retries) })
+        let mayRetry = host?.plugins.contains { $0.hooks.contains(.retry) } ?? false
         sender = RequestSender(
             session: session, redirects: redirects, watcher: watcher,
-            retries: retries ? printed : nil, progress: progress)
+            retries: mayRetry ? retries : nil, progress: progress)
     }
 
     /// The statistics of the plugins so far.

@@ -150,6 +150,7 @@ final class ExchangePrinter: ResponseReceiver {
         } else if let line = statusLine(of: exchange) {
             console.report(line)
         }
+        if let note = exchange.retryNote { console.note(note) }
         return exitCode
     }
 

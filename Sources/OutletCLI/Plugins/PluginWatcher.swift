@@ -67,8 +67,8 @@ final class PluginWatcher: PluginObserver {
             )
         }
         guard let delay = activity.retryDelay, delay > Self.shortDelay else { return }
-        console.report(
-            "outlet: plugin \(activity.plugin): the next attempt follows after \(delay) s")
+        console.note(
+            "outlet: plugin \(activity.plugin): asks for another attempt after \(delay) s")
     }
 
     func pluginDidLog(_ line: PluginLogLine) {

@@ -9,9 +9,12 @@ struct Console: Sendable {
     let outputIsTerminal: Bool
     let errorsAreTerminal: Bool
     let outputStyle: Style
+    /// Whether only errors are printed.
+    let isQuiet: Bool
 
-    init(color: ColorChoice, environment: [String: String]) {
+    init(color: ColorChoice, environment: [String: String], isQuiet: Bool = false) {
         self.environment = environment
+        self.isQuiet = isQuiet
         outputIsTerminal = isatty(output.descriptor) == 1
         errorsAreTerminal = isatty(errors.descriptor) == 1
         outputStyle = Style(
@@ -44,6 +47,11 @@ struct Console: Sendable {
     /// A failure is ignored, because there is no other place to report it.
     func report(_ line: String) {
         StatusLine.interrupt { try? errors.write(TerminalText.visibleLine(line) + "\n") }
+    }
+
+    /// Writes a line to stderr that is no error, unless only errors are printed.
+    func note(_ line: String) {
+        if !isQuiet { report(line) }
     }
 
     /// Writes a text to stdout that may contain data from servers or plugins.

@@ -223,7 +223,14 @@ final class StandardInputBody: BodyStream {
 
     func rewind() throws {
         try position.withLock { position in
-            guard start != nil || position <= held.count else {
+            guard canRewind(from: position) else {
+    /// Whether the body can be sent again.
+    var canRewind: Bool { position.withLock { canRewind(from: $0) } }
+
+    private func canRewind(from position: Int64) -> Bool {
+        start != nil || position <= held.count
+    }
+
                 throw TransferError(
                     code: .requestBodyStreamExhausted, stage: .sending,
                     reason: "stdin: \(position) bytes of it are sent and cannot be read again",
@@ -291,5 +298,13 @@ final class StandardInputBody: BodyStream {
         TransferError(
             code: .cannotOpenFile, stage: .sending,
             reason: "stdin: cannot be read: \(systemText(number))")
+    }
+}
+
+extension HTTPRequest {
+    /// The body if it is read from stdin while it is sent; else `nil`.
+    var standardInput: StandardInputBody? {
+        guard case .stream(let stream) = body else { return nil }
+        return stream as? StandardInputBody
     }
 }
