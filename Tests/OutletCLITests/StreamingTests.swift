@@ -266,6 +266,22 @@ import Testing
         #expect(result.errorOutput == "outlet: stdin: cannot be read: Is a directory\n")
     }
 
+    @Test func `a stdin that is not open for reading, as nohup makes it, gives no body`()
+        async throws
+    {
+        let server = try ScriptedServer.start { _ in [.request, .respond()] }
+        let result = try await shell(#""$0" "$1" 0>/dev/null"#, server.baseURL)
+        #expect(result.exitCode == 0 && result.errorOutput == "")
+        #expect(try await shell(#""$0" "$1" a=1 0>/dev/null"#, server.baseURL).exitCode == 0)
+        let requests = try await server.requests.values(2)
+        #expect(requests[0].head.hasPrefix("GET ") && requests[1].head.hasPrefix("POST "))
+        let asked = try await shell(#""$0" --chunked "$1" 0>/dev/null"#, server.baseURL)
+        #expect(asked.exitCode == 64)
+        #expect(
+            asked.errorOutput == "outlet: --chunked: stdin is not open for reading (a pipe or a "
+                + "file gives the body)\n")
+    }
+
     @Test func `the error for a stdin that fails while it is sent has one prefix`() async throws {
         let server = try LoopbackServer.start()
         let url = server.baseURL + "/post"

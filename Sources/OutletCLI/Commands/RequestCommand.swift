@@ -201,7 +201,7 @@ struct RequestCommand: Sendable {
 
     /// Returns the body from stdin for `--chunked`, even if it turns out to be empty.
     ///
-    /// - Throws: ``CommandError`` if stdin is a terminal, or other options or items contradict.
+    /// - Throws: ``CommandError`` if stdin is a terminal or not readable, or other options or items contradict.
     private static func chunkedInput(
         _ asked: RequestArguments, _ arguments: ParsedArguments
     ) throws(CommandError) -> HTTPBody {
@@ -212,10 +212,12 @@ struct RequestCommand: Sendable {
             throw .usage("--chunked: sends stdin, but the items give the body")
         }
         guard StandardInput.isGiven else {
-            throw .usage(
+            let fact =
                 StandardInput.isTaken
-                    ? "--chunked: stdin is read for an item or a configuration"
-                    : "--chunked: stdin is a terminal", advice: "a pipe or a file gives the body")
+                ? "read for an item or a configuration"
+                : StandardInput.isReadable ? "a terminal" : "not open for reading"
+            throw .usage(
+                "--chunked: stdin is \(fact)", advice: "a pipe or a file gives the body")
         }
         return .stream(StandardInputBody())
     }

@@ -32,9 +32,12 @@ enum StandardInput {
         kept.store(copy, ordering: .relaxed)
     }
 
-    /// Whether stdin is not a terminal and was not read for something else, so that it may contain a
-    /// body.
-    static var isGiven: Bool { !isTaken && isatty(descriptor) == 0 }
+    /// Whether stdin can be read, is not a terminal and was not read for something else, so that it
+    /// may contain a body.
+    static var isGiven: Bool { !isTaken && isReadable && isatty(descriptor) == 0 }
+
+    /// Whether stdin is open for reading; `nohup` replaces a terminal by a `/dev/null` that is not.
+    static var isReadable: Bool { fcntl(descriptor, F_GETFL) & O_ACCMODE != O_WRONLY }
 
     /// Whether the command line names stdin for a value or a configuration.
     static var isTaken: Bool { taken.load(ordering: .relaxed) }
@@ -221,9 +224,6 @@ final class StandardInputBody: BodyStream {
         return true
     }
 
-    func rewind() throws {
-        try position.withLock { position in
-            guard canRewind(from: position) else {
     /// Whether the body can be sent again.
     var canRewind: Bool { position.withLock { canRewind(from: $0) } }
 
@@ -231,6 +231,9 @@ final class StandardInputBody: BodyStream {
         start != nil || position <= held.count
     }
 
+    func rewind() throws {
+        try position.withLock { position in
+            guard canRewind(from: position) else {
                 throw TransferError(
                     code: .requestBodyStreamExhausted, stage: .sending,
                     reason: "stdin: \(position) bytes of it are sent and cannot be read again",
