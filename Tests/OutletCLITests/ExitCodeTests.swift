@@ -506,6 +506,32 @@ import Testing
         #expect(try directory.read("data").count == 3_000_000)
     }
 
+    @Test(arguments: ["<", "<&-", ">&- <", "2>&- <"])
+    func `with plugins --output to the null device works, whatever the streams are`(
+        streams: String
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let input = streams.hasSuffix("<") ? streams + "/dev/null" : streams
+        let result = try await Program.run(
+            "/bin/sh",
+            [
+                "-c", #""$0" "$1/get" --plugins "$2" -o /dev/null \#(input)"#,
+                Products.path("outlet"), server.baseURL, directory.copy("librequest-id.so"),
+            ])
+        #expect(result.exitCode == 0)
+        #expect(result.errorOutput == "")
+    }
+
+    @Test(arguments: ["/dev/fd/200", "/dev/./fd/201", "/proc/thread-self/fd/202"])
+    func `--output to a descriptor of the program's own is an error`(path: String) async throws {
+        let directory = try TemporaryDirectory()
+        let result = try await outlet(
+            server.baseURL + "/get", "-o", path, "--plugins", directory.copy("librequest-id.so"))
+        #expect(result.exitCode == 1 && result.output == "")
+        #expect(
+            result.errorOutput == "outlet: \(path): cannot be written: Bad file descriptor\n")
+    }
+
     @Test(arguments: [["--json"], ["--pretty=all"]])
     func `deeply nested JSON is JSON for every kind of output`(options: [String]) async throws {
         let nested = String(repeating: "[", count: 600) + String(repeating: "]", count: 600)

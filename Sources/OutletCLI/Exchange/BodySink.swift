@@ -46,7 +46,7 @@ final class BodySink: Sendable {
             code = isDirectory ? EISDIR : refusal(to: W_OK, place)
         } else if errno == ENOENT {
             // A link to a file that does not exist yet may be written.
-            code = refusal(to: W_OK | X_OK, directory(of: linkedPlace(place)))
+            code = refusal(to: W_OK | X_OK, directory(of: linkedPlaces(place).last ?? place))
         } else {
             code = errno
         }
@@ -58,17 +58,18 @@ final class BodySink: Sendable {
         return end.map { String(place[...$0]) } ?? "./"
     }
 
-    /// The path that links to a file that does not exist lead to; the path itself if it is no link.
-    private static func linkedPlace(_ place: String) -> String {
-        var place = place
+    /// The paths that a chain of links leads through: the path itself, then the target of each link.
+    private static func linkedPlaces(_ place: String) -> [String] {
+        var places = [place]
         // The system follows no more links (`ELOOP`).
-        for _ in 0..<40 {
-            guard
-                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place)
+        while places.count <= 40 {
+            let last = places[places.count - 1]
+            guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: last)
             else { break }
-            place = target.startsWithBytes(of: "/") ? target : directory(of: place) + target
+            let isWhole = target.startsWithBytes(of: "/")
+            places.append(isWhole ? target : directory(of: last) + target)
         }
-        return place
+        return places
     }
 
     /// The error of a kind of access; 0 if it is allowed.
@@ -91,32 +92,62 @@ final class BodySink: Sendable {
     }
 
     private static func target(of place: String) -> Target {
-        let streams = [OutputFile.standardOutput, .standardError]
-        // Descriptor 1 may be stderr (``OutputFile/keepStandardOutput()``).
-        let named = [
-            "/dev/stdout": streams[0], "/dev/fd/1": streams[0], "/proc/self/fd/1": streams[0],
-            "/dev/stderr": streams[1], "/dev/fd/2": streams[1], "/proc/self/fd/2": streams[1],
-        ]
-        if let stream = named[place] { return .descriptor(stream.descriptor) }
-        let isDescriptor = ["/dev/fd/", "/proc/self/fd/"].contains { place.startsWithBytes(of: $0) }
-        guard let file = FileIdentity(at: place) else { return isDescriptor ? .nothing : .file }
-        if let stream = streams.first(where: { FileIdentity(of: $0.descriptor) == file }) {
+        if let number = linkedPlaces(place).lazy.compactMap(descriptor(namedBy:)).first {
+            return target(ofDescriptor: number)
+        }
+        guard let file = FileIdentity(at: place) else { return .file }
+        for stream in [OutputFile.standardOutput, .standardError]
+        where FileIdentity(of: stream.descriptor) == file && isWritable(stream.descriptor) {
             return .descriptor(stream.descriptor)
         }
-        var isOwn = false
-        for number in 0..<Self.mostDescriptors where FileIdentity(of: number) == file {
-            // What the program opens itself is not inherited by others.
-            let isInherited = fcntl(number, F_GETFD) & FD_CLOEXEC == 0
-            let flags = fcntl(number, F_GETFL)
-            let isWritable = flags & O_ACCMODE != O_RDONLY
-            // A file that is named by its path gets a new content, unless somebody appends to it.
-            let isMeant = isDescriptor || flags & O_APPEND != 0
-            if isInherited, isWritable, isMeant, !(1...2).contains(number) {
-                return .descriptor(number)
-            }
-            isOwn = isOwn || !isInherited
+        // A file that is named by its path gets a new content, unless somebody appends to it.
+        let appending = (0..<mostDescriptors).first {
+            FileIdentity(of: $0) == file && isInherited($0) && isWritable($0)
+                && fcntl($0, F_GETFL) & O_APPEND != 0
         }
-        return isOwn && (isDescriptor || isSpecial(place)) ? .nothing : .file
+        return appending.map(Target.descriptor) ?? .file
+    }
+
+    private static func target(ofDescriptor number: Int32) -> Target {
+        switch number {
+        case STDIN_FILENO:
+            let stdin = StandardInput.descriptor
+            return isWritable(stdin) ? .descriptor(stdin) : .nothing
+        // Descriptor 1 may be stderr (``OutputFile/keepStandardOutput()``).
+        case STDOUT_FILENO: return .descriptor(OutputFile.standardOutput.descriptor)
+        case STDERR_FILENO: return .descriptor(OutputFile.standardError.descriptor)
+        default:
+            guard isInherited(number) else { return .nothing }
+            return isWritable(number) ? .descriptor(number) : .file
+        }
+    }
+
+    /// The number of a descriptor of this process if a path is that of one, as `/dev/fd/3`.
+    private static func descriptor(namedBy place: String) -> Int32? {
+        let directory = directory(of: place)
+        let name = place.utf8.dropFirst(directory.utf8.count)
+        guard name.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int32(Substring(name))
+        else { return nil }
+        // Also if `/proc` is not mounted.
+        if ["/dev/fd/", "/proc/self/fd/"].contains(directory) { return number }
+        guard let path = realpath(directory, nil) else { return nil }
+        defer { free(path) }
+        let real = String(cString: path)
+        // A thread's own directory has the same descriptors.
+        let isOwn = real.startsWithBytes(of: "/proc/\(getpid())/") && real.endsWithBytes(of: "/fd")
+        return isOwn ? number : nil
+    }
+
+    /// Whether a descriptor is open, and is not the program's own.
+    private static func isInherited(_ number: Int32) -> Bool {
+        let flags = fcntl(number, F_GETFD)
+        // What the program opens itself is not inherited by others.
+        return flags >= 0 && flags & FD_CLOEXEC == 0
+    }
+
+    private static func isWritable(_ number: Int32) -> Bool {
+        let flags = fcntl(number, F_GETFL)
+        return flags >= 0 && flags & O_ACCMODE != O_RDONLY
     }
 
     /// The number of descriptors that are compared with a path.
