@@ -506,6 +506,26 @@ import Testing
         #expect(try directory.read("data").count == 3_000_000)
     }
 
+    @Test(arguments: ["data", "other/../data", "link", "hard"])
+    func `--output to the file that a file URL reads is refused`(name: String) async throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("content", to: "a b")
+        _ = try directory.write("", to: "other/x")
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path("data"), withDestinationPath: file)
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path("link"), withDestinationPath: "data")
+        try FileManager.default.linkItem(atPath: file, toPath: directory.path("hard"))
+        let path = directory.path(name)
+        let url = "file://" + directory.path("a%20b")
+        let result = try await outlet("--allow-file", url, "-o", path)
+        #expect(result.exitCode == 64)
+        #expect(
+            result.errorOutput
+                == "outlet: --output: \(path) is the file that the request reads (name another)\n")
+        #expect(try directory.read("a b") == Array("content".utf8))
+    }
+
     @Test(arguments: ["<", "<&-", ">&- <", "2>&- <"])
     func `with plugins --output to the null device works, whatever the streams are`(
         streams: String

@@ -46,7 +46,7 @@ struct RequestCommand: Sendable {
             configuration.transport.recordsSentHeads = true
             request.context[SentHeadRecorder.Key.self] = SentHeadRecorder()
         }
-        if let path = output.path { try RequestCommand.check(path, isNotSentBy: request) }
+        if let path = output.path { try RequestCommand.check(path, isNotReadBy: request) }
         self.request = request
         self.configuration = configuration
         followsRedirects = arguments.isOn(.follow)
@@ -182,9 +182,10 @@ struct RequestCommand: Sendable {
         }
     }
 
-    /// Checks that the file for the response is not the one that the request reads while it is sent.
+    /// Checks that the file for the response is not one that is read meanwhile: as the body of the
+    /// request, or as the response.
     private static func check(
-        _ path: String, isNotSentBy request: HTTPRequest
+        _ path: String, isNotReadBy request: HTTPRequest
     ) throws(CommandError) {
         guard let file = BodySink.identity(of: path), !BodySink(path: path).isSpecial else {
             return
@@ -195,8 +196,11 @@ struct RequestCommand: Sendable {
             case .stream: FileIdentity(of: STDIN_FILENO)
             case .none, .data: nil
             }
-        guard file == sent else { return }
-        throw .usage("--output: \(path) is the file that the request sends", advice: "name another")
+        let read = request.url.flatMap { $0.isFileURL ? BodySink.identity(of: $0.path) : nil }
+        guard file == sent || file == read else { return }
+        let use = file == sent ? "sends" : "reads"
+        throw .usage(
+            "--output: \(path) is the file that the request \(use)", advice: "name another")
     }
 
     /// Returns the body from stdin for `--chunked`, even if it turns out to be empty.
