@@ -42,6 +42,22 @@ import Testing
         #expect(bodies.count == 2 && bodies.allSatisfy { $0.contains(text) }, "\(bodies)")
     }
 
+    @Test(arguments: ["@\"$2\"", "<\"$2\""])
+    func `a file of sys, which is shorter than its size, is sent to its end`(
+        body: String
+    ) async throws {
+        let path = "/sys/kernel/mm/transparent_hugepage/enabled"
+        let content = try Data(contentsOf: URL(filePath: path))
+        try #require(FileManager.default.attributesOfItem(atPath: path)[.size] as? Int == 4096)
+        let server = try ScriptedServer.start(.request, .respond())
+        let result = try await Program.run(
+            "/bin/sh",
+            ["-c", "\"$0\" POST \"$1\" \(body)", Products.path("outlet"), server.baseURL, path])
+        #expect(result.exitCode == 0, "\(result.errorOutput)")
+        let sent = server.requests.values.map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(sent.first?.contains(String(decoding: content, as: UTF8.self)) == true, "\(sent)")
+    }
+
     @Test(
         arguments: [
             (0, 64 << 20, "became shorter"), (70 << 20, 64 << 20, "became longer"),
