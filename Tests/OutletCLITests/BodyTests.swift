@@ -58,6 +58,22 @@ import Testing
         #expect(sent.first?.contains(String(decoding: content, as: UTF8.self)) == true, "\(sent)")
     }
 
+    @Test func `with --quiet only errors are printed`() async throws {
+        let directory = try TemporaryDirectory()
+        let silent = try ScriptedServer.start { _ in
+            [.request, .send("HTTP/1.1 204 X\r\n\r\n"), .again]
+        }
+        let file = try directory.write("old", to: "body")
+        let saved = try await outlet("-q", silent.baseURL, "-o", file)
+        #expect(saved.exitCode == 0 && saved.errorOutput == "")
+        let waiting = try RunningProgram(
+            Products.path("outlet"), ["-q", silent.baseURL, "--timeout=2.5"], standardInput: .open)
+        let late = try await waiting.result()
+        #expect(late.exitCode == 2)
+        let message = late.errorOutput
+        #expect(!message.contains("waiting") && message.contains("not at its end"))
+    }
+
     @Test(
         arguments: [
             (0, 64 << 20, "became shorter"), (70 << 20, 64 << 20, "became longer"),

@@ -13,7 +13,6 @@ struct RequestCommand: Sendable {
     private let loading: PluginLoading
     private let watcher: PluginWatcher
     private let isVerbose: Bool
-    private let isQuiet: Bool
     private let console: Console
 
     /// Validates the whole command line, and reads stdin if it contains the body.
@@ -52,12 +51,11 @@ struct RequestCommand: Sendable {
         followsRedirects = arguments.isOn(.follow)
         self.countdown = countdown
         isVerbose = arguments.isOn(.verbose)
-        isQuiet = arguments.isOn(.quiet)
         countdown?.begin(request)
     }
 
     func run() async -> ExitCode {
-        let progress = ProgressReporter(console: console, isQuiet: isQuiet)
+        let progress = ProgressReporter(console: console)
         let printer = ExchangePrinter(
             options: output, console: console, bodyLimit: configuration.maximumResponseSize,
             progress: progress)
@@ -178,7 +176,7 @@ struct RequestCommand: Sendable {
                 "stdin: a second body beside the items", advice: "--ignore-stdin leaves it unread")
         }
         return try StandardInput.body {
-            console.report("outlet: stdin: waiting for the body (--ignore-stdin does without)")
+            console.note("outlet: stdin: waiting for the body (--ignore-stdin does without)")
         }
     }
 

@@ -176,7 +176,7 @@ final class ExchangePrinter: ResponseReceiver {
         if isWanted {
             do throws(OutputError) { try sink.write(Data()) } catch { state.error = error }
         } else if isEmpty {
-            console.report("outlet: \(sink.path): not written, because the response has no body")
+            console.note("outlet: \(sink.path): not written, because the response has no body")
         }
         do throws(OutputError) { try sink.close() } catch { state.error = state.error ?? error }
         if sink.bytes > 0 || isWanted { exchange.savedPath = sink.path }

@@ -21,10 +21,11 @@ final class PluginWatcher: PluginObserver {
     ///
     /// - Parameters:
     ///   - console: Where to print.
-    ///   - isVerbose: Whether to print log lines of all levels; else only warnings and errors.
+    ///   - isVerbose: Whether to print log lines of all levels; else only warnings and
+    ///     errors, or if only errors are printed, these.
     init(console: Console, isVerbose: Bool) {
         self.console = console
-        lowestLevel = isVerbose ? .debug : .warning
+        lowestLevel = isVerbose ? .debug : console.isQuiet ? .error : .warning
     }
 
     /// The violations that were printed: for each plugin and hook, the first of each kind; the status

@@ -20,12 +20,10 @@ final class ProgressReporter: Sendable {
 
     /// Makes a reporter.
     ///
-    /// - Parameters:
-    ///   - console: The program's streams.
-    ///   - isQuiet: Whether only errors are printed.
-    init(console: Console, isQuiet: Bool) {
+    /// - Parameter console: The program's streams.
+    init(console: Console) {
         self.console = console
-        draws = console.canAnimate && !isQuiet && !console.logsWire
+        draws = console.canAnimate && !console.isQuiet && !console.logsWire
         guard draws else { return }
         StatusLine.begin()
         draw(after: .seconds(1))
