@@ -35,6 +35,20 @@ import Testing
         #expect(try await program.result().output == "[\n    1,\n    {}\n]\n")
     }
 
+    @Test(arguments: [("\n", "\n"), (" \r\n\t", "\n"), (" ", " "), ("", "")])
+    func `formatted JSON keeps apart the values of a body that has several`(
+        between: String, shown: String
+    ) async throws {
+        let values = try ScriptedServer.start(
+            .request,
+            .respond(
+                headers: ["Content-Type: application/json"],
+                body: "{\"a\":1}\(between){\"a\":2}\n"))
+        let result = try await outlet("--pretty=format", values.baseURL)
+        #expect(result.exitCode == 1)
+        #expect(result.output == "{\n    \"a\": 1\n}\(shown){\"a\":2}\n")
+    }
+
     @Test(arguments: ["-h", "--print=Hh"])
     func `with -h the program does not wait for the body`(option: String) async throws {
         let server = try ScriptedServer.start(

@@ -74,6 +74,8 @@ package struct JSONReformatter: Sendable {
     private var containers: [Container] = []
     private var isName = false
     private var decoder = UTF8Decoder()
+    /// One byte of the white space after the value, a line feed if it has one; `nil` for none.
+    private var space: UInt8?
     /// The bytes of a byte order mark that may still follow at the beginning.
     private var mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
@@ -84,7 +86,8 @@ package struct JSONReformatter: Sendable {
     /// The bytes that were read but not written: a part of a literal, an escape, a character or a
     /// byte order mark.
     ///
-    /// After an error, the ``unread`` bytes follow them in the text.
+    /// After an error, the ``unread`` bytes follow them in the text. If there is a second value, they are
+    /// one byte of the white space before it: a line feed if it has one.
     package private(set) var held: [UInt8] = []
     /// The number of bytes of the last piece that were not read; 0 unless there was an error.
     package private(set) var unread = 0
@@ -192,7 +195,10 @@ package struct JSONReformatter: Sendable {
                 reason: .unexpectedByte(held[0], expected: "a value"), offset: 0, line: 1, column: 1
             )
         }
-        if byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { return advance(byte) }
+        if byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D {
+            if case .end = expected, space != 0x0A { space = byte }
+            return advance(byte)
+        }
         switch (expected, byte) {
         case (.firstElement, UInt8(ascii: "]")), (.firstName, UInt8(ascii: "}")):
             close(byte, isEmpty: true, to: &output)
@@ -216,7 +222,9 @@ package struct JSONReformatter: Sendable {
         case (.colon, _): throw unexpected(byte, "':'")
         case (.separator, _):
             throw unexpected(byte, containers.last == .object ? "',' or '}'" : "',' or ']'")
-        case (.end, _): throw fault(.trailingContent)
+        case (.end, _):
+            held = space.map { [$0] } ?? []
+            throw fault(.trailingContent)
         }
         advance(byte)
     }
