@@ -311,6 +311,7 @@ import Testing
         #expect(head.contains("Basic \(Data("user:100%".utf8).base64EncodedString())\r\n"))
         #expect(ProxyAddress.fault(in: "socks5://us%3Aer:secret@h:1") == nil)
         #expect(ProxyAddress.fault(in: "http://us%3Aer:secret@h:1") != nil)
+        #expect(ProxyAddress.fault(in: "user:secret@") == "it has no host")
     }
 
     @Test func `proxyCredential is sent in place of the credential in the proxy's address`()

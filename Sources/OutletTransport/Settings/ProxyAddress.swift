@@ -25,7 +25,8 @@ package enum ProxyAddress {
         let isWhole = address.utf8.contains(UInt8(ascii: "@"))
         let hidden = isWhole ? nil : withoutPassword(address)
         let shown = (hidden ?? withoutCredentials(address)).shortened(toBytes: 200)
-        guard hidden != nil else { return "\(shown): \(fact)" }
+        // Nothing is shown of an address that is a credential only.
+        guard hidden != nil else { return shown.isEmpty ? fact : "\(shown): \(fact)" }
         return
             "\(shown): \(fact); if it is a password, '@' and the proxy's host are missing after it"
     }
