@@ -184,6 +184,16 @@ private func item(_ text: String) throws -> RequestItem {
         #expect(sugar.credential == "me:p@ss")
     }
 
+    @Test(arguments: [":8080/x", ":/x", "http://h/x", "https://h/x", "host"])
+    func `a method of one's own in small letters is named in the error`(url: String) {
+        let error = #expect(throws: CommandError.self) {
+            try RequestLine(operands: ["purge", url])
+        }
+        #expect(error?.message == "purge: neither a verb nor a method")
+        #expect(throws: Never.self) { try RequestLine(operands: ["localhost", "X:1"]) }
+        #expect(throws: Never.self) { try RequestLine(operands: ["localhost", ":=1"]) }
+    }
+
     @Test(arguments: [
         ("ftp://h/", "ftp://h/: only http and https are spoken, not ftp"),
         ("ws://h/", "ws://h/: only http and https are spoken, not ws"),

@@ -29,7 +29,7 @@ struct RequestLine: Sendable, Equatable {
             throw .usage("no URL given", advice: "try 'outlet :8080/get' or 'outlet --help'")
         }
         guard RequestLine.isMethod(first) else {
-            if operands.count > 1, RequestLine.isWord(first), RequestLine.isWord(operands[1]) {
+            if operands.count > 1, RequestLine.isWord(first), RequestLine.mayBeURL(operands[1]) {
                 throw .usage(
                     "\(first): neither a verb nor a method",
                     advice: "methods of your own are written in capitals; see 'outlet --help'")
@@ -58,6 +58,14 @@ struct RequestLine: Sendable, Equatable {
             && word.utf8.allSatisfy { byte in
                 byte.isAlpha && byte.lowercased != byte || byte.isDigit || byte == UInt8(ascii: "-")
             }
+    }
+
+    /// Whether an operand after the first one is a URL rather than an item.
+    private static func mayBeURL(_ text: String) -> Bool {
+        let port = text.utf8.dropFirst().first
+        return isWord(text)
+            || ["http://", "https://", "file://"].contains { text.startsWithBytes(of: $0) }
+            || text.startsWithBytes(of: ":") && (port?.isDigit == true || port == UInt8(ascii: "/"))
     }
 
     private static func isWord(_ text: String) -> Bool {
