@@ -2,7 +2,8 @@
 public enum ExitCode: Int32, Sendable, CaseIterable {
     /// The response arrived, and its status is below 300.
     case ok = 0
-    /// There is no response, it is incomplete, or its body does not have the type it claims.
+    /// There is no response, it is incomplete, or its body is not the JSON that it claims to be and that
+    /// `--json` or `--pretty` asks for.
     case failure = 1
     /// The time limit has passed, also if a plugin has not returned by then.
     case timeout = 2
@@ -54,7 +55,7 @@ extension ExitCode {
     public var explanation: String {
         switch self {
         case .ok: "response with a status below 300"
-        case .failure: "no response, a broken one, or JSON that does not decode"
+        case .failure: "no response, a broken one, or invalid JSON with --json or --pretty"
         case .timeout: "the time allowed has passed, in a plugin too"
         case .redirection: "status 3xx, not followed (see --follow)"
         case .clientError: "status 4xx"
