@@ -235,6 +235,58 @@ import Testing
             "\(result.errorOutput)")
     }
 
+    @Test(arguments: ["HUP", "INT", "TERM"])
+    func `a signal while a report is read changes neither the report nor the exit code`(
+        name: String
+    ) async throws {
+        let result = try await Program.run(
+            "/bin/bash",
+            [
+                "-c",
+                // The report is begun, and larger than the pipe's buffer.
+                #"""
+                mkfifo "$3"; "$0" -I --json "$1" >"$3" & exec 8<"$3"; read -r -N 10 begin <&8
+                kill -"$2" $!; printf %s "$begin"; cat <&8; wait $!; echo $?
+                """#, Products.path("outlet"), "\(server.baseURL)/bytes/\(Self.size)", name,
+                directory.path("fifo"),
+            ])
+        let lines = result.output.split(separator: "\n")
+        let code = try #require(lines.last)
+        // A reader that is late for the time limit gets a part of the report, and that is no JSON.
+        guard lines.count == 2, let report = try? JSONValue(parsing: String(lines[0])) else {
+            return
+        }
+        #expect(report["exit_code"] == 0 && report["error"] == .some(nil))
+        #expect(code == "0" && result.errorOutput == "")
+    }
+
+    @Test(arguments: [["--json"], []])
+    func `a signal while plugins are shut down is reported`(options: [String]) async throws {
+        let plugin = try directory.copy("libFaultySlowDestroy.so")
+        let url = server.baseURL + "/get"
+        let program = try RunningProgram(
+            Products.path("outlet"), options + [url, "--plugins", plugin])
+        func isInDestroy() throws -> Bool {
+            let tasks = "/proc/\(program.processID)/task"
+            return try FileManager.default.contentsOfDirectory(atPath: tasks).contains {
+                // `pause` is 34 on x86-64; elsewhere it is a `ppoll` without descriptors.
+                let call = try? String(contentsOfFile: "\(tasks)/\($0)/syscall", encoding: .utf8)
+                return call?.hasPrefix("34 ") == true || call?.hasPrefix("73 0x0 0x0 ") == true
+            }
+        }
+        while try !isInDestroy(), !Task.isCancelled { await Task.yield() }
+        program.signal(15)
+        let result = try await program.result()
+        let message = "GET \(url): after the exchange: terminated"
+        #expect(result.exitCode == 143)
+        #expect(result.errorOutput.contains("outlet: \(message)\n"), "\(result.errorOutput)")
+        guard options == ["--json"] else { return }
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["exit_code"] == 143 && report["error"]?["code"] == "cancelled")
+        #expect(report["error"]?["message"]?.stringValue == message)
+        #expect(report["response"]?["status"] == 200)
+    }
+
     @Test func `a report that is being read is written completely after the timeout`() async throws
     {
         let slow = try ScriptedServer.start(

@@ -190,7 +190,8 @@ import Testing
         #expect(
             result.errorOutput
                 == "hanging\noutlet: plugin faulty.hangs: has not returned from quiesce, and was "
-                + "abandoned\n")
+                + "abandoned\noutlet: GET \(server.baseURL)/status/204: after the exchange: "
+                + "interrupted\n")
     }
 
     @Test func `the timeout includes the start of the plugins`()

@@ -100,6 +100,8 @@ struct RequestCommand: Sendable {
         exchange.violations = service.violations
         let exitCode = printer.finish(exchange)
         guard !output.isReport, let endCode = await endCode(of: service) else { return exitCode }
+        exchange.endCode = endCode
+        if let lateSignal = exchange.lateSignal { console.report(lateSignal.error) }
         return exitCode == .ok || endCode.isOfSignal ? endCode : exitCode
     }
 

@@ -70,6 +70,14 @@ extension Exchange {
         return "outlet: \(plugin): the attempt that it asked for was not made: \(reason)"
     }
 
+    /// The failure of a program that a signal has ended after the exchange; `nil` if none has.
+    var lateSignal: Failure? {
+        guard endCode?.isOfSignal == true, failure?.error.exitCode.isOfSignal != true else {
+            return nil
+        }
+        return Failure(ending: .cancelled("\(Failure.place(of: request)): after the exchange"))
+    }
+
     /// Returns the exit code of the program.
     ///
     /// - Parameter checksStatus: Whether a status of 300 and above counts as a failure.

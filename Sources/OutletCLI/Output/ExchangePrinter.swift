@@ -135,6 +135,7 @@ final class ExchangePrinter: ResponseReceiver {
                 exchange, exitCode: exitCode, body: state.storedBody,
                 layout: options.formats ? .pretty(options.style, isReport: true) : .oneLine,
                 to: console.output.write)
+            ProcessEnd.didPrintReport(with: exitCode)
         } else {
             try printRequest(exchange.request, &state)
             let hasBody = (state.body?.count ?? 0) > 0 && options.showsBody
@@ -150,6 +151,7 @@ final class ExchangePrinter: ResponseReceiver {
         } else if let line = statusLine(of: exchange) {
             console.report(line)
         }
+        if let lateSignal = exchange.lateSignal { console.report(lateSignal.error) }
         if let note = exchange.retryNote { console.note(note) }
         return exitCode
     }

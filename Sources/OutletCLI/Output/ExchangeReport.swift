@@ -64,7 +64,7 @@ struct ExchangeReport {
             "plugin_failures": PluginReport.list(of: exchange.unusablePlugins),
             "plugin_status": .array(exchange.pluginStatus.map(PluginReport.status)),
             "violations": PluginReport.list(of: exchange.violations),
-            "error": exchange.failure.map(ExchangeReport.failure) ?? nil,
+            "error": (exchange.lateSignal ?? exchange.failure).map(ExchangeReport.failure) ?? nil,
             "exit_code": .int(Int64(exitCode.rawValue)),
         ]
     }

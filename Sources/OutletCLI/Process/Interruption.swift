@@ -63,7 +63,8 @@ final class Interruption: Sendable {
     ///   - console: Where to report errors.
     ///   - prepare: Makes the command; a signal during this call ends the process.
     ///   - work: Runs the command, in a task that the first signal cancels.
-    /// - Returns: The exit code of the first signal if there was one, else that of `work`.
+    /// - Returns: The exit code of a report that was printed whole, or else of the first signal, or else
+    ///   that of `work`.
     /// - Throws: Any error of `prepare`.
     ///
     /// Thread: the main thread, never a thread of the concurrency runtime, because it blocks.
@@ -86,7 +87,8 @@ final class Interruption: Sendable {
         interruption.onSignal { task.cancel() }
         done.wait()
         let state = interruption.state.withLock { $0 }
-        return state.received.map(ExitCode.init(signal:)) ?? state.code ?? .failure
+        return ProcessEnd.codeOfReport ?? state.received.map(ExitCode.init(signal:)) ?? state.code
+            ?? .failure
     }
 
     /// Handles a signal: cancels the work at the first one, ends the process at the second one.

@@ -33,6 +33,8 @@ enum ProcessEnd {
     /// Makes the report for stdout if ``endNow(_:with:)`` ends the process; `nil` for none, also when a
     /// report has been printed.
     private static let endingReport = Lock<(@Sendable (CommandError) -> JSONValue)?>(nil)
+    /// The exit code in a report that was printed whole; `nil` if there is none.
+    private static let reportedCode = Lock<ExitCode?>(nil)
     /// The exit code of the last error that was reported.
     private static let reported = Lock<ExitCode?>(nil)
 
@@ -61,6 +63,15 @@ enum ProcessEnd {
         guard takeReport() == nil, isActive.withLock({ $0 }) else { return }
         while true { pause() }
     }
+
+    /// Records that a report was printed whole: the program ends with the exit code that it has, also if
+    /// a signal has come meanwhile.
+    static func didPrintReport(with exitCode: ExitCode) {
+        reportedCode.withLock { $0 = exitCode }
+    }
+
+    /// The exit code of ``didPrintReport(with:)``; `nil` before.
+    static var codeOfReport: ExitCode? { reportedCode.withLock { $0 } }
 
     /// Records that an error was reported; ``endNow(_:with:)`` does not report the same end again.
     static func didReport(_ error: CommandError) { reported.withLock { $0 = error.exitCode } }
@@ -186,6 +197,7 @@ enum ProcessEnd {
         }
         // The first call reports the error; a second one ends the process without waiting for it.
         guard isFirst else { PluginWatch.endProcess(error.exitCode.rawValue) }
+        if let codeOfReport { PluginWatch.endProcess(codeOfReport.rawValue) }
         // The reader of stderr may have stopped reading, and the write below would block.
         let work = endingWork.withLock { $0 }
         SleepingThread.run(after: work == nil ? reportLimit : endingWorkLimit) {
