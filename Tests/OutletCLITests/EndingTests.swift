@@ -287,6 +287,22 @@ import Testing
         #expect(report["response"]?["status"] == 200)
     }
 
+    @Test func `the time limit names an output whose reader is slow`() async throws {
+        let result = try await Program.run(
+            "/bin/bash",
+            [
+                "-c",
+                // Each read takes less than the time after which a reader counts as stopped.
+                #"""
+                { "$0" -I --timeout=1 "$1"; echo $? >&2; } |
+                while [ "$(head -c 20000 | wc -c)" -gt 0 ]; do sleep 0.1; done
+                """#, Products.path("outlet"), "\(server.baseURL)/bytes/\(10 * Self.size)",
+            ])
+        let names = ["; writing to stdout took ", ": stdout has accepted nothing for "]
+        #expect(names.contains { result.errorOutput.contains($0) }, "\(result.errorOutput)")
+        #expect(result.errorOutput.hasSuffix("\n2\n"), "\(result.errorOutput)")
+    }
+
     @Test func `a report that is being read is written completely after the timeout`() async throws
     {
         let slow = try ScriptedServer.start(

@@ -60,6 +60,12 @@ final class Countdown: Sendable {
                 timedOutAfter: seconds, waitingFor: blocker ?? retryDelay(of: exchange.actions),
                 request: exchange.request)
         }
+        if exchange.failure?.error.exitCode == .timeout, let slowest = ActiveWrites.slowest,
+            slowest.duration >= .seconds(seconds) / 2
+        {
+            exchange.failure = exchange.failure?.naming(
+                output: slowest.name, taking: slowest.duration)
+        }
         return exchange
     }
 

@@ -97,6 +97,16 @@ extension Exchange.Failure {
         return failure
     }
 
+    /// The failure with the output whose reader has held up the request.
+    func naming(output: String, taking time: Duration) -> Exchange.Failure {
+        let shown = Quantity.duration(Int64(time / .microseconds(1)))
+        var failure = self
+        failure.error = CommandError(
+            error.exitCode, "\(error.message); writing to \(output) took \(shown) of that time",
+            advice: error.advice, pluginCode: error.pluginCode)
+        return failure
+    }
+
     /// Makes the failure of a request that is not sent because plugins cannot be used.
     init(unusablePlugins error: CommandError) {
         self.init(error: error, code: "pluginUnusable", stage: "")

@@ -18,6 +18,8 @@ enum ActiveWrites {
         var writes: [Int: Write] = [:]
         var last = 0
         var bytesTaken: Int64 = 0
+        /// The time of all calls that have ended, by the name of the file.
+        var spent: [String: Duration] = [:]
     }
 
     private static let state = Lock(State())
@@ -38,7 +40,9 @@ enum ActiveWrites {
     ///   - bytes: The result of the call; negative if it failed.
     static func end(_ number: Int, took bytes: Int) {
         state.withLock { state in
-            state.writes[number] = nil
+            if let write = state.writes.removeValue(forKey: number) {
+                state.spent[write.name, default: .zero] += write.duration
+            }
             state.bytesTaken += Int64(max(0, bytes))
         }
     }
@@ -46,6 +50,16 @@ enum ActiveWrites {
     /// The call that has been in progress for the longest time; `nil` if there is none.
     static var longest: Write? {
         state.withLock { $0.writes.values.min { $0.start < $1.start } }
+    }
+
+    /// The file whose calls have taken the longest time in all; `nil` if there were none.
+    static var slowest: (name: String, duration: Duration)? {
+        let spent = state.withLock { state in
+            state.writes.values.reduce(into: state.spent) { spent, write in
+                spent[write.name, default: .zero] += write.duration
+            }
+        }
+        return spent.max { $0.value < $1.value }.map { ($0.key, $0.value) }
     }
 
     /// The total number of bytes written so far.
