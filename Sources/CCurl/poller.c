@@ -32,7 +32,8 @@ struct slot {
     bool dirty;       // listed in `dirty` below
     bool refused;     // the kernel has no memory to register it
     bool suspect;     // idle, and may have received data since
-    bool paused;      // registered without EPOLLOUT for a while: see `pause_output`
+    bool paused;      // not watched for EPOLLOUT as usual for a while: see `pause_output`
+    bool is_unix;     // a Unix socket
     uint8_t writable; // how often it was writable, but not readable, since `written` was read
     uint16_t port;    // the local port if it is suspect; 0 for none
     uint64_t written; // the bytes written to it until then
@@ -328,6 +329,7 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
         acquit(poller, slot);
         slot->ours = true;
         slot->paused = false;
+        slot->is_unix = address->family == AF_UNIX;
         slot->writable = 0;
         slot->written = 0;
         slot->ready = NULL;
@@ -479,9 +481,13 @@ static bool reopen(ccurl_poller *poller) {
 ///
 /// libcurl 7.88 waits until a socket is writable also while an upload over HTTP/2 waits for the server's
 /// window, and without this would be called without end.
+///
+/// The kernel does not tell how much was written to a Unix socket, so that libcurl may be sending. But
+/// with EPOLLET it reports such a socket each time that the peer has read from it.
 static void pause_output(ccurl_poller *poller, int fd, struct slot *slot) {
     if (poller->paused_count == max_paused) return;
-    struct epoll_event event = {.events = slot->wanted & ~EPOLLOUT, .data = data_of(poller, fd)};
+    uint32_t events = slot->is_unix ? slot->wanted | EPOLLET : slot->wanted & ~EPOLLOUT;
+    struct epoll_event event = {.events = events, .data = data_of(poller, fd)};
     if (epoll_ctl(poller->epoll, EPOLL_CTL_MOD, fd, &event) < 0) return;
     slot->armed = event.events;
     slot->paused = true;
@@ -579,6 +585,14 @@ static uint64_t bytes_written(int fd, uint64_t before) {
     return info.tcpi_bytes_sent + info.tcpi_notsent_bytes;
 }
 
+/// Whether no bytes were written to a socket since the last call, as far as the kernel tells.
+static bool is_unwritten(int fd, struct slot *slot) {
+    if (slot->is_unix) return true;
+    uint64_t before = slot->written;
+    slot->written = bytes_written(fd, before);
+    return slot->written == before && before > 0;
+}
+
 /// Records that libcurl was called for a socket, and stops watching it for EPOLLOUT for a while if it was
 /// writable often without bytes being written.
 static void note_call(ccurl_poller *poller, int fd, uint32_t events) {
@@ -589,10 +603,8 @@ static void note_call(ccurl_poller *poller, int fd, uint32_t events) {
         resume_output(poller, fd);
         return;
     }
-    if (++slot->writable < often) return;
-    uint64_t written = bytes_written(fd, slot->written);
-    bool is_idle = written == slot->written && written > 0;
-    slot->written = written;
+    if (slot->paused || ++slot->writable < often) return;
+    bool is_idle = is_unwritten(fd, slot);
     // After a pause, the next time counts as often.
     slot->writable = is_idle ? often - 1 : 0;
     if (is_idle && slot->armed & slot->wanted & EPOLLOUT && !slot->dirty) pause_output(poller, fd, slot);

@@ -68,9 +68,33 @@ import Testing
             url: URL(string: "\(server.baseURL)/"), method: .post, body: large)
         let result = try await transport.perform(request)
         #expect(result.error?.code == .timedOut, "\(result.error?.reason ?? "no error")")
+        await expectFewTurns(of: transport)
+        await server.stop()
+    }
+
+    @Test func `an upload over HTTP/2 and a Unix socket waits without taking the processor`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let path = directory.path("http.sock")
+        let server = try ScriptedServer.start(
+            at: .unix(path: path), .send([0, 0, 0, 4, 0, 0, 0, 0, 0]), .stall)
+        let transport = CurlTransport.test {
+            $0.unixSocketPath = path
+            $0.httpVersion = .http2PriorKnowledge
+            $0.timeoutIntervalForRequest = 0.5
+        }
+        let request = HTTPRequest(
+            url: URL(string: "http://localhost/"), method: .post, body: large)
+        let result = try await transport.perform(request)
+        #expect(result.error?.code == .timedOut, "\(result.error?.reason ?? "no error")")
+        await expectFewTurns(of: transport)
+        server.stop()
+    }
+
+    private func expectFewTurns(of transport: CurlTransport) async {
         // Without a pause there are more than 50 turns in a millisecond.
         let turns = await turns(of: transport)
         #expect(turns < 1000, "\(turns) turns of the loop")
-        await server.stop()
     }
 }
