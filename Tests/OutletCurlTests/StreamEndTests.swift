@@ -121,6 +121,32 @@ import Testing
         await server.stop()
     }
 
+    @Test(arguments: [5, 200_000], [false, true])
+    func `a file or stream that the server wants over HTTP/1.1 is sent from its start`(
+        length: Int, isFile: Bool
+    ) async throws {
+        let server = try await FramePeer.start(
+            // The larger one does not fit into the window of the stream.
+            .init(request: 0, isEarly: length > 5, [.reset(Reset.wantsHTTP1)]))
+        let directory = try TemporaryDirectory()
+        let text = String(repeating: "x", count: length)
+        let stream = Pieces([text], length: Int64(length))
+        let body: HTTPBody =
+            isFile ? .file(path: try directory.write(text, to: "body")) : .stream(stream)
+        let request = HTTPRequest(
+            url: URL(string: "\(server.baseURL)/body"), method: .post, body: body)
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: server.authority)
+            $0.timeoutIntervalForRequest = 10
+        }
+        let result = try await transport.perform(request)
+        #expect(result.response?.httpVersion == "HTTP/1.1", "\(result.error?.reason ?? "")")
+        let isWhole = result.text == text
+        #expect(isWhole)
+        #expect(stream.rewinds == (isFile ? 0 : 1))
+        await server.stop()
+    }
+
     /// A body that is larger than the window of a stream, so that it is never sent completely.
     private static let large = HTTPBody.data(Data(count: 200_000))
 

@@ -45,12 +45,17 @@ extension CurlTransfer {
         return true
     }
 
-    /// Records that the request is sent again.
-    func noteRepeat(_ easy: EasyHandle) {
+    /// Prepares to send the request again.
+    ///
+    /// - Returns: Whether that is possible; if not, `failure` is set.
+    func prepareRepeat(_ easy: EasyHandle) -> Bool {
         if !wasAnswered { repeats += 1 }
         wasUnprocessed = false
         // libcurl keeps the last message.
         easy.errorText.pointee = 0
+        guard case .reader = easy.source else { return true }
+        // libcurl 7.88 does not rewind it after `HTTP_1_1_REQUIRED`.
+        return rewindBody(easy)
     }
 
     /// Records what libcurl shows about the request as it was last sent, before the transfer starts

@@ -25,7 +25,7 @@ extension CurlTransfer {
             return false
         }
         if extras != nil, !isPeerAccepted(easy, loop) { return false }
-        if sends > 0 { noteRepeat(easy) }
+        if sends > 0, !prepareRepeat(easy) { return false }
         if address?.isSecure == true { occupyConnection(ends.localPort, easy, loop) }
         sends += 1
         wasAnswered = false
@@ -187,12 +187,13 @@ extension CurlTransfer {
             reason: fact + waited)
     }
 
-    /// Rewinds the request's body (`CURLOPT_SEEKFUNCTION`).
+    /// Rewinds the request's body (`CURLOPT_SEEKFUNCTION`), unless it is at its start.
     ///
     /// - Returns: Whether it could be rewound.
     func rewindBody(_ easy: EasyHandle) -> Bool {
         loop?.assertOnLoop()
         guard case .reader(let reader) = easy.source else { return false }
+        guard reader.given > 0 else { return true }
         do throws(TransferError) {
             try reader.rewind()
             return true

@@ -6,8 +6,8 @@ import FoundationEssentials
 /// without given frames gets the response 200 with the text `N on C`: the number of requests that the
 /// server has received, this one included, and the number of its connection, from 0. Clients that
 /// negotiate HTTP/1.1 always get that, but the path in place of `N` if it begins with `/path`, or with
-/// `/until/N`: that once the server has accepted more than `N` connections, or after 5 s. So do clients
-/// without TLS.
+/// `/until/N`: that once the server has accepted more than `N` connections, or after 5 s; and for `/body`
+/// the body of the request. So do clients without TLS.
 public final class FramePeer: Sendable {
     /// What the server sends for one request.
     public struct Reply: Sendable {
@@ -215,13 +215,18 @@ public final class FramePeer: Sendable {
                     line = stream.readline()
                     if not line:
                         return
-                    path = line.split()[1]
+                    path, length = line.split()[1], 0
                     while line not in (b"\r\n", b""):
                         line = stream.readline()
+                        if line.lower().startswith(b"content-length:"):
+                            length = int(line[15:])
+                    body = stream.read(length)
                     text = b"%d on %d" % (count(), number)
                     if path.startswith(b"/until/"):
                         with guard:
                             guard.wait_for(lambda: accepted[0] > int(path[7:]), 5)
+                    if path == b"/body":
+                        text = body
                     if path.startswith((b"/path", b"/until/")):
                         text = b"%s on %d" % (path, number)
                     peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"
