@@ -1,4 +1,5 @@
 #include "ccurl_head.h"
+#include "ccurl_poller.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -127,6 +128,7 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
         head->has_length = head->has_coding = false;
         head->fault = CCURL_HEAD_SOUND;
         head->marks = 0;
+        if (RARELY(head->is_timed) && !head->is_behind) head->began_us = ccurl_now_us();
         if (!head->is_behind && length > 5 && line[5] == '2' && memcmp(line, "HTTP/", 5) == 0 &&
             !head->began_http2(head->client))
             return false;

@@ -35,6 +35,9 @@ typedef struct ccurl_head {
     size_t line_limit;
     /// The final head is complete: the next line is a trailer, or the status line of another head.
     bool is_behind;
+    /// Whether to set `began_us`, when the last head has begun, in µs of the monotonic clock.
+    bool is_timed;
+    int64_t began_us;
     /// One bit for the name of each field that was received, see `ccurl_mark`.
     uint64_t marks;
     /// Whether `Content-Length` and `Transfer-Encoding` were received, and the value of the former.

@@ -59,6 +59,7 @@ extension EventLoop {
         assertOnLoop()
         transfer.wantsOtherConnection = false
         transfer.sendsBefore = transfer.sends
+        transfer.started = now
         guard rewind(transfer, easy) else { return false }
         curl_multi_remove_handle(multi, easy.raw)
         vacate(by: easy)

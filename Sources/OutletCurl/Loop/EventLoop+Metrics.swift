@@ -18,6 +18,9 @@ extension EventLoop {
         metrics.preTransfer = measures.pretransfer_time_t
         metrics.firstByte = measures.starttransfer_time_t
         metrics.total = measures.total_time_t
+        if transfer.sentAt > 0 || transfer.started != transfer.admitted {
+            metrics.correct(of: transfer, easy)
+        }
         metrics.queued = transfer.admitted - transfer.arrived
         metrics.requestHeaderBytes = Int64(measures.request_size)
         if transfer.mayHaveBody {
@@ -32,6 +35,31 @@ extension EventLoop {
 }
 
 extension TransferMetrics {
+    /// Corrects libcurl's times of a transfer with a body, or one that has started again.
+    ///
+    /// libcurl 7.88 takes the first byte of the request's body for that of the response, adds up the times
+    /// of repeats, and forgets what was before the transfer started again.
+    fileprivate mutating func correct(of transfer: CurlTransfer, _ easy: EasyHandle) {
+        let delay = transfer.started - transfer.admitted
+        if nameLookup > 0 { nameLookup += delay }
+        if connect > 0 { connect += delay }
+        if secureConnect > 0 { secureConnect += delay }
+        if preTransfer > 0 { preTransfer += delay }
+        if firstByte > 0 { firstByte += delay }
+        total += delay
+        if transfer.sentAt > 0 {
+            if transfer.sends > 1 { preTransfer = transfer.sentAt - transfer.admitted }
+            let begin = easy.head.beginning
+            firstByte = begin > 0 ? preTransfer + begin - transfer.sentAt : 0
+        }
+        firstByte = min(firstByte, total)
+        preTransfer = min(preTransfer, firstByte > 0 ? firstByte : total)
+        let end = preTransfer > 0 ? preTransfer : total
+        nameLookup = min(nameLookup, end)
+        connect = min(connect, end)
+        secureConnect = min(secureConnect, end)
+    }
+
     /// Sets the values that libcurl cannot know, because it did not transfer the WebSocket's bytes.
     fileprivate mutating func count(_ link: WebSocketLink, _ transfer: CurlTransfer) {
         guard link.isConnected else { return }

@@ -104,6 +104,7 @@ extension EventLoop {
             return false
         }
         transfer.admitted = now
+        transfer.started = now
         do throws(TransferError) {
             guard let easy = pool.take(for: transfer) else {
                 throw TransferError(code: .unknown, host: address.host, reason: "no memory left")

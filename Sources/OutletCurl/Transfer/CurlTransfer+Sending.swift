@@ -16,7 +16,6 @@ extension CurlTransfer {
         loop.assertOnLoop()
         lastProgress = loop.now
         guard !hasResponse else { return fail(secondAnswer()) }
-        easy.head.begin()
         loop.vacate(by: easy)
         guard sends == 0 || maySendAgain(easy, loop) else { return false }
         guard accepts(ends, easy, loop) else {
@@ -26,6 +25,9 @@ extension CurlTransfer {
         }
         if extras != nil, !isPeerAccepted(easy, loop) { return false }
         if sends > 0, !prepareRepeat(easy) { return false }
+        let isTimed = mayHaveBody || sends > 0
+        easy.head.begin(isTimed: isTimed)
+        if isTimed { sentAt = ccurl_now_us() }
         if address?.isSecure == true { occupyConnection(ends.localPort, easy, loop) }
         sends += 1
         wasAnswered = false

@@ -81,6 +81,10 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var arrived: Int64 = 0
     /// When it got its place, in µs.
     var admitted: Int64 = 0
+    /// When libcurl last got it, in µs; libcurl's times begin there.
+    var started: Int64 = 0
+    /// When its request was last sent, in µs; 0 if libcurl's times suffice (``EventLoop/metrics(of:_:)``).
+    var sentAt: Int64 = 0
     /// The number of body bytes sent at the last check, for bodies that libcurl sends without
     /// callbacks.
     var bytesSeen: Int64 = 0

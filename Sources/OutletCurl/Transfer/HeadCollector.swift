@@ -93,11 +93,22 @@ struct HeadCollector: ~Copyable {
     }
 
     /// Prepares for the response to a request that is sent now.
-    mutating func begin() { size = 0 }
+    ///
+    /// - Parameter isTimed: Whether to measure ``beginning``.
+    mutating func begin(isTimed: Bool) {
+        size = 0
+        lines.pointee.is_timed = isTimed
+        lines.pointee.began_us = 0
+    }
+
+    /// When the last head has begun, in µs of the monotonic clock; 0 if that is not known.
+    var beginning: Int64 { lines.pointee.began_us }
 
     /// Discards all lines, and the memory too if it is larger than usual.
     mutating func reset() {
         size = 0
+        lines.pointee.is_timed = false
+        lines.pointee.began_us = 0
         lines.pointee.is_behind = false
         lines.pointee.count = 0
         lines.pointee.lines = 0

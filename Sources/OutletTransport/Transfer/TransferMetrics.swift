@@ -4,6 +4,10 @@ package import OutletHTTP
 ///
 /// Times are in microseconds since the transfer started. They are 0 for stages that did not occur:
 /// a reused connection needs no name look-up, no connect and no TLS handshake.
+///
+/// If the transport has sent the request more than once by itself, because the server has refused it, a
+/// kept connection has ended or the server has asked for credentials, the stages before
+/// ``preTransfer`` contain all earlier times.
 public struct TransferMetrics: Sendable, Equatable {
     /// Where the response came from.
     public enum ResourceFetchType: String, Sendable, CaseIterable {
@@ -25,8 +29,9 @@ public struct TransferMetrics: Sendable, Equatable {
     public var secureConnect: Int64 = 0
     /// When the request was about to be sent (`CURLINFO_PRETRANSFER_TIME_T`), in microseconds.
     public var preTransfer: Int64 = 0
-    /// When the first byte of the response arrived (`CURLINFO_STARTTRANSFER_TIME_T`), in
-    /// microseconds.
+    /// When the first byte of the response arrived, in microseconds.
+    ///
+    /// Interim responses (1xx) do not count if the request has a body, which may follow them.
     public var firstByte: Int64 = 0
     /// When the transfer ended (`CURLINFO_TOTAL_TIME_T`), in microseconds.
     public var total: Int64 = 0
