@@ -147,6 +147,29 @@ import Testing
         await server.stop()
     }
 
+    @Test(arguments: [HTTPMethod.get, .put])
+    func `the metrics of a request that was sent again are those of the last time`(
+        method: HTTPMethod
+    ) async throws {
+        let server = try await FramePeer.start(
+            .init(request: 0, [.goAwayFrom(request: 0)]),
+            .init(connection: 1, request: 0, [.reset(Reset.refused)]))
+        let transport = transport(server)
+        let again = try await transport.perform(request(server, method))
+        let once = try await transport.perform(request(server, method))
+        #expect(again.text == "3 on 2" && once.text == "4 on 2", "\(again.text) \(once.text)")
+        for metrics in [again.metrics, once.metrics] {
+            let times = [
+                metrics.nameLookup, metrics.connect, metrics.secureConnect, metrics.preTransfer,
+                metrics.firstByte, metrics.total,
+            ]
+            #expect(times == times.sorted(), "\(times)")
+        }
+        #expect(again.metrics.requestHeaderBytes == once.metrics.requestHeaderBytes)
+        #expect(again.metrics.requestBodyBytes == once.metrics.requestBodyBytes)
+        await server.stop()
+    }
+
     /// A body that is larger than the window of a stream, so that it is never sent completely.
     private static let large = HTTPBody.data(Data(count: 200_000))
 

@@ -59,6 +59,7 @@ extension EventLoop {
         assertOnLoop()
         transfer.wantsOtherConnection = false
         transfer.sendsBefore = transfer.sends
+        transfer.headBytesBefore = 0
         transfer.started = now
         guard rewind(transfer, easy) else { return false }
         curl_multi_remove_handle(multi, easy.raw)
@@ -93,6 +94,7 @@ extension EventLoop {
         assertOnLoop()
         transfer.lacksStream = false
         transfer.sendsBefore = transfer.sends
+        transfer.headBytesBefore = 0
         guard let origin = transfer.address?.queue, rewind(transfer, easy) else { return false }
         remove(transfer, easy, isClean: false)
         transfer.phase = .queued

@@ -22,7 +22,7 @@ extension EventLoop {
             metrics.correct(of: transfer, easy)
         }
         metrics.queued = transfer.admitted - transfer.arrived
-        metrics.requestHeaderBytes = Int64(measures.request_size)
+        metrics.requestHeaderBytes = Int64(measures.request_size - transfer.headBytesBefore)
         if transfer.mayHaveBody {
             metrics.requestBodyBytes = measures.size_upload_t
             metrics.isRequestBodyCut = easy.source.isCut

@@ -53,6 +53,7 @@ extension CurlTransfer {
         wasUnprocessed = false
         // libcurl keeps the last message.
         easy.errorText.pointee = 0
+        headBytesBefore = ccurl_get_long(easy.raw, CURLINFO_REQUEST_SIZE)
         guard case .reader = easy.source else { return true }
         // libcurl 7.88 does not rewind it after `HTTP_1_1_REQUIRED`.
         return rewindBody(easy)

@@ -85,6 +85,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var started: Int64 = 0
     /// When its request was last sent, in µs; 0 if libcurl's times suffice (``EventLoop/metrics(of:_:)``).
     var sentAt: Int64 = 0
+    /// The size of the request's heads that libcurl has sent before the last one since ``started``.
+    var headBytesBefore = 0
     /// The number of body bytes sent at the last check, for bodies that libcurl sends without
     /// callbacks.
     var bytesSeen: Int64 = 0

@@ -6,8 +6,8 @@ package import OutletHTTP
 /// a reused connection needs no name look-up, no connect and no TLS handshake.
 ///
 /// If the transport has sent the request more than once by itself, because the server has refused it, a
-/// kept connection has ended or the server has asked for credentials, the stages before
-/// ``preTransfer`` contain all earlier times.
+/// kept connection has ended or the server has asked for credentials, the numbers of bytes are those
+/// of the last time, and the stages before ``preTransfer`` contain all earlier times.
 public struct TransferMetrics: Sendable, Equatable {
     /// Where the response came from.
     public enum ResourceFetchType: String, Sendable, CaseIterable {
@@ -42,7 +42,7 @@ public struct TransferMetrics: Sendable, Equatable {
     public var redirectCount = 0
     /// How long those redirects took, in microseconds; not included in the other times.
     public var redirectDuration: Int64 = 0
-    /// The size of the request's head in bytes (`CURLINFO_REQUEST_SIZE`).
+    /// The size of the request's head in bytes.
     public var requestHeaderBytes: Int64 = 0
     /// The size of the request's body on the wire in bytes (`CURLINFO_SIZE_UPLOAD_T`).
     public var requestBodyBytes: Int64 = 0
