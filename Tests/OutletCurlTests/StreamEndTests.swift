@@ -170,6 +170,28 @@ import Testing
         await server.stop()
     }
 
+    @Test func `requests that GOAWAY excludes are sent again as long as others are answered`()
+        async throws
+    {
+        // Each connection answers one request.
+        let replies = (0..<40).map {
+            FramePeer.Reply(
+                connection: $0, request: 0,
+                [.head(200, length: 2), .data("ok", ends: true), .goAwayFrom(request: 1)])
+        }
+        let server = try await FramePeer.start(replies)
+        let transport = transport(server)
+        let probes = (0..<20).map { _ in Probe() }
+        for probe in probes {
+            _ = transport.start(TransferJob(request: request(server, .get)), handler: probe)
+        }
+        for probe in probes {
+            let result = try await probe.end.value()
+            #expect(result.text == "ok", "\(result.error?.reason ?? "")")
+        }
+        await server.stop()
+    }
+
     /// A body that is larger than the window of a stream, so that it is never sent completely.
     private static let large = HTTPBody.data(Data(count: 200_000))
 

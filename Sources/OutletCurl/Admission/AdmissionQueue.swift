@@ -22,6 +22,8 @@ final class OriginQueue<Element> {
     let limit: Int
     /// The version of the last response or handshake.
     fileprivate(set) var version: Version = .unknown
+    /// The number of heads of responses, except interim ones; wraps around.
+    var answers: UInt32 = 0
     /// Whether the first handshake says what the origin speaks (ALPN).
     fileprivate let isNegotiated: Bool
     /// Whether each connection to the origin can be used for one request only.

@@ -35,6 +35,8 @@ extension TransferError {
     static let notHTTPAdvice = "the server may not speak HTTP on this port"
     /// The reason if the connection ends before the head of the response does.
     static let cutHead = "the server closed the connection inside the head of its response"
+    /// What libcurl says when it has repeated a request as often as it does (`CONN_MAX_RETRIES`).
+    static let diedTooOften = "Connection died, tried"
 }
 
 extension HTTPHeaders {
@@ -91,9 +93,6 @@ extension CURLcode {
         }
     }
 }
-
-/// What libcurl says when it has repeated a request as often as it does (`CONN_MAX_RETRIES`).
-private let diedTooOften = "Connection died, tried"
 
 /// The parts of an error that depend on libcurl's code.
 private struct Meaning {
@@ -187,7 +186,7 @@ private struct Meaning {
         case CURLE_GOT_NOTHING:
             self = Meaning(
                 .networkConnectionLost, "the server closed the connection without a response")
-        case CURLE_SEND_ERROR where fact.containsBytes(of: diedTooOften):
+        case CURLE_SEND_ERROR where fact.containsBytes(of: TransferError.diedTooOften):
             self = Meaning(
                 .networkConnectionLost,
                 "the request was sent \(transfer.sends) times on kept connections, and the last of "
@@ -400,7 +399,7 @@ private struct Meaning {
             return proxyFailed(fact, transfer)
         }
         // For broken connections libcurl sets another message before.
-        if fact.containsBytes(of: diedTooOften) { return refused(transfer) }
+        if fact.containsBytes(of: TransferError.diedTooOften) { return refused(transfer) }
         return Meaning(.networkConnectionLost, received(transfer) + fact)
     }
 

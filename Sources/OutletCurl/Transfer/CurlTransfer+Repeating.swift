@@ -15,8 +15,21 @@ extension CurlTransfer {
     /// may refuse what exceeds a limit that it has not told yet.
     private static var mostWaits: Int { 2 }
 
+    /// How often a request is sent at most while the server answers others.
+    private static var mostSends: Int { 100 }
+
     /// Whether the request was sent as often as it may be.
-    var isSentTooOften: Bool { repeats >= Self.mostRepeats }
+    var isSentTooOften: Bool { repeats >= Self.mostRepeats && !mayWaitAgain }
+
+    /// Whether a request that was sent ``mostRepeats`` times may wait again, and then be sent as often.
+    ///
+    /// A server may answer only a few of the requests on each connection, and refuse the others. libcurl
+    /// does not tell that from the end of the connection for most of them.
+    private var mayWaitAgain: Bool {
+        guard let queue = address?.queue, queue.version == .http2 else { return false }
+        if queue.answers != answersBefore { return sends < Self.mostSends }
+        return waits < Self.mostWaits && queue.figures.active > 1
+    }
 
     /// Whether the request may be sent again on the connection that libcurl has picked; sets
     /// `failure` if not.
@@ -25,19 +38,18 @@ extension CurlTransfer {
     /// may only if the server has not processed the request.
     func maySendAgain(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
-        if !wasAnswered {
-            if isSentTooOften, waits < Self.mostWaits, let queue = address?.queue,
-                // Otherwise there is no stream whose end it could wait for.
-                queue.version == .http2, queue.figures.active > 1,
-                request.method.isIdempotent || isUnprocessed(easy, loop)
-            {
-                waits += 1
-                repeats = 0
+        if !wasAnswered, repeats >= Self.mostRepeats {
+            guard mayWaitAgain, request.method.isIdempotent || isUnprocessed(easy, loop) else {
+                return fail(endlessRefusals)
+            }
+            waits += 1
+            repeats = 0
+            // Otherwise there is no stream whose end it could wait for.
+            if let queue = address?.queue, queue.figures.active > 1 {
                 wasUnprocessed = true
                 lacksStream = true
                 return false
             }
-            guard !isSentTooOften else { return fail(endlessRefusals) }
         }
         guard wasAnswered || request.method.isIdempotent || isUnprocessed(easy, loop) else {
             return fail(mayBeProcessed(easy))
@@ -91,21 +103,20 @@ extension CurlTransfer {
     /// Whether a transfer that libcurl ends with an error can be started again, because the server
     /// has not processed its request.
     ///
-    /// libcurl 7.88 ends the last request that a GOAWAY excludes so (`CURLE_HTTP2`), but also one
-    /// whose body it was sending when the server broke the protocol.
-    ///
     /// An idempotent one whose response libcurl has lost can be started again, too.
     func canStartAgain(after code: CURLcode, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
-        if hasLostResponse(in: code), failure == nil, !isSentTooOften,
-            request.method.isIdempotent
-        {
-            return true
+        guard failure == nil, !hasResponse, sends > 0, !isSentTooOften else { return false }
+        if hasLostResponse(in: code), request.method.isIdempotent { return true }
+        guard ccurl_get_begun_status(easy.raw, false) == 0 else { return false }
+        // libcurl has repeated it as often as it does.
+        if strstr(easy.errorText, TransferError.diedTooOften) != nil {
+            return easy.repeatsOnlyRefused || request.method.isIdempotent
         }
-        guard code == CURLE_HTTP2, easy.errorText.pointee == 0, failure == nil, !hasResponse,
-            sends > 0, !isSentTooOften, ccurl_get_begun_status(easy.raw, false) == 0
-        else { return false }
-        return isBodySent(easy) || request.method.isIdempotent
+        // libcurl 7.88 ends the last request that a GOAWAY excludes so, but also one whose body it was
+        // sending when the server broke the protocol.
+        return code == CURLE_HTTP2 && easy.errorText.pointee == 0
+            && (isBodySent(easy) || request.method.isIdempotent)
     }
 
     /// Whether libcurl has lost a response over HTTP/2 that came while the transfer was suspended.

@@ -31,6 +31,7 @@ extension CurlTransfer {
         if address?.isSecure == true { occupyConnection(ends.localPort, easy, loop) }
         sends += 1
         wasAnswered = false
+        if let queue = address?.queue { answersBefore = queue.answers }
         wasSuspended = false
         bodyWait = .none
         connection = loop.connections.texts(of: ends)

@@ -107,6 +107,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var localPort: Int32 = 0
     /// How often it has been sent again without a response.
     var repeats = 0
+    /// How many responses the origin had sent when the request was last sent.
+    var answersBefore: UInt32 = 0
     /// How often it has waited again for a stream, because its own ones were refused.
     var waits = 0
     /// Whether the request must not be sent over HTTP/2: the server wants HTTP/1.1
