@@ -31,11 +31,12 @@ struct slot {
     bool ours;        // opened by open_socket, so close_socket is called for it
     bool dirty;       // listed in `dirty` below
     bool refused;     // the kernel has no memory to register it
-    bool suspect;     // idle, and may have received data since
+    bool listed;      // in one of the lists `by_port` or `unsorted` below
     bool paused;      // not watched for EPOLLOUT as usual for a while: see `pause_output`
     bool is_unix;     // a Unix socket
     uint8_t writable; // how often it was writable, but not readable, since `written` was read
-    uint16_t port;    // the local port if it is suspect; 0 for none
+    int port;         // the local port if it is listed: 0 for a Unix socket, -1 if it is not known yet
+    int next;         // the next in its list; -1 at the end
     uint64_t written; // the bytes written to it until then
     ccurl_tally *tally;
     ccurl_ready ready;  // set if it is watched by ccurl_poller_watch, not by libcurl
@@ -55,8 +56,8 @@ struct ccurl_poller {
     int *dirty;
     size_t dirty_count, dirty_capacity;
     int64_t timer_us;
-    int suspects;                      // the number of slots with `suspect`
-    uint16_t suspect_ports[port_buckets];  // the same by local port
+    int by_port[port_buckets];  // libcurl's own sockets by local port, the first of each list; or -1
+    int unsorted;               // the same of those whose port is not known yet
     int sockets;  // open sockets with a tally
     int paused[max_paused];  // descriptors that `pause_output` was called for
     int paused_count;
@@ -138,6 +139,8 @@ ccurl_poller *ccurl_poller_create(int *error) {
     }
     poller->timer_us = -1;
     poller->relief = -1;
+    poller->unsorted = -1;
+    for (size_t index = 0; index < port_buckets; index++) poller->by_port[index] = -1;
     sem_init(&poller->unpark, 0, 0);
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
     poller->event = poller->epoll < 0 ? -1 : open_event(poller);
@@ -205,7 +208,8 @@ static void take_out(ccurl_poller *poller, int fd, struct slot *slot) {
     slot->armed = 0;
 }
 
-static uint16_t local_port(int fd) {
+/// Returns the local port of a socket; 0 for a Unix socket, -1 if it has none yet, -2 if it was closed.
+static int local_port(int fd) {
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
@@ -213,25 +217,47 @@ static uint16_t local_port(int fd) {
         struct sockaddr_storage storage;
     } address;
     socklen_t size = sizeof address;
-    if (getsockname(fd, &address.any, &size) < 0) return 0;
-    return address.any.sa_family == AF_INET    ? ntohs(address.v4.sin_port)
-           : address.any.sa_family == AF_INET6 ? ntohs(address.v6.sin6_port)
-                                               : 0;
+    if (getsockname(fd, &address.any, &size) < 0) return -2;
+    int port = address.any.sa_family == AF_INET    ? ntohs(address.v4.sin_port)
+               : address.any.sa_family == AF_INET6 ? ntohs(address.v6.sin6_port)
+                                                   : 0;
+    return port == 0 && address.any.sa_family != AF_UNIX ? -1 : port;
 }
 
-static void accuse(ccurl_poller *poller, int fd, struct slot *slot) {
-    if (slot->suspect) return;
-    slot->suspect = true;
-    slot->port = local_port(fd);
-    poller->suspects++;
-    poller->suspect_ports[slot->port % port_buckets]++;
+/// Returns the first socket in the list of a local port and of others, or of those with an unknown one.
+static int *list_of(ccurl_poller *poller, int port) {
+    return port < 0 ? &poller->unsorted : &poller->by_port[port % port_buckets];
 }
 
-static void acquit(ccurl_poller *poller, struct slot *slot) {
-    if (!slot->suspect) return;
-    slot->suspect = false;
-    poller->suspects--;
-    poller->suspect_ports[slot->port % port_buckets]--;
+static void list(ccurl_poller *poller, int fd, int port) {
+    struct slot *slot = &poller->slots[fd];
+    slot->listed = true;
+    slot->port = port;
+    int *first = list_of(poller, port);
+    slot->next = *first;
+    *first = fd;
+}
+
+static void unlist(ccurl_poller *poller, int fd) {
+    struct slot *slot = &poller->slots[fd];
+    if (!slot->listed) return;
+    slot->listed = false;
+    int *place = list_of(poller, slot->port);
+    while (*place != fd) place = &poller->slots[*place].next;
+    *place = slot->next;
+}
+
+/// Finds out the ports of the sockets that were opened since the last call.
+static void sort(ccurl_poller *poller) {
+    int fd = poller->unsorted;
+    poller->unsorted = -1;
+    while (fd >= 0) {
+        struct slot *slot = &poller->slots[fd];
+        int next = slot->next, port = local_port(fd);
+        slot->listed = false;
+        if (port >= -1) list(poller, fd, port);
+        fd = next;
+    }
 }
 
 /// Sets the events that a socket is watched for.
@@ -241,11 +267,8 @@ static int want(ccurl_poller *poller, int fd, struct slot *slot, uint32_t events
     if (!slot->wanted) {
         // The resolver closes its own sockets without a callback, so they must not stay registered.
         if (!slot->ours) take_out(poller, fd, slot);
-        // Without EPOLLIN, data may arrive unnoticed.
-        else if (!(slot->armed & EPOLLIN)) accuse(poller, fd, slot);
         return 0;
     }
-    acquit(poller, slot);
     if (slot->wanted == slot->armed || slot->dirty) return 0;
     if (poller->dirty_count == poller->dirty_capacity) {
         size_t capacity = poller->dirty_capacity ? poller->dirty_capacity * 2 : 64;
@@ -326,7 +349,8 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
     opener->error = 0;
     if (slot) {
         slot->wanted = slot->armed = 0;
-        acquit(poller, slot);
+        unlist(poller, fd);
+        list(poller, fd, -1);
         slot->ours = true;
         slot->paused = false;
         slot->is_unix = address->family == AF_UNIX;
@@ -351,7 +375,7 @@ static int close_socket(void *client, curl_socket_t fd) {
     struct slot *slot = slot_of(poller, fd);
     if (slot) {
         slot->wanted = slot->armed = 0;  // closing a descriptor unregisters it
-        acquit(poller, slot);
+        unlist(poller, fd);
         slot->ours = slot->paused = false;
         slot->ready = NULL;
         slot->sender = NULL;
@@ -466,12 +490,9 @@ static bool reopen(ccurl_poller *poller) {
     poller->dirty_count = 0;
     for (size_t fd = 0; fd < poller->slot_count; fd++) {
         struct slot *slot = &poller->slots[fd];
-        bool was_armed = slot->armed != 0;
         slot->armed = 0;
         slot->dirty = false;
         if (slot->wanted) want(poller, (int)fd, slot, slot->wanted);
-        // Data may arrive unnoticed from now on.
-        else if (was_armed && slot->ours && !slot->ready) accuse(poller, (int)fd, slot);
     }
     return true;
 }
@@ -530,9 +551,8 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
         struct slot *slot = &poller->slots[fd];
         if (!slot->wanted) {
             // The server has closed an idle connection or sent data on it; or the socket belongs to
-            // a paused transfer, and will be wanted again before it is checked.
+            // a paused transfer.
             take_out(poller, fd, slot);
-            if (slot->ours && !slot->ready) accuse(poller, fd, slot);
             continue;
         }
         poller->events[poller->ready++] = poller->events[index];
@@ -549,30 +569,40 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
     return -1;
 }
 
-/// Whether there is data to read, or the end of file.
-static bool brings(int fd) {
-    char byte;
-    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+/// Whether one of `count` sockets has received data, or was closed by the peer.
+static bool brings(struct pollfd *sockets, nfds_t count) {
+    if (poll(sockets, count, 0) <= 0) return false;
+    for (nfds_t index = 0; index < count; index++)
+        if (sockets[index].revents & ~POLLNVAL) return true;
+    return false;
 }
 
-bool ccurl_poller_brings_uncalled(const ccurl_poller *poller, CURL *easy, int port) {
-    long made = 0;
-    if (poller->suspects == 0 || port < 0 || !poller->suspect_ports[port % port_buckets])
-        return false;
-    if (curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made) != CURLE_OK || made > 0) return false;
-    // libcurl reports the socket of a handle only after a transfer has ended on it.
-    for (size_t fd = 0; fd < poller->slot_count; fd++) {
+bool ccurl_poller_brings_uncalled(ccurl_poller *poller, int port) {
+    enum { batch = 64 };
+    struct pollfd sockets[batch];
+    nfds_t count = 0;
+    if (port < 0) return false;
+    sort(poller);
+    int next;
+    for (int fd = *list_of(poller, port); fd >= 0; fd = next) {
         const struct slot *slot = &poller->slots[fd];
-        if (slot->suspect && slot->port == port && brings((int)fd)) return true;
+        next = slot->next;
+        // All sockets without ports are alike, so those that a transfer waits for do not count.
+        bool counts = slot->port == port && !slot->ready && (port > 0 || !slot->wanted);
+        if (counts) sockets[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+        if (count < batch && next >= 0) continue;
+        if (count > 0 && brings(sockets, count)) return true;
+        count = 0;
     }
     return false;
 }
 
-void ccurl_poller_end_idle(const ccurl_poller *poller, int port) {
-    for (size_t fd = 0; fd < poller->slot_count; fd++) {
+void ccurl_poller_end_idle(ccurl_poller *poller, int port) {
+    if (port <= 0) return;
+    sort(poller);
+    for (int fd = *list_of(poller, port); fd >= 0; fd = poller->slots[fd].next) {
         const struct slot *slot = &poller->slots[fd];
-        if (slot->ours && !slot->wanted && !slot->ready && local_port((int)fd) == port)
-            shutdown((int)fd, SHUT_RDWR);
+        if (!slot->wanted && !slot->ready && local_port(fd) == port) shutdown(fd, SHUT_RDWR);
     }
 }
 

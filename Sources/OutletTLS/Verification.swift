@@ -66,6 +66,10 @@ package final class Verification {
     private var lastSent = 0
     /// ``lastSent`` before the record whose header was seen last.
     private var lastSentBefore = 0
+    /// The `SSL *`, since the handshake began.
+    private var connection: OpaquePointer?
+    /// The connection to a proxy that this one runs inside of, if that uses TLS, too.
+    private let outer: Verification?
     /// Whether the connection's context was freed.
     private var isClosed = false
     private var isEndExpected = false
@@ -83,7 +87,10 @@ package final class Verification {
     /// The number of the policy that decides about the server; `nil` without a decider.
     package let policy: UInt64?
 
-    private init(_ decider: ((Handshake) -> Decision)?, of policy: UInt64?) {
+    private init(
+        _ decider: ((Handshake) -> Decision)?, of policy: UInt64?, inside outer: Verification?
+    ) {
+        self.outer = outer
         self.decider = decider
         self.policy = policy
         hasDecider = decider != nil
@@ -113,15 +120,16 @@ package final class Verification {
     /// - Parameters:
     ///   - context: The `SSL_CTX *`, as libcurl passes it to `CURLOPT_SSL_CTX_FUNCTION`.
     ///   - policy: The number of the policy that the decider applies.
+    ///   - outer: The connection to a proxy that the new one runs inside of, if that uses TLS, too.
     ///   - decider: Decides whether the server is accepted. Called during the handshake, on its
     ///     thread; must not block.
     /// - Returns: `nil` if memory is exhausted; the context must not be used then.
     package static func watch(
-        context: UnsafeMutableRawPointer, policy: UInt64? = nil,
+        context: UnsafeMutableRawPointer, policy: UInt64? = nil, inside outer: Verification? = nil,
         decider: ((Handshake) -> Decision)? = nil
     ) -> Verification? {
         let context = OpaquePointer(context)
-        let verification = Verification(decider, of: policy)
+        let verification = Verification(decider, of: policy, inside: outer)
         // The context retains the object until it is freed, because libcurl may use the context
         // longer than the transfer that made it.
         let box = ObjectPointer.retained(verification)
@@ -179,6 +187,12 @@ package final class Verification {
     /// False without ``watchRecords(context:_:)``.
     package var hasBrokenOff: Bool { isClosed && !isEndExpected && lastSent > 26 }
 
+    /// Whether data was received that has not been read, apart from what is in the socket.
+    package var hasUnreadData: Bool {
+        if let connection, SSL_has_pending(connection) == 1 { return true }
+        return outer?.hasUnreadData == true
+    }
+
     /// Records that the connection is closed because its owner wants that.
     package func expectEnd() { isEndExpected = true }
 
@@ -220,6 +234,7 @@ package final class Verification {
         { _, box, _, _, _, _ in
             guard let box else { return }
             let verification: Verification = ObjectPointer.object(at: box)
+            verification.connection = nil
             verification.isClosed = true
             ObjectPointer.release(box)
         })
@@ -331,14 +346,15 @@ package final class Verification {
             return verification.decide(connection, SSL_get_peer_cert_chain(connection)) ? 1 : 0
         }
 
-    /// OpenSSL's callback for each alert, and for each step of a handshake, of which only the last
-    /// is used.
+    /// OpenSSL's callback for each alert, and for each step of a handshake, of which only the first
+    /// and the last are used.
     ///
     /// No other callback is called for a session that is resumed in TLS 1.2.
     private static let stepped: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {
         connection, step, value in
         guard let connection else { return }
         let verification = of(connection)
+        if step & SSL_CB_HANDSHAKE_START != 0 { verification?.connection = connection }
         if step & copenssl_read_alert == copenssl_read_alert, value & 0xFF == SSL_AD_CLOSE_NOTIFY {
             verification?.hasClosureAlert = true
         }

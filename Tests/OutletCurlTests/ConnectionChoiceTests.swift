@@ -53,6 +53,98 @@ import Testing
         await server.stop()
     }
 
+    /// Starts a request when another one ends, on the transport's own thread.
+    private final class Chain: TransferHandler {
+        let texts = Recorder<String>()
+        let transport: CurlTransport
+        private let job: TransferJob
+        private let count: Int
+
+        init(_ transport: CurlTransport, _ job: TransferJob, count: Int) {
+            self.transport = transport
+            self.job = job
+            self.count = count
+        }
+
+        func transferDidFinish(
+            _ task: any TransferTask, result: TransferResult, turn: TransportTurn
+        ) {
+            texts.record(result.error?.reason ?? result.text)
+            if texts.count < count { _ = transport.start(job, handler: self) }
+        }
+    }
+
+    @Test(arguments: ["", "/body"], [false, true])
+    func `a second response to one request is not used for the next request, with and without TLS`(
+        kind: String, isPlain: Bool
+    ) async throws {
+        let server = try await FramePeer.start(withoutHTTP2First: 100)
+        let base = isPlain ? server.plainURL : server.baseURL
+        let job = TransferJob(request: HTTPRequest(url: URL(string: base + "/twice" + kind)))
+        let chain = Chain(transport(server), job, count: 10)
+        _ = chain.transport.start(job, handler: chain)
+        let texts = try await chain.texts.values(10)
+        #expect(texts == (0..<10).map { "/twice\(kind) on \($0)" })
+        await server.stop()
+    }
+
+    @Test func `a second response through an https proxy is not used for the next request`()
+        async throws
+    {
+        let server = try await FramePeer.start(withoutHTTP2First: 100)
+        let proxy = try await HandshakePeer.start()
+        let transport = transport(server) {
+            $0.proxy = .url(proxy.baseURL(.tls13), except: [])
+        }
+        let job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL + "/twice")))
+        let chain = Chain(transport, job, count: 5)
+        _ = transport.start(job, handler: chain)
+        let texts = try await chain.texts.values(5)
+        #expect(texts == (0..<5).map { "/twice on \($0)" })
+        await proxy.stop()
+        await server.stop()
+    }
+
+    @Test func `a second response to a challenge is not used for the answer to the challenge`()
+        async throws
+    {
+        let server = try await FramePeer.start(withoutHTTP2First: 100)
+        var job = TransferJob(
+            request: HTTPRequest(url: URL(string: server.baseURL + "/twice/challenge")))
+        job.credential = Credential(user: "ada", password: "secret")
+        let result = try await transport(server).carry(job)
+        #expect(result.error == nil && result.response?.statusCode == 200)
+        #expect(result.text == "/twice/challenge on 1", "\(result.error?.reason ?? "")")
+        await server.stop()
+    }
+
+    @Test(arguments: [false, true])
+    func `a response that comes while a handler runs is not used for the request that it starts`(
+        isUnix: Bool
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/s"
+        let (isAnswered, isThere) = (try Gate(), try Gate())
+        let server = try ScriptedServer.start(at: isUnix ? .unix(path: path) : .loopback(port: 0)) {
+            connection in
+            guard connection == 0 else { return [.request, .respond(body: "good"), .again] }
+            return [
+                .request, .respond(body: "abc"), .wait(isAnswered), .respond(body: "evil"),
+                .open(isThere), .stall,
+            ]
+        }
+        let transport = CurlTransport.test { if isUnix { $0.unixSocketPath = path } }
+        let job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
+        let next = Probe()
+        let first = Ending { _ in
+            isAnswered.open()
+            _ = isThere.isOpen(within: .seconds(30))
+            _ = transport.start(job, handler: next)
+        }
+        _ = transport.start(job, handler: first)
+        #expect(try await next.end.value().text == "good")
+    }
+
     @Test func `no request is sent on an HTTP/1 connection in use after a server wanted HTTP/1.1`()
         async throws
     {

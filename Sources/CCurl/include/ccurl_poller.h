@@ -84,16 +84,13 @@ void ccurl_poller_watch(
 /// Makes descriptors of its own again that another part of the process has closed. Returns the number
 /// of ready sockets; 0 after a signal or a wake; -1 if it cannot wait, with the reason in `errno`.
 int ccurl_poller_wait(ccurl_poller *_Nonnull poller, int timeout_ms);
-/// Whether the idle connection that `easy` is about to use has received data, or was closed by the
-/// peer, since its last transfer. `port` is the connection's local port, which
-/// `CURLOPT_PREREQFUNCTION` passes.
-///
-/// Needs a system call only if an unwanted event was seen, or the socket was not registered.
-bool ccurl_poller_brings_uncalled(
-    const ccurl_poller *_Nonnull poller, CURL *_Nonnull easy, int port);
+/// Whether there is data to read on the connection with a local port, or the peer has closed it. A
+/// connection without a port, to a Unix socket, cannot be told from others: whether that is so for one of
+/// those that no transfer waits for.
+bool ccurl_poller_brings_uncalled(ccurl_poller *_Nonnull poller, int port);
 /// Shuts the connections down, in both directions, that have a local port and no running transfer;
 /// libcurl then uses them for none.
-void ccurl_poller_end_idle(const ccurl_poller *_Nonnull poller, int port);
+void ccurl_poller_end_idle(ccurl_poller *_Nonnull poller, int port);
 /// Calls libcurl, or the watcher, for each socket that the last wait found ready.
 void ccurl_poller_dispatch(ccurl_poller *_Nonnull poller);
 /// Calls libcurl if its timer is due, and returns whether it was.

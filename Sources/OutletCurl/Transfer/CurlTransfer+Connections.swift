@@ -6,7 +6,7 @@ import OutletTransport
 extension CurlTransfer {
     /// Whether the request may be sent on a connection; if not, libcurl has to make another one.
     ///
-    /// An idle connection that has received data since its last response is not used. libcurl only
+    /// A connection with HTTP/1 that has received data since its last response is not used. libcurl only
     /// checks whether it was closed, and would treat that data as the response (RFC 9112 §9.2).
     ///
     /// If it takes the connections to a host for such with HTTP/2, libcurl 7.88 also picks one with
@@ -16,9 +16,14 @@ extension CurlTransfer {
     func accepts(_ ends: ConnectionEnds, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         let port = ends.localPort
-        if address?.isSecure == true, !isFree(easy, loop) { return false }
-        if ccurl_poller_brings_uncalled(loop.poller, easy.raw, port), !usesHTTP2(easy, loop) {
-            return false
+        let mayBeSecured = address?.isSecure != false || !loop.settings.secureProxies.isEmpty
+        let connection = mayBeSecured ? ccurl_get_ssl(easy.raw) : nil
+        if address?.isSecure == true, !isFree(connection, easy, loop) { return false }
+        // On a new connection, TLS may have sent tickets for sessions.
+        let isNew = easy.opener.pointee.opened != easy.socketsAtSend && easy.hasNewConnection
+        if !isNew, !usesHTTP2(connection, loop) {
+            if let connection, Verification.of(connection)?.hasUnreadData == true { return false }
+            if ccurl_poller_brings_uncalled(loop.poller, port) { return false }
         }
         if extras != nil, !mayUseConnection(to: ends.remote, loop.settings) { return false }
         if !loop.negotiated.isEmpty || !easy.negotiatesWith.isEmpty, !joins(port, easy, loop) {
@@ -28,10 +33,10 @@ extension CurlTransfer {
     }
 
     /// Whether the connection to an https server is secured, and multiplexes or is idle.
-    private func isFree(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
-        guard let connection = ccurl_get_ssl(easy.raw), TLSConnection.isSecured(connection) else {
-            return false
-        }
+    private func isFree(
+        _ connection: UnsafeMutableRawPointer?, _ easy: EasyHandle, _ loop: EventLoop
+    ) -> Bool {
+        guard let connection, TLSConnection.isSecured(connection) else { return false }
         if TLSConnection.speaksHTTP2(connection) { return true }
         if !loop.isOccupied(connection) || hasOwnConnection(easy) { return true }
         // So that libcurl itself finds an idle one, if there is one.
@@ -56,10 +61,12 @@ extension CurlTransfer {
         loop.occupy(connection, by: easy)
     }
 
-    /// Whether the connection of the transfer uses HTTP/2, where a server may send frames without a
-    /// request, and several requests may run at the same time.
-    private func usesHTTP2(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
-        ccurl_get_ssl(easy.raw).map(TLSConnection.speaksHTTP2)
+    /// Whether a connection uses HTTP/2, where a server may send frames without a request, and several
+    /// requests may run at the same time.
+    ///
+    /// - Parameter connection: The `SSL *`; `nil` without TLS.
+    private func usesHTTP2(_ connection: UnsafeMutableRawPointer?, _ loop: EventLoop) -> Bool {
+        connection.map(TLSConnection.speaksHTTP2)
             ?? (loop.settings.configuration.httpVersion == .http2PriorKnowledge)
     }
 
@@ -88,7 +95,8 @@ extension CurlTransfer {
     /// - Parameter mayBeDead: Whether the transfer has reached its time limit.
     func closeConnection(_ easy: EasyHandle, _ loop: EventLoop, mayBeDead: Bool = false) {
         loop.assertOnLoop()
-        guard sends > 0, link == nil, observedEnd == .ahead, usesHTTP2(easy, loop),
+        guard sends > 0, link == nil, observedEnd == .ahead,
+            usesHTTP2(ccurl_get_ssl(easy.raw), loop),
             !sharesConnection(localPort, easy, loop)
         else { return }
         if !mayBeDead, let queue = address?.queue, queue.figures.waiting > 0 {

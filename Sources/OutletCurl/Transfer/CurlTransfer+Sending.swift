@@ -30,6 +30,7 @@ extension CurlTransfer {
         if isTimed { sentAt = ccurl_now_us() }
         if address?.isSecure == true { occupyConnection(ends.localPort, easy, loop) }
         sends += 1
+        easy.socketsAtSend = easy.opener.pointee.opened
         wasAnswered = false
         if let queue = address?.queue { answersBefore = queue.answers }
         wasSuspended = false
@@ -67,7 +68,6 @@ extension CurlTransfer {
             }
             handler?.transfer(self, didUse: challenge, turn: loop.turn)
         }
-        if easy.isTunnelled { easy.socketsAtSend = easy.opener.pointee.opened }
         // libcurl has no TLS data for connections that it hands over (CURLOPT_CONNECT_ONLY) later.
         if link != nil, let connection = ccurl_get_ssl(easy.raw) {
             tls = TLSConnection.agreement(of: connection)

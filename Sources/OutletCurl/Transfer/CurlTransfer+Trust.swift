@@ -11,14 +11,20 @@ extension CurlTransfer {
     func willSecure(_ easy: EasyHandle, _ context: UnsafeMutableRawPointer) -> Bool {
         loop?.assertOnLoop()
         KeyLog.watch(context: context, loop?.shared.keyLog)
-        let verifier = extras?.trust?.verifierOfNextHandshake(sockets: easy.opener.pointee.opened)
+        let sockets = easy.opener.pointee.opened
+        let verifier = extras?.trust?.verifierOfNextHandshake(sockets: sockets)
+        // The second handshake on a socket is that with the server, through an https proxy.
+        let outer = sockets == easy.socketsAtHandshake ? verification : nil
+        easy.socketsAtHandshake = sockets
         verification =
             if let verifier {
-                Verification.watch(context: context, policy: verifier.policy.number) {
+                Verification.watch(
+                    context: context, policy: verifier.policy.number, inside: outer
+                ) {
                     verifier.evaluate($0)
                 }
             } else {
-                Verification.watch(context: context)
+                Verification.watch(context: context, inside: outer)
             }
         guard let verification else { return false }
         watchRecords(of: verification, context)

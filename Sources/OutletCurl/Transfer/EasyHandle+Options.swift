@@ -196,6 +196,7 @@ extension EasyHandle {
     ) {
         opener.pointee.tally = origin.tally
         socketsAtStart = opener.pointee.opened
+        socketsAtSend = socketsAtStart
         opener.pointee.error = 0
         let fresh = version == .http1 && isDirect && !origin.mayHaveIdleConnection
         set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)

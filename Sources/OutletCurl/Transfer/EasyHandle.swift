@@ -59,8 +59,11 @@ final class EasyHandle {
     var isTunnelled = false
     /// The number of sockets that the handle had opened before the transfer.
     var socketsAtStart: UInt32 = 0
-    /// The number of sockets that the handle had opened when the request was last sent.
+    /// The number of sockets that the handle had opened when the request was last sent, or before the
+    /// transfer.
     var socketsAtSend: UInt32 = 0
+    /// The number of sockets that the handle had opened when the last TLS handshake started.
+    var socketsAtHandshake: UInt32 = 0
     /// Whether `CURLOPT_CAINFO` and `CURLOPT_CAPATH` are set.
     var hasAuthorities = false
     /// The policy that `CURLOPT_SSL_CIPHER_LIST`, `CURLOPT_SSL_VERIFYPEER` and

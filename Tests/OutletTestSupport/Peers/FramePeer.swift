@@ -5,9 +5,12 @@ import FoundationEssentials
 /// It speaks TLS with a certificate for `localhost` that the shared ``TestCA`` issued. A request
 /// without given frames gets the response 200 with the text `N on C`: the number of requests that the
 /// server has received, this one included, and the number of its connection, from 0. Clients that
-/// negotiate HTTP/1.1 always get that, but the path in place of `N` if it begins with `/path`, or with
-/// `/until/N`: that once the server has accepted more than `N` connections, or after 5 s; and for `/body`
-/// the body of the request. So do clients without TLS.
+/// negotiate HTTP/1.1 always get that, but the path in place of `N` if it begins with `/path` or `/twice`, or
+/// with `/until/N`: that once the server has accepted more than `N` connections, or after 5 s; and for `/body`
+/// the body of the request. So do clients without TLS. A response to a path that begins with `/twice` is
+/// followed by a second one with the text `again`, in the same packet, but in another record of TLS. It is in
+/// the same record as the body for `/twice/body`. For `/twice/challenge` without credentials the first one has
+/// the status 401, and there is a second one only on the first connection.
 public final class FramePeer: Sendable {
     /// What the server sends for one request.
     public struct Reply: Sendable {
@@ -47,6 +50,11 @@ public final class FramePeer: Sendable {
     public enum Frame: Sendable {
         /// HEADERS with a status, and a `Content-Length` if there is one.
         case head(Int, length: Int? = nil, ends: Bool = false)
+        /// DATA without content that ends the stream of another request on the connection.
+        case endOf(request: Int)
+        /// No frame: the groups after this one follow once the server has accepted more than a number of
+        /// connections, or after 15 s.
+        case connections(moreThan: Int)
         /// DATA.
         case data(String, ends: Bool = false)
         /// RST_STREAM with an error code.
@@ -68,6 +76,8 @@ public final class FramePeer: Sendable {
             switch self {
             case .head(let status, let length, let ends):
                 "h \(status) \(length.map { String($0) } ?? "-") \(ends ? 1 : 0)"
+            case .endOf(let request): "e \(request)"
+            case .connections(let count): "n \(count)"
             case .data(let text, let ends): "d \(text) - \(ends ? 1 : 0)"
             case .reset(let code): "r \(code)"
             case .goAwayFrom(let request): "g \(request)"
@@ -111,18 +121,21 @@ public final class FramePeer: Sendable {
     ///   - replies: The frames for certain requests.
     ///   - count: The number of connections that speak HTTP/1.1 only; the first ones.
     ///   - streams: The maximum number of streams on a connection.
+    ///   - ciphers: The ciphers of TLS 1.2, which is then the only version.
     /// - Throws: ``TestSupportError`` if Python is not installed.
     public static func start(
-        _ replies: [Reply], withoutHTTP2First count: Int = 0, streams: Int = 100
+        _ replies: [Reply], withoutHTTP2First count: Int = 0, streams: Int = 100,
+        ciphers: String? = nil
     ) async throws -> FramePeer {
         let authority = try await TestCA.shared()
         return try FramePeer(
-            authority, await authority.server(), replies, plain: count, streams: streams)
+            authority, await authority.server(), replies, plain: count, streams: streams,
+            ciphers: ciphers)
     }
 
     private init(
         _ authority: TestCA, _ identity: TestCA.Identity, _ replies: [Reply], plain: Int,
-        streams: Int
+        streams: Int, ciphers: String?
     ) throws {
         let directory = try TemporaryDirectory()
         self.directory = directory
@@ -137,7 +150,10 @@ public final class FramePeer: Sendable {
             "/usr/bin/python3", ports: 1, directory: directory,
             environment: ["PYTHONDONTWRITEBYTECODE": "1"]
         ) { _ in
-            [script, identity.certificatePath, identity.keyPath, "\(plain)", "\(streams)"] + plan
+            [
+                script, identity.certificatePath, identity.keyPath, "\(plain)", "\(streams)",
+                ciphers ?? "",
+            ] + plan
         }
     }
 
@@ -149,9 +165,9 @@ public final class FramePeer: Sendable {
     private static let script = #"""
         import socket, ssl, sys, threading
 
-        certificate, key, plain, streams = sys.argv[1:5]
+        certificate, key, plain, streams, ciphers = sys.argv[1:6]
         plan = {}
-        for entry in sys.argv[5:]:
+        for entry in sys.argv[6:]:
             request, early, *groups = entry.split(";")
             plan[request] = (early == "1", groups)
         guard, total = threading.Condition(), [0]
@@ -161,6 +177,9 @@ public final class FramePeer: Sendable {
             made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             made.load_cert_chain(certificate, key)
             made.set_alpn_protocols(protocols)
+            if ciphers:
+                made.maximum_version = ssl.TLSVersion.TLSv1_2
+                made.set_ciphers(ciphers)
             return made
 
         both, first = context("h2", "http/1.1"), context("http/1.1")
@@ -191,6 +210,8 @@ public final class FramePeer: Sendable {
                     sent += head(stream, int(rest[0]), length, rest[2] == "1")
                 elif kind == "d":
                     sent += frame(0, 1 if rest[2] == "1" else 0, stream, rest[0].encode())
+                elif kind == "e":
+                    sent += frame(0, 1, 2 * int(rest[0]) + 1)
                 elif kind == "r":
                     sent += frame(3, 0, stream, int(rest[0]).to_bytes(4, "big"))
                 elif kind == "g":
@@ -204,6 +225,21 @@ public final class FramePeer: Sendable {
                     sent += frame(0, 0, 0, b"x")
             return sent
 
+        def twice(peer, path, text, known, number):
+            first = b"HTTP/1.1 200 OK\r\n"
+            if path == b"/twice/challenge" and not known:
+                first = b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=x\r\n"
+            parts = [first + b"Content-Length: %d\r\n\r\n" % len(text), text,
+                     b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nagain"]
+            if path == b"/twice/body":
+                parts[1:] = [parts[1] + parts[2]]
+            if path == b"/twice/challenge" and (known or number > 0):
+                del parts[2]
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+            for part in parts:
+                peer.sendall(part)
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+
         def serve(raw, number):
             try:
                 peer = raw
@@ -215,9 +251,10 @@ public final class FramePeer: Sendable {
                     line = stream.readline()
                     if not line:
                         return
-                    path, length = line.split()[1], 0
+                    path, length, known = line.split()[1], 0, False
                     while line not in (b"\r\n", b""):
                         line = stream.readline()
+                        known |= line.lower().startswith(b"authorization:")
                         if line.lower().startswith(b"content-length:"):
                             length = int(line[15:])
                     body = stream.read(length)
@@ -227,8 +264,11 @@ public final class FramePeer: Sendable {
                             guard.wait_for(lambda: accepted[0] > int(path[7:]), 5)
                     if path == b"/body":
                         text = body
-                    if path.startswith((b"/path", b"/until/")):
+                    if path.startswith((b"/path", b"/until/", b"/twice")):
                         text = b"%s on %d" % (path, number)
+                    if path.startswith(b"/twice"):
+                        twice(peer, path, text, known, number)
+                        continue
                     peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"
                                  % (len(text), text))
                 peer.sendall(frame(4, 0, 0, b"\x00\x03" + int(streams).to_bytes(4, "big")))
@@ -245,7 +285,11 @@ public final class FramePeer: Sendable {
                         rest[identifier] = parts[parts.index("w") + 1:]
                         parts = parts[:parts.index("w")]
                     for part in parts:
-                        peer.sendall(group(part, identifier))
+                        if part.startswith("n "):
+                            with guard:
+                                guard.wait_for(lambda: accepted[0] > int(part[2:]), 15)
+                        else:
+                            peer.sendall(group(part, identifier))
                     return "c" not in ",".join(plan[request][1]).split(",")
 
                 texts, rest = {}, {}
