@@ -61,11 +61,12 @@ package final class Verification {
     /// Anyone on the way can end it without one.
     package private(set) var hasClosureAlert = false
 
-    /// The length of the data in the last record of application data, if this side has sent it; 0 if
-    /// the server has.
-    private var lastSent = 0
+    /// The last record of application data, if this side has sent it; `nil` if the server has.
+    private var lastSent: SentRecord?
     /// ``lastSent`` before the record whose header was seen last.
-    private var lastSentBefore = 0
+    private var lastSentBefore: SentRecord?
+    /// Whether the next record that is sent may end streams of HTTP/2.
+    private var hasUnsentEnds = false
     /// The `SSL *`, since the handshake began.
     private var connection: OpaquePointer?
     /// The connection to a proxy that this one runs inside of, if that uses TLS, too.
@@ -178,14 +179,29 @@ package final class Verification {
         }
     }
 
-    /// Whether the connection was closed, and the last record on it was one of this side that may be a
-    /// GOAWAY of HTTP/2.
+    /// Whether the connection was closed, and the last record on it was one of this side with a GOAWAY of
+    /// HTTP/2: libcurl has found that the server broke the protocol.
     ///
-    /// libcurl has found then that the server broke the protocol. A record of acknowledgements, of
-    /// settings (9 bytes), a PING (17) or data (13), is shorter, as is one that ends a stream (13). So is a
-    /// GOAWAY without a message (17), which is not recognized: servers that end a connection send a PING.
-    /// False without ``watchRecords(context:_:)``.
-    package var hasBrokenOff: Bool { isClosed && !isEndExpected && lastSent > 26 }
+    /// OpenSSL shows only the length of a record. It tells that there is a GOAWAY if it is not that of
+    /// answers to frames which a server may send before it ends the connection. So a GOAWAY is missed if its
+    /// reason makes it as long as answers (of those of nghttp2 1.52 about a quarter, such as
+    /// `HEADERS: stream closed`), if it has none (a frame of a wrong size, faulty compression of fields, too
+    /// large a window), if this side has ended a stream in the same record, and with ciphers whose records do
+    /// not tell the length. False without ``watchRecords(context:_:)``.
+    package var hasBrokenOff: Bool {
+        guard isClosed, !isEndExpected, let lastSent, let length = lastSent.length else {
+            return false
+        }
+        return !lastSent.mayEndStreams && !SentRecord.mayBeAnswers(length)
+    }
+
+    /// Records that this side ends a stream of HTTP/2 (RST_STREAM), which libcurl does now or has just done.
+    ///
+    /// libcurl sends the end together with its next frames.
+    package func noteEndOfStream() {
+        hasUnsentEnds = true
+        lastSent?.mayEndStreams = true
+    }
 
     /// Whether data was received that has not been read, apart from what is in the socket.
     package var hasUnreadData: Bool {
@@ -202,15 +218,31 @@ package final class Verification {
     ) {
         switch kind {
         case SSL3_RT_HEADER where bytes.count >= 5 && Int32(bytes[0]) == SSL3_RT_APPLICATION_DATA:
-            // The code of authentication, with TLS 1.3 also the kind of the contents; before, at most
-            // that of HMAC-SHA256, an initialization vector and padding.
-            let overhead = SSL_version(connection) == TLS1_3_VERSION ? 17 : 64
             lastSentBefore = lastSent
-            lastSent = isSent ? Int(bytes[3]) << 8 + Int(bytes[4]) - overhead : 0
+            lastSent = nil
+            guard isSent else { break }
+            let length = Int(bytes[3]) << 8 + Int(bytes[4])
+            lastSent = SentRecord(
+                length: Self.overhead(of: connection).map { length - $0 },
+                mayEndStreams: hasUnsentEnds)
+            hasUnsentEnds = false
         case SSL3_RT_INNER_CONTENT_TYPE where bytes.first != UInt8(SSL3_RT_APPLICATION_DATA):
             // With TLS 1.3 the header of a record does not tell its kind.
+            if isSent, lastSent?.mayEndStreams == true { hasUnsentEnds = true }
             lastSent = lastSentBefore
         default: break
+        }
+    }
+
+    /// The number of bytes that a record has beside its data; `nil` if that varies, or is not known.
+    private static func overhead(of connection: OpaquePointer) -> Int? {
+        // With TLS 1.3 the kind of the contents is encrypted as well.
+        let isModern = SSL_version(connection) == TLS1_3_VERSION
+        switch SSL_CIPHER_get_cipher_nid(SSL_get_current_cipher(connection)) {
+        // The code of authentication, and before TLS 1.3 a part of the nonce.
+        case NID_aes_128_gcm, NID_aes_256_gcm: return isModern ? 17 : 24
+        case NID_chacha20_poly1305: return isModern ? 17 : 16
+        default: return nil
         }
     }
 
@@ -377,6 +409,25 @@ package final class Verification {
 extension Verification.Decision? {
     fileprivate var isAcceptance: Bool {
         if case .accepted = self { true } else { false }
+    }
+}
+
+extension Verification {
+    /// A record of application data that this side has sent.
+    private struct SentRecord {
+        /// The length of its data; `nil` if the record does not tell it.
+        let length: Int?
+        /// Whether it may end streams of HTTP/2 (RST_STREAM).
+        var mayEndStreams: Bool
+
+        /// Whether data may consist of the answers to frames of one batch: acknowledgements of PING
+        /// (17 bytes each), at most one of SETTINGS (9), and WINDOW_UPDATE (13) for at most the connection
+        /// and one stream.
+        static func mayBeAnswers(_ length: Int) -> Bool {
+            [0, 9, 13, 13 + 9, 2 * 13, 2 * 13 + 9].contains {
+                length >= $0 && (length - $0) % 17 == 0
+            }
+        }
     }
 }
 

@@ -291,7 +291,99 @@ import Testing
         await server.stop()
     }
 
-    @Test(arguments: [[], [FramePeer.Frame.ping]])
+    @Test(arguments: [
+        "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
+        "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384",
+        "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305",
+    ])
+    func `with TLS 1.2 a broken protocol is noticed, and the usual end is none`(
+        ciphers: String
+    ) async throws {
+        let begin: [FramePeer.Frame] = [.head(200), .data("large")]
+        let server = try await FramePeer.start(
+            [
+                .init(
+                    request: 0,
+                    begin + [.ping, .ping, .data("", ends: true), .goAwayFrom(request: 1)]),
+                .init(connection: 1, request: 0, begin, [.strayData]),
+            ], ciphers: ciphers)
+        let transport = transport(server)
+        let whole = try await transport.perform(request(server, .get))
+        #expect(whole.error == nil, "\(whole.error?.reason ?? "")")
+        let broken = try await transport.perform(request(server, .get))
+        #expect(broken.error?.code == .networkConnectionLost, "\(broken.text)")
+        await server.stop()
+    }
+
+    @Test func `a response is complete though other streams were cancelled before its end`()
+        async throws
+    {
+        let end: [FramePeer.Frame] = [.endOf(request: 0), .goAwayFrom(request: 4)]
+        let server = try await FramePeer.start(
+            .init(request: 0, [.head(200), .data("large")]), .init(request: 1, [.head(200)]),
+            .init(request: 2, [.head(200)]),
+            .init(request: 3, [.head(200)], [.connections(moreThan: 1)], end))
+        let transport = transport(server)
+        func start() async throws -> (any TransferTask, Probe) {
+            let head = Once<Void>()
+            let probe = Probe(onHead: { _ in
+                head.set(())
+                return .proceed
+            })
+            let task = transport.start(
+                TransferJob(request: request(server, .get)), handler: probe)
+            _ = try await head.value()
+            return (task, probe)
+        }
+        let (_, first) = try await start()
+        var others: [(any TransferTask, Probe)] = []
+        for _ in 1...3 { others.append(try await start()) }
+        for (task, probe) in others {
+            task.cancel()
+            #expect(try await probe.end.value().error?.code == .cancelled)
+        }
+        // The server continues when there is a second connection.
+        _ = try await self.transport(server).perform(request(server, .get))
+        let result = try await first.end.value()
+        #expect(result.error == nil, "\(result.error?.reason ?? "")")
+        #expect(result.text == "large")
+        await server.stop()
+    }
+
+    @Test func `a complete response stays complete while its body observer decides`() async throws {
+        let server = try await FramePeer.start(
+            .init(request: 0, [.head(200), .data("large", ends: true)]), .init(request: 1, [.close])
+        )
+        let transport = transport(server)
+        let observer = EndObserver()
+        var job = TransferJob(request: request(server, .get))
+        job.bodyObserver = observer
+        let first = Probe()
+        _ = transport.start(job, handler: first)
+        let decide = try await observer.asked.value()
+        // The server closes the connection after this request, which is sent in a long record.
+        _ = try await transport.get("\(server.baseURL)/\(String(repeating: "long", count: 20))")
+        decide(nil)
+        let result = try await first.end.value()
+        #expect(result.error == nil, "\(result.error?.reason ?? "")")
+        await server.stop()
+    }
+
+    /// Lets the test decide about the end of a body.
+    private final class EndObserver: BodyObserver {
+        let asked = Once<@Sendable (TransferError?) -> Void>()
+
+        func transfer(
+            _ task: any TransferTask, isAboutToDeliver bytes: UnsafeRawBufferPointer,
+            of head: HTTPResponse, goOn: @escaping @Sendable (TransferError?) -> Void
+        ) -> BodyDecision {
+            guard bytes.isEmpty else { return .proceed }
+            asked.set(goOn)
+            return .wait
+        }
+    }
+
+    @Test(arguments: [[], [.ping], [.ping, .ping], [.ping, .ping, .ping]] as [[FramePeer.Frame]])
     func `a response without a length that ends with GOAWAY is complete`(
         before: [FramePeer.Frame]
     ) async throws {

@@ -1,5 +1,6 @@
 import CCurl
 import OutletHTTP
+import OutletTLS
 import OutletTransport
 
 extension EventLoop {
@@ -62,6 +63,7 @@ extension EventLoop {
         transfer.headBytesBefore = 0
         transfer.started = now
         guard rewind(transfer, easy) else { return false }
+        transfer.multiplexed?.noteEndOfStream()
         curl_multi_remove_handle(multi, easy.raw)
         vacate(by: easy)
         if transfer.needsHTTP1 {
@@ -111,6 +113,11 @@ extension EventLoop {
     /// Takes a transfer out of libcurl.
     private func remove(_ transfer: CurlTransfer, _ easy: EasyHandle, isClean: Bool) {
         assertOnLoop()
+        if let connection = transfer.multiplexed {
+            transfer.multiplexed = nil
+            let isWhole = isClean && (!transfer.mayHaveBody || transfer.isBodySent(easy))
+            if !isWhole { connection.noteEndOfStream() }
+        }
         curl_multi_remove_handle(multi, easy.raw)
         vacate(by: easy)
         if transfer.isOpener { endOpening(by: transfer, hasConnection: false) }

@@ -50,15 +50,18 @@ extension CurlTransfer {
         sends == sendsBefore && easy.hasNewConnection
     }
 
-    /// Keeps other requests away from the connection, if it cannot have several at the same time.
+    /// Keeps other requests away from the connection, over TLS, if it cannot have several at the same time.
     ///
     /// - Parameter port: The connection's local port.
     func occupyConnection(_ port: Int32, _ easy: EasyHandle, _ loop: EventLoop) {
         address?.queue.noteSending(on: port)
-        guard link == nil, let connection = ccurl_get_ssl(easy.raw),
-            !TLSConnection.speaksHTTP2(connection)
-        else { return }
-        loop.occupy(connection, by: easy)
+        multiplexed = nil
+        guard link == nil, let connection = ccurl_get_ssl(easy.raw) else { return }
+        if TLSConnection.speaksHTTP2(connection) {
+            multiplexed = Verification.of(connection)
+        } else {
+            loop.occupy(connection, by: easy)
+        }
     }
 
     /// Whether a connection uses HTTP/2, where a server may send frames without a request, and several

@@ -109,8 +109,11 @@ extension CurlTransfer {
 
     /// The error of a response over TLS that ended with the connection, but without TLS's closure
     /// alert (RFC 9112 §9.8), or with an error of HTTP/2 that libcurl does not report; `nil` for others.
+    ///
+    /// Only for the first call after the end: other requests may use the connection after it.
     func cutOff(_ easy: EasyHandle) -> TransferError? {
         guard let closure else { return nil }
+        self.closure = nil
         if easy.head.isHTTP2 { return closure.hasBrokenOff ? brokenOff(easy) : nil }
         guard !closure.hasClosureAlert else { return nil }
         return TransferError(

@@ -1,5 +1,6 @@
 import CCurl
 import OutletHTTP
+import OutletTLS
 import OutletTransport
 
 /// One transfer: the request, its progress, and where its response goes.
@@ -105,6 +106,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     /// The last of these connections, and below that its local port.
     var connection: Boxed<TransferMetrics.Connection>?
     var localPort: Int32 = 0
+    /// The same, if it is one with HTTP/2 over TLS.
+    var multiplexed: Verification?
     /// How often it has been sent again without a response.
     var repeats = 0
     /// How many responses the origin had sent when the request was last sent.
