@@ -112,6 +112,44 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     /// Whether the request has a context; without one, ``context`` yields an empty one.
     @inlinable package var hasContext: Bool { parts.value.context.value != nil }
 
+    /// The stored context, which is not copied; `nil` without one.
+    @inlinable package var heldContext: Boxed<RequestContext>? { parts.value.context.value }
+
+    /// Continues the call of a request in place of which user code has passed on this one.
+    ///
+    /// A copy of that request, and any other of its call, keeps its context with the changes that
+    /// user code has made. A new request gets the context of the request that it replaces, and keeps
+    /// the values that the program has set in its own.
+    @inlinable package mutating func continueCall(of replaced: HTTPRequest) {
+        guard !parts.isIdentical(to: replaced.parts), let context = replaced.heldContext else {
+            return
+        }
+        continueCall(with: context)
+    }
+
+    /// Continues a call, as ``continueCall(of:)``.
+    ///
+    /// - Parameter context: The context of the request that is replaced.
+    @usableFromInline package mutating func continueCall(with context: Boxed<RequestContext>) {
+        guard let own = heldContext else {
+            parts.value.context.value = context
+            return
+        }
+        guard !own.isIdentical(to: context), own.value.id != context.value.id else { return }
+        var continued = context
+        continued.value.addValues(of: own.value)
+        parts.value.context.value = continued
+    }
+
+    /// Prepares a request for a call with the given id.
+    ///
+    /// A request of another call, which the program sends again, leaves that: it must not be answered
+    /// or observed as that call was.
+    package mutating func beginCall(_ id: UUID) {
+        guard let former = heldContext?.value.id, former != id else { return }
+        context.leaveCall()
+    }
+
     /// The ``timeoutInterval`` of requests that set none: 60 seconds.
     ///
     /// A session replaces this value with its `timeoutIntervalForRequest`.

@@ -12,7 +12,9 @@ public import FoundationEssentials
 /// request.context[Tenant.self] = "blue"
 /// ```
 ///
-/// Copies of the request have the same context, and so have requests that follow a redirect.
+/// Copies of the request have the same context, and so have requests that follow a redirect. A new
+/// request that an adapter, middleware, a layer or a redirect handler passes on in place of the one
+/// it was given continues with the context of that one; values of its own context are added.
 /// Comparing and hashing requests ignores it.
 public struct RequestContext: Sendable {
     /// The id of the session's request, the same for all attempts; `nil` before a session sets it.
@@ -36,14 +38,28 @@ public struct RequestContext: Sendable {
     /// The values by key; an array instead of a dictionary, because there are few.
     @usableFromInline var values: [Entry] = []
 
+    /// What a value describes.
+    @usableFromInline package enum Subject: UInt8, Sendable {
+        /// Whatever the program has set it for.
+        case program
+        /// The sender of the request, also of a request that is made from it.
+        case sender
+        /// The session's call that the request belongs to.
+        case call
+    }
+
     /// A value and the identity of its key type.
     @usableFromInline struct Entry: Sendable {
         @usableFromInline let key: ObjectIdentifier
         @usableFromInline let value: any AnyObject & Sendable
+        @usableFromInline let subject: Subject
 
-        @usableFromInline init(key: ObjectIdentifier, value: any AnyObject & Sendable) {
+        @usableFromInline init(
+            key: ObjectIdentifier, value: any AnyObject & Sendable, subject: Subject
+        ) {
             self.key = key
             self.value = value
+            self.subject = subject
         }
     }
 
@@ -74,16 +90,51 @@ public struct RequestContext: Sendable {
     @inlinable public subscript<Key: RequestContextKey>(_ key: Key.Type) -> Key.Value? {
         // Inlined: as an argument, the context of a request would be copied.
         @inline(__always) get { Self.value(of: key, in: values) }
+        set { self[key, describing: .program] = newValue }
+    }
+
+    /// The value for a key of the library's own.
+    ///
+    /// - Parameters:
+    ///   - key: The key type.
+    ///   - subject: What the value describes; values of ``Subject/program`` only are taken from the
+    ///     context of a request that the program has made.
+    @inlinable
+    package subscript<Key: RequestContextKey>(
+        _ key: Key.Type, describing subject: Subject
+    ) -> Key.Value? {
+        @inline(__always) get { Self.value(of: key, in: values) }
         set {
-            let entry = newValue.map { Entry(key: ObjectIdentifier(key), value: Held($0)) }
-            let index = values.firstIndex { $0.key == ObjectIdentifier(key) }
-            switch (index, entry) {
-            case (let index?, let entry?): values[index] = entry
-            case (let index?, nil): values.remove(at: index)
-            case (nil, let entry?): values.append(entry)
-            case (nil, nil): break
+            let entry = newValue.map {
+                Entry(key: ObjectIdentifier(key), value: Held($0), subject: subject)
             }
+            set(entry, for: ObjectIdentifier(key))
         }
+    }
+
+    @usableFromInline mutating func set(_ entry: Entry?, for key: ObjectIdentifier) {
+        let index = values.firstIndex { $0.key == key }
+        switch (index, entry) {
+        case (let index?, let entry?): values[index] = entry
+        case (let index?, nil): values.remove(at: index)
+        case (nil, let entry?): values.append(entry)
+        case (nil, nil): break
+        }
+    }
+
+    /// Adds the values that the program has set in another context.
+    mutating func addValues(of other: RequestContext) {
+        for entry in other.values where entry.subject == .program { set(entry, for: entry.key) }
+    }
+
+    /// Removes what describes the call that the request belongs to.
+    mutating func leaveCall() {
+        var left = RequestContext()
+        left.needsOwnTransfer = needsOwnTransfer
+        left.exceedsLimits = exceedsLimits
+        left.heldTarget = heldTarget
+        left.values = values.filter { $0.subject != .call }
+        self = left
     }
 
     @inlinable static func value<Key: RequestContextKey>(

@@ -58,7 +58,7 @@ final class HookedCalls: OutcomeMiddleware {
     func begin(_ request: inout HTTPRequest, of lifetime: RequestLifetime) {
         let id = request.context.id
         let asked = request
-        request.context[RequestScope.Key.self] = lifetime.object(
+        request.context[RequestScope.Key.self, describing: .call] = lifetime.object(
             of: self, make: { RequestScope(id: id, of: asked, lifetime: lifetime) }
         ) { scope in
             scope.order.run { done in

@@ -13,7 +13,7 @@ extension RequestContext {
     /// The notes that plugins have attached.
     var notes: [String: String] {
         get { self[PluginNotes.self] ?? [:] }
-        set { self[PluginNotes.self] = newValue }
+        set { self[PluginNotes.self, describing: .call] = newValue }
     }
 
     /// Returns the text of an attribute, computed on demand.

@@ -21,7 +21,8 @@ extension RequestContext {
     ///   - instance: The instance that sends the request.
     ///   - others: Further instances; `nil` for none.
     mutating func exclude(_ instance: PluginInstance, and others: Set<ObjectIdentifier>?) {
-        self[ExcludedPlugins.self] = (others ?? []).union([ObjectIdentifier(instance)])
+        let excluded = (others ?? []).union([ObjectIdentifier(instance)])
+        self[ExcludedPlugins.self, describing: .sender] = excluded
         needsOwnTransfer = true
     }
 }

@@ -10,7 +10,9 @@ extension RequestContext {
     /// Limits a plugin's request to the servers that its permissions allow.
     ///
     /// - Parameter grants: The permissions of the plugin.
-    mutating func limit(to grants: Grants) { self[SenderGrants.self] = grants }
+    mutating func limit(to grants: Grants) {
+        self[SenderGrants.self, describing: .sender] = grants
+    }
 }
 
 extension HTTPRequest {

@@ -76,7 +76,7 @@ extension HTTPRequest {
     /// The plugins that watch the bodies of the request's responses.
     var watchedBodies: [WatchedBody] {
         get { hasContext ? context[WatchedBodies.self] ?? [] : [] }
-        set { context[WatchedBodies.self] = newValue }
+        set { context[WatchedBodies.self, describing: .call] = newValue }
     }
 }
 

@@ -97,7 +97,11 @@ final class ProviderCall: Sendable {
     // MARK: Hooks
 
     func prepare(_ request: HTTPRequest) throws -> HTTPRequest {
-        try plugins.reduce(request) { try $1.prepare($0, target: target) }
+        try plugins.reduce(request) { request, plugin in
+            var prepared = try plugin.prepare(request, target: target)
+            prepared.continueCall(of: request)
+            return prepared
+        }
     }
 
     func willSend(_ request: any RequestType) {

@@ -46,7 +46,8 @@ extension Request {
             var follows: AnswerFollows?
             if let adapt = adapters[index].adaptAtOnce {
                 do {
-                    let adapted = try adapt(request, state)
+                    var adapted = try adapt(request, state)
+                    adapted.continueCall(of: request)
                     request = phase == .transferring ? request.accepting(adapted) : adapted
                     continue
                 } catch let error as AnswerFollows {
@@ -100,10 +101,11 @@ extension Request {
             core.deadlines, cancelledAnswer: isHop ? fail : nil
         ) { result in
             switch result {
-            case .success(let adapted):
+            case .success(var adapted):
                 guard let session = self.core.session else {
                     return completion(.failure(SessionError.sessionDeinitialized))
                 }
+                adapted.continueCall(of: request)
                 self.adapt(
                     isHop ? request.accepting(adapted) : adapted, with: pending.remaining,
                     using: self.adapterState(in: session), attempt: attempt, in: phase,

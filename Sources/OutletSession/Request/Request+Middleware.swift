@@ -55,7 +55,9 @@ extension Request {
             return proceed(with: request, interception, completion)
         }
         let next: @Sendable (HTTPRequest, @escaping @Sendable (CallResult) -> Void) -> Void = {
-            self.intercept($0, with: chain.dropFirst(), interception, $1)
+            var asked = $0
+            asked.continueCall(of: request)
+            self.intercept(asked, with: chain.dropFirst(), interception, $1)
         }
         let task = Task {
             do {

@@ -87,6 +87,7 @@ extension Request {
         var initial: HTTPRequest
         do {
             initial = try convertible.asURLRequest()
+            if initial.hasContext { initial.beginCall(id) }
             try initial.validate()
         } catch {
             let error = error.asSessionError { .createURLRequestFailed(error: $0) }

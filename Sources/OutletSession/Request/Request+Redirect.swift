@@ -81,7 +81,9 @@ extension Request {
         }
         core.requestQueue.async {
             handler.task(task, willBeRedirectedTo: next, for: response) { request in
-                wait.answer(request.map(Verdict.follow) ?? .take)
+                guard var request else { return wait.answer(.take) }
+                request.continueCall(of: next)
+                wait.answer(.follow(request))
             }
         }
         return true
@@ -154,6 +156,7 @@ extension Request {
             verdict in
             switch verdict {
             case .follow(var request):
+                request.continueCall(of: next)
                 if !Origin.isSame(next.url, request.url) { RedirectRules.dropSecrets(of: &request) }
                 self.core.requestQueue.async { [request] in
                     self.decide(request, with: deciders.dropFirst(), after: hop)

@@ -107,7 +107,7 @@ final class SessionCore: Sendable {
         eventMonitors: [any EventMonitor]
     ) {
         let interceptors = [interceptor].compactMap { $0 } + (plugins?.interceptors ?? [])
-        let layers = layers + (plugins?.layers ?? [])
+        let pluginLayers = plugins?.layers ?? []
         let configuration = configuration.resolvedForSession()
         self.transport = transport
         self.configuration = configuration
@@ -153,8 +153,13 @@ final class SessionCore: Sendable {
         self.redirectHandler = redirectHandler
         redirectDeciders = plugins?.redirectDeciders ?? []
         self.cachedResponseHandler = cachedResponseHandler
-        let network = layers.reversed().reduce(transport) { next, layer in layer(next) }
-        hasOwnLayers = !layers.isEmpty
+        var network = pluginLayers.reversed().reduce(transport) { next, layer in layer(next) }
+        if !layers.isEmpty {
+            network = layers.reversed().reduce(ContextKeeper(around: network)) { next, layer in
+                ContextKeeper(around: layer(next))
+            }
+        }
+        hasOwnLayers = !layers.isEmpty || !pluginLayers.isEmpty
         stack = Self.stack(
             around: network, configuration, cachedResponseHandler, handlerQueue: queues.request,
             deadlines)

@@ -31,6 +31,6 @@ extension HTTPRequest {
     /// The response given in place of the network; `nil` if the request goes to the network.
     package var givenAnswer: GivenAnswer? {
         get { hasContext ? context[GivenAnswer.Key.self] : nil }
-        set { context[GivenAnswer.Key.self] = newValue }
+        set { context[GivenAnswer.Key.self, describing: .call] = newValue }
     }
 }

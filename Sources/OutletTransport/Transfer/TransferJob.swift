@@ -4,6 +4,9 @@ public import OutletHTTP
 /// One attempt of one request, for a transport to perform.
 public struct TransferJob: Sendable {
     /// The request as it is sent.
+    ///
+    /// A layer may set another one: in the job that it passes on, that continues with the context of
+    /// the request that the layer received. For a request of its own it makes a job of its own.
     public var request: HTTPRequest
     /// Where the body of the response goes.
     public var delivery: BodyDelivery
@@ -73,6 +76,12 @@ public struct TransferJob: Sendable {
         get { answers?.value.bodyObserver }
         set { if newValue != nil || answers != nil { change { $0.bodyObserver = newValue } } }
     }
+    /// The context of the request that a layer of the program has received, with which a request
+    /// that it passes on in this job continues; `nil` for other jobs.
+    package var receivedContext: Boxed<RequestContext>? {
+        get { answers?.value.receivedContext }
+        set { if newValue != nil || answers != nil { change { $0.receivedContext = newValue } } }
+    }
     /// Whether the job may share one transfer with equal jobs that run at the same time.
     public var sharesTransfer: Bool {
         get { answers?.value.sharesTransfer ?? false }
@@ -118,6 +127,7 @@ public struct TransferJob: Sendable {
         package var firstURL: URL?
         package var memory: AttemptMemory?
         package var bodyObserver: (any BodyObserver)?
+        package var receivedContext: Boxed<RequestContext>?
         package var sharesTransfer = false
 
         package init() {}

@@ -72,6 +72,8 @@ public struct WebSocketJob: Sendable {
     public var addressPolicy: AddressPolicy?
     /// The original URL of the handshake before redirects; `nil` if it was not redirected.
     public var firstURL: URL?
+    /// As ``TransferJob/receivedContext``.
+    package var receivedContext: Boxed<RequestContext>?
 
     /// Makes a job.
     ///
