@@ -258,6 +258,7 @@ public final class PluginHost: SessionPlugins {
     /// - Parameter session: Kept weakly. A plugin's request fails when no attached session is left.
     public func attach(to session: Session) {
         for plugin in plugins { plugin.instance.sessions.add(session) }
+        (session.trustDecider as? HookedTrust)?.sessions.add(session)
     }
 
     // MARK: Functions

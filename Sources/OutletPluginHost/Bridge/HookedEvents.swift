@@ -49,8 +49,9 @@ final class HookedEvents: EventMonitor {
         }
         guard let attempts = count, let event = PluginEvent(event, of: request, attempts: attempts)
         else { return }
-        let excluded = (request.convertible as? HTTPRequest)?.excludedPlugins
-        for buffer in buffers where excluded?.contains(buffer.owner) != true { buffer.add(event) }
+        for buffer in buffers where event.source.excluded?.contains(buffer.owner) != true {
+            buffer.add(event)
+        }
     }
 }
 
@@ -63,6 +64,21 @@ struct PluginEvent: Sendable {
     var b: Int64 = 0
     let requestID: String
     var text = ""
+    let source: Source
+
+    /// What a batch of events has in common: requests that the plugin sends with the call of
+    /// `on_events` use the session, and skip the instances.
+    struct Source: Sendable, Equatable {
+        /// The identity of the session, which events do not retain; `nil` if it no longer exists.
+        let session: ObjectIdentifier?
+        /// The instances whose own requests led to the request; `nil` for none.
+        let excluded: Set<ObjectIdentifier>?
+
+        init(_ request: Request) {
+            session = request.session.map { ObjectIdentifier($0) }
+            excluded = (request.convertible as? HTTPRequest)?.excludedPlugins
+        }
+    }
 
     /// Converts an event; the time of the event is the current time.
     ///
@@ -73,6 +89,7 @@ struct PluginEvent: Sendable {
     /// - Returns: `nil` for events that plugins do not receive.
     init?(_ event: Event, of request: Request, attempts: Int64) {
         requestID = request.id.uuidString
+        source = Source(request)
         switch event {
         case .didCreateTask(let task):
             kind = OUTLET_EVENT_ATTEMPT
@@ -152,16 +169,21 @@ final class EventBuffer: Sendable {
 
     private func notify() {
         let (events, dropped) = state.withLock { state in
-            let events = Array(state.events.prefix(Self.batch))
+            let source = state.events.first?.source
+            let events = Array(state.events.prefix(Self.batch).prefix { $0.source == source })
             state.events.removeFirst(events.count)
             state.isReporting = !events.isEmpty
             defer { if !events.isEmpty { state.dropped = 0 } }
             return (events, state.dropped)
         }
-        guard let hook = instance.hooks.on_events, !events.isEmpty else {
+        guard let hook = instance.hooks.on_events, let source = events.first?.source else {
             return instance.endHold()
         }
-        let batch = EventBatch(events, dropped: dropped)
+        let origin = CallOrigin(
+            session: { [sessions = instance.sessions] in
+                source.session.flatMap { sessions.session($0) }
+            }, excluded: source.excluded)
+        let batch = EventBatch(events, dropped: dropped, of: origin)
         let reported = instance.report(.events, about: batch) { pointer, call, _ in
             batch.withTable { hook(pointer, call, $0) }
         }
@@ -175,11 +197,13 @@ private final class EventBatch: ServiceSubject, @unchecked Sendable {
     private let arena: ByteArena
     private let list: [outlet_event]
     private let dropped: UInt64
+    let origin: CallOrigin?
 
     var name: String { list.count == 1 ? "1 event" : "\(list.count) events" }
 
-    init(_ events: [PluginEvent], dropped: UInt64) {
+    init(_ events: [PluginEvent], dropped: UInt64, of origin: CallOrigin) {
         self.dropped = dropped
+        self.origin = origin
         var arena = ByteArena()
         var list: [outlet_event] = []
         list.reserveCapacity(events.count)

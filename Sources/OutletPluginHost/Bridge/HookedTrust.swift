@@ -12,6 +12,8 @@ final class HookedTrust: ServerTrustDeciding {
     private let running: RunningPlugins
     /// The instances that are skipped, because their requests led to the connection; `nil` for none.
     private let excluded: Set<ObjectIdentifier>?
+    /// The session whose connections this object decides about; empty before it is attached.
+    let sessions: AttachedSessions
 
     private struct Kept: Sendable {
         /// The objects that decide for requests with skipped instances.
@@ -25,9 +27,11 @@ final class HookedTrust: ServerTrustDeciding {
 
     init(
         _ plugins: [PluginInstance], behind manager: (any ServerTrustDeciding)?, verifies: Bool,
-        keeping running: RunningPlugins, without excluded: Set<ObjectIdentifier>? = nil
+        keeping running: RunningPlugins, without excluded: Set<ObjectIdentifier>? = nil,
+        for sessions: AttachedSessions = AttachedSessions()
     ) {
         self.excluded = excluded
+        self.sessions = sessions
         self.running = running
         self.plugins = plugins
         self.manager = manager
@@ -40,7 +44,7 @@ final class HookedTrust: ServerTrustDeciding {
             if let known = kept.deciders[excluded] { return known }
             let decider = HookedTrust(
                 plugins.filter { !request.excludes($0) }, behind: manager, verifies: verifies,
-                keeping: running, without: excluded)
+                keeping: running, without: excluded, for: sessions)
             if kept.deciders.count == Self.limit { kept.deciders = [:] }
             kept.deciders[excluded] = decider
             return decider
@@ -51,7 +55,7 @@ final class HookedTrust: ServerTrustDeciding {
         let policy = ServerTrustPolicy.of(
             PluginTrustEvaluator(
                 plugins: plugins, policy: manager?.policy(forHost: host, port: port),
-                verifies: verifies, excluded: excluded))
+                verifies: verifies, excluded: excluded, sessions: sessions))
         kept.withLock { kept in
             guard !kept.policies.contains(where: { $0.number == policy.number }) else { return }
             if kept.policies.count == Self.limit { kept.policies.removeFirst() }
@@ -68,10 +72,12 @@ private struct PluginTrustEvaluator: ServerTrustEvaluating, Equatable {
     let policy: ServerTrustPolicy?
     let verifies: Bool
     let excluded: Set<ObjectIdentifier>?
+    /// That of the session; requests that a `trust` hook sends use it.
+    let sessions: AttachedSessions
 
     static func == (a: PluginTrustEvaluator, b: PluginTrustEvaluator) -> Bool {
         a.policy?.number == b.policy?.number && a.verifies == b.verifies
-            && a.excluded == b.excluded
+            && a.excluded == b.excluded && a.sessions === b.sessions
             && a.plugins.elementsEqual(b.plugins) { $0 === $1 }
     }
 
@@ -81,7 +87,8 @@ private struct PluginTrustEvaluator: ServerTrustEvaluating, Equatable {
         } else if verifies {
             try DefaultTrustEvaluator().evaluate(trust, forHost: host)
         }
-        for plugin in plugins { try plugin.judge(trust, verifies: verifies, excluded) }
+        let origin = CallOrigin(session: { [sessions] in sessions.first }, excluded: excluded)
+        for plugin in plugins { try plugin.judge(trust, verifies: verifies, of: origin) }
     }
 
     func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
@@ -96,17 +103,17 @@ extension PluginInstance {
     /// - Parameters:
     ///   - trust: The server and its certificates.
     ///   - verifies: Whether the plugin receives the fault that the default checks find.
-    ///   - excluded: The instances whose requests led to the connection; `nil` for none.
+    ///   - origin: What the connection is opened for.
     /// - Throws: ``PluginError`` when the plugin does not trust the server, is closed or is
     ///   suspended.
     fileprivate func judge(
-        _ trust: ServerTrust, verifies: Bool, _ excluded: Set<ObjectIdentifier>?
+        _ trust: ServerTrust, verifies: Bool, of origin: CallOrigin
     ) throws(PluginError) {
         guard let hook = hooks.trust else { return }
         var arena = ByteArena()
         let certificates = trust.certificates.map { arena.copy($0.der).view }
         let fault = verifies ? trust.chainFault ?? trust.hostFault(for: trust.host) : nil
-        let context = TrustContext(CallOrigin(session: { nil }, excluded: excluded))
+        let context = OriginContext(origin)
         let call = HandleTable.shared.insert(context, owner: owner.number)
         defer { HandleTable.shared.remove(call) }
         let stopwatch = Stopwatch(owner.observer)

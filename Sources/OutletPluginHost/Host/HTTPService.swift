@@ -48,7 +48,7 @@ enum HTTPService {
             let caller = (context as? Completion)?.argument(.request) as? RequestHandle
             origin =
                 caller?.origin ?? (context as? ServiceHook)?.origin
-                ?? (context as? TrustContext)?.origin
+                ?? (context as? OriginContext)?.origin
         }
         guard let instance = HostTable.instance(host),
             let session = origin?.session() ?? instance.sessions.first

@@ -18,4 +18,11 @@ final class AttachedSessions: Sendable {
 
     /// The session attached first of those that still exist; `nil` if there is none.
     var first: Session? { entries.withLock { $0.lazy.compactMap(\.session).first } }
+
+    /// The session with an identity; `nil` if it no longer exists.
+    func session(_ identity: ObjectIdentifier) -> Session? {
+        entries.withLock { entries in
+            entries.lazy.compactMap(\.session).first { ObjectIdentifier($0) == identity }
+        }
+    }
 }

@@ -84,6 +84,8 @@ public class Request: @unchecked Sendable {
 
     /// Identifies the request, unique among processes; the same at every attempt.
     public var id: UUID { core.uuid(serial: serial) }
+    /// The session; `nil` if it no longer exists.
+    package var session: Session? { core.session }
 
     // MARK: State
 

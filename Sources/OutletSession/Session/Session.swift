@@ -151,6 +151,10 @@ open class Session: @unchecked Sendable {
     /// Decides about redirects; `nil` if none was given.
     public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
 
+    /// Decides which servers are trusted, with the plugins of the session; `nil` for the default
+    /// checks.
+    package var trustDecider: (any ServerTrustDeciding)? { core.trustDecider }
+
     /// Whether code outside of the session sees its requests before they end: interceptors,
     /// middleware, plugins, layers, monitors or a redirect handler.
     package var showsRequests: Bool {

@@ -138,7 +138,7 @@ typedef struct outlet_hooks {
      * OUTLET_EVENTS_ALL. */
     uint64_t event_mask;
 
-    /* Receives a batch of events in order, after the fact.
+    /* Receives a batch of events of one session in order, after the fact.
      *
      * If the plugin is too slow, events are dropped; outlet_events.dropped is their number.
      * Thread: [hook]. */

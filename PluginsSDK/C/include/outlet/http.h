@@ -62,6 +62,7 @@ typedef struct outlet_http {
      *
      * call: the hook's call that the request is for, or {0}. With a call, the request uses the
      * session of that call and skips the hooks of all plugins whose own requests led to that call.
+     * For trust, that is the session of the connection; for on_events, that of the events.
      * out: receives the handle for cancel.
      *
      * Returns OUTLET_E_ARGUMENT if the request cannot be sent, also for the method CONNECT, for
