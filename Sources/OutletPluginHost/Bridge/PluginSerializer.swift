@@ -162,7 +162,8 @@ private final class SerializeCall: Sendable {
 
     private func perform() {
         let result = Result { () throws(PluginError) in
-            try instance.perform(.serialize, about: "\(request)") { begin() ? call($0) : nil }
+            try instance.perform(.serialize, about: "\(request)") { begin() ? call($0) : nil }?
+                .get()
         }
         state.withLock { $0.result = result }
     }
@@ -179,12 +180,30 @@ private final class SerializeCall: Sendable {
         return isWanted
     }
 
+    /// The request's handle, of which the hook runs; `nil` if it is too late for the hook, because
+    /// `request_done` was called when the plugin was shut down.
+    ///
+    /// After the end of the request's call, for a handler that was added late, the hook gets a call
+    /// of its own.
+    private func enter() -> RequestHandle? {
+        let handle = RequestHandle(request)
+        guard instance.hooks.request_done != nil, !handle.enter(instance, for: .serialize) else {
+            return handle
+        }
+        guard request.scope?.isOver == true else { return nil }
+        let late = RequestHandle(request, scope: RequestScope(id: request.context.id))
+        return late.enter(instance, for: .serialize) ? late : nil
+    }
+
     /// Calls the hook on this thread, the only one that may use its handles.
-    private func call(_ pointer: OpaquePointer) -> Returned {
-        let (sink, context) = (SinkHandle(), CallContext(deadline: Stopwatch.now.adding(limit)))
-        let subjects: [any AnyObject & Sendable] = [
-            RequestHandle(request, scope: request.scope), response, sink, context,
-        ]
+    private func call(_ pointer: OpaquePointer) -> Result<Returned, PluginError> {
+        guard let handle = enter() else { return .failure(instance.closed(.serialize)) }
+        defer {
+            if instance.hooks.request_done != nil { handle.leave(instance, wasCalled: true) }
+        }
+        let sink = SinkHandle()
+        let context = OriginContext(handle.origin, deadline: Stopwatch.now.adding(limit))
+        let subjects: [any AnyObject & Sendable] = [handle, response, sink, context]
         let ids = subjects.map {
             HandleTable.shared.insert($0, owner: instance.owner.number, in: context)
         }
@@ -193,9 +212,10 @@ private final class SerializeCall: Sendable {
         let status = hook(
             pointer, outlet_call(id: ids[3]), outlet_request(id: ids[0]),
             outlet_response(id: ids[1]), outlet_sink(id: ids[2]), &view)
-        return Returned(
-            status: status, type: status == OUTLET_OK ? view.text(.name) : nil, sink: sink,
-            context: context)
+        return .success(
+            Returned(
+                status: status, type: status == OUTLET_OK ? view.text(.name) : nil, sink: sink,
+                context: context))
     }
 
     /// The error of a hook that has not returned in time.

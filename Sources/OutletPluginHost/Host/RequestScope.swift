@@ -52,7 +52,8 @@ final class RequestScope: Sendable {
         /// The readers of bodies that plugins have read, and that could not be rewound, with the error.
         var spent: [(reader: BodyReader, failure: PluginError)] = []
         var isOver = false
-        /// Whether the call was cancelled; only `did_receive` and `request_done` are called then.
+        /// Whether the call was cancelled; only `did_receive`, `serialize` and `request_done` are called
+        /// then.
         var isCancelled = false
         /// Whether the `did_receive` hooks of the cancelled call are being called.
         var isReportingCancel = false
@@ -101,6 +102,9 @@ final class RequestScope: Sendable {
         }
     }
 
+    /// Whether the call has ended.
+    var isOver: Bool { state.withLock { $0.isOver } }
+
     /// The session of the call; `nil` if there is none or it no longer exists.
     var session: Session? { lifetime?.session }
 
@@ -135,13 +139,15 @@ final class RequestScope: Sendable {
     ///   - instance: The instance.
     ///   - hook: The hook.
     /// - Returns: `false` if the hook must not be called, because the call is over, or was
-    ///   cancelled and the hook is not `did_receive`, or because the instance shuts down and
+    ///   cancelled and the hook is neither `did_receive` nor `serialize`, or because the instance shuts down and
     ///   `request_done` has been called.
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
         let id = ObjectIdentifier(instance)
         let (mayBegin, isFirst) = state.withLock { state -> (Bool, Bool) in
             guard !state.isLast else { return (true, false) }
-            guard !state.isOver, !state.isCancelled || hook == .didReceive,
+            // The program's middleware may have made a response of a cancellation.
+            guard !state.isOver,
+                !state.isCancelled || hook == .didReceive || hook == .serialize,
                 !state.finished.contains(id)
             else { return (false, false) }
             let index = Self.index(of: instance, in: state.entries) ?? state.entries.count

@@ -269,7 +269,7 @@ final class PluginInstance: @unchecked Sendable {
     private func isSuspended(_ hook: PluginHook) -> Bool { owner.isTripped && hook.isOfRequests }
 
     /// The error of a hook that is not called.
-    private func closed(_ hook: PluginHook) -> PluginError {
+    func closed(_ hook: PluginHook) -> PluginError {
         guard isSuspended(hook) else {
             return PluginError(plugin: id, hook: hook, kind: .closed, message: "it was shut down")
         }
