@@ -37,6 +37,85 @@ import Testing
         withExtendedLifetime(host) {}
     }
 
+    @Test func `a shutdown ends a call without did_receive, unless the call was cancelled`() throws
+    {
+        let (host, instance) = try instance()
+        let (scope, cancelled) = (RequestScope(id: nil), RequestScope(id: nil))
+        for scope in [scope, cancelled] {
+            #expect(scope.enter(instance, for: .adapt))
+            scope.leave(instance, wasCalled: true)
+        }
+        cancelled.beginReportingCancel()
+        #expect(instance.hold())
+        // As a shutdown that has not gone through the calls yet.
+        _ = instance.owner.withLifecycle { $0.stop() }
+        #expect(!scope.enter(instance, for: .didReceive))
+        #expect(cancelled.enter(instance, for: .didReceive))
+        cancelled.leave(instance, wasCalled: true)
+        for scope in [scope, cancelled] { scope.end() }
+        instance.endHold()
+        withExtendedLifetime(host) {}
+    }
+
+    @Test func `no hook begins for a call whose pending hook a shutdown has cancelled`()
+        async throws
+    {
+        let folder = try PluginFolder()
+        try await folder.compile(
+            """
+            static outlet_status say(outlet_instance *self, const char *name) {
+                self->host->log(self->host, (outlet_call){0}, OUTLET_LOG_INFO, outlet_text(name),
+                                NULL, 0);
+                return OUTLET_OK;
+            }
+            static outlet_status adapt(outlet_instance *self, outlet_call call,
+                                       outlet_request request, outlet_completion completion) {
+                (void)call, (void)request, (void)completion;
+                say(self, "adapt");
+                return OUTLET_PENDING;
+            }
+            static outlet_status retry(outlet_instance *self, outlet_call call,
+                                       outlet_request request, outlet_response response,
+                                       uint32_t attempt, outlet_completion completion) {
+                (void)call, (void)request, (void)response, (void)attempt, (void)completion;
+                return say(self, "retry");
+            }
+            static void receive(outlet_instance *self, outlet_call call, outlet_request request,
+                                outlet_response response) {
+                (void)call, (void)request, (void)response;
+                say(self, "did_receive");
+            }
+            static outlet_status process(outlet_instance *self, outlet_call call,
+                                         outlet_request request, outlet_response response,
+                                         outlet_completion completion) {
+                (void)call, (void)request, (void)response, (void)completion;
+                return say(self, "process");
+            }
+            static void done(outlet_instance *self, outlet_call call, outlet_request request) {
+                (void)call, (void)request;
+                say(self, "request_done");
+            }
+            static const outlet_hooks table = {
+                .struct_size = sizeof(outlet_hooks), .adapt = adapt, .retry = retry,
+                .did_receive = receive, .process = process, .request_done = done};
+            static const outlet_hooks *hooks(outlet_instance *self) { (void)self; return &table; }
+            static const outlet_descriptor descriptor = {
+                DESCRIPTOR("test.pending"), .flags = OUTLET_F_CONCURRENT, .hooks = hooks};
+            OUTLET_MODULE(descriptor)
+            """, as: "pending.so")
+        for _ in 0..<20 {
+            let recorder = ActivityRecorder()
+            let host = try folder.load(observer: recorder)
+            let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+            async let response = session.request("http://test.example/").serializingString()
+                .response
+            _ = try await recorder.lines.values(1)
+            #expect(await host.shutDown() == [])
+            #expect(await response.error != nil)
+            #expect(recorder.lines.values.map(\.message) == ["adapt", "request_done"])
+        }
+    }
+
     @Test func `the end of an operation that was slow to register cancels the one after it`() {
         let cancelled = Lock([Int]())
         let once = CancelledOnce()

@@ -143,11 +143,14 @@ final class RequestScope: Sendable {
     ///   `request_done` has been called.
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
         let id = ObjectIdentifier(instance)
+        // It is also called during a shutdown, but not for a call that is ended by that.
+        let isServing = hook != .didReceive || instance.isServing
         let (mayBegin, isFirst) = state.withLock { state -> (Bool, Bool) in
             guard !state.isLast else { return (true, false) }
             // The program's middleware may have made a response of a cancellation.
             guard !state.isOver,
                 !state.isCancelled || hook == .didReceive || hook == .serialize,
+                isServing || state.isCancelled,
                 !state.finished.contains(id)
             else { return (false, false) }
             let index = Self.index(of: instance, in: state.entries) ?? state.entries.count

@@ -457,11 +457,11 @@ final class PluginInstance: @unchecked Sendable {
             completion(over)
             return
         }
-        cancelCompletions()
         // Counts as a call, so that the ends of calls are reported before quiesce.
         let isHeld = owner.withLifecycle { $0.enter() }
+        // First, so that no hook begins for a request that goes on without the answers; a completion
+        // that is added later is cancelled at once.
         act(owner.withLifecycle { $0.stop() })
-        // Again: a hook may have returned OUTLET_PENDING between the two.
         cancelCompletions()
         finishCalls()
         if isHeld { act(owner.withLifecycle { $0.leave() }) }
