@@ -72,14 +72,14 @@ static bool read_listed(int index, uint32_t state, struct call *call) {
     return atomic_load(&states[index]) == before;
 }
 
-void watch_find_calls(uint32_t library, struct found *found) {
+void watch_find_calls(const uint32_t *library, struct found *found) {
     struct call call;
     bool is_any = false;
     memset(found, 0, sizeof *found);
     for (uint32_t state = is_open; state <= is_cancelled; state++) {
         bool is_counted = found->count == 0;
         for (int i = 0; i < listed_limit; i++) {
-            if (!read_listed(i, state, &call) || call.library != library) continue;
+            if (!read_listed(i, state, &call) || (library && call.library != *library)) continue;
             if (!is_any) memcpy(found->plugin, call.plugin, sizeof call.plugin);
             if (strcmp(found->plugin, call.plugin) != 0) found->plugin[0] = 0;
             is_any = true;

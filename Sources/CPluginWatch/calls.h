@@ -44,7 +44,7 @@ bool watch_must_return(void);
 
 enum { named_limit = 4 };
 
-/* The listed calls of the plugins of a library. */
+/* The listed calls of the plugins of a library, or of all. */
 struct found {
     /* The number of calls whose answers are needed; if there are none, of those that were cancelled. */
     int count;
@@ -55,8 +55,8 @@ struct found {
     char plugin[id_size];
 };
 
-/* Finds the calls of a library. Async-signal-safe. */
-void watch_find_calls(uint32_t library, struct found *found);
+/* Finds the calls of a library; of all for NULL. Async-signal-safe. */
+void watch_find_calls(const uint32_t *library, struct found *found);
 
 /* Whether there was room for all calls. Async-signal-safe. */
 bool watch_lists_all_calls(void);

@@ -80,11 +80,38 @@ static void append_plugin(char *line, const char *plugin) {
     watch_append(line, ": ");
 }
 
+/* Appends the calls that were found, each with its plugin unless that is known. */
+static void append_found(char *line, const struct found *found, bool is_plugin_known) {
+    for (int i = 0; i < found->count && i < named_limit; i++) {
+        if (i > 0) watch_append(line, "; ");
+        watch_append(line, is_plugin_known ? "" : found->calls[i].plugin);
+        watch_append(line, is_plugin_known ? "" : " in ");
+        append_hook(line, &found->calls[i]);
+        watch_append(line, found->are_cancelled ? " (cancelled)" : "");
+    }
+}
+
+/* Appends that something happened in a thread that is in no hook, and which hooks run in others: one of them may have
+ * caused it, as by a timer. */
+static void append_outside(char *line) {
+    struct found found;
+    watch_find_calls(NULL, &found);
+    watch_append(line, " outside of ");
+    watch_append(line, found.count > 0 ? "the running hooks: " : "every hook: ");
+    watch_append(line, "in a thread of a plugin's, or in the program");
+    if (found.count > 0) {
+        watch_append(line, found.count > 1 ? "; the running hooks are " : "; the running hook is ");
+        append_found(line, &found, false);
+        if (found.count > named_limit || !watch_lists_all_calls()) watch_append(line, " and others");
+    }
+    watch_append_noted(line, "; the plugins are ", NULL);
+}
+
 /* Appends what happened in a thread that a plugin has started. The thread may work for any plugin of its library: a
  * plugin is named first only if it is known. */
 static void append_thread(char *line, const struct call *thread, const char *what, const char *name) {
     struct found found;
-    watch_find_calls(thread->library, &found);
+    watch_find_calls(&thread->library, &found);
     bool is_whole = watch_lists_all_calls(), is_only = watch_count_noted(thread->library) <= 1;
     const char *plugin = is_whole && found.plugin[0] ? found.plugin : is_only ? thread->plugin : NULL;
     if (plugin) append_plugin(line, plugin);
@@ -100,13 +127,7 @@ static void append_thread(char *line, const struct call *thread, const char *wha
         watch_append_number(line, (unsigned)found.count);
         watch_append(line, is_whole ? " hooks: " : " or more hooks: ");
     }
-    for (int i = 0; i < found.count && i < named_limit; i++) {
-        if (i > 0) watch_append(line, "; ");
-        watch_append(line, plugin ? "" : found.calls[i].plugin);
-        watch_append(line, plugin ? "" : " in ");
-        append_hook(line, &found.calls[i]);
-        watch_append(line, found.are_cancelled ? " (cancelled)" : "");
-    }
+    append_found(line, &found, plugin != NULL);
     if (!plugin && !(is_whole && found.count > 0)) {
         watch_append_noted(line, "; the plugins of its library are ", &thread->library);
     }
@@ -127,8 +148,7 @@ static void compose(char *line, const struct call *call, const char *what, const
     } else if (watch_expects_exit()) {
         watch_append(line, " while the program ends: in an exit handler, a destructor or a thread of a plugin's");
     } else {
-        watch_append(line, " outside of every hook: in a thread of a plugin's, or in the program");
-        watch_append_noted(line, "; the plugins are ", NULL);
+        append_outside(line);
     }
 }
 

@@ -380,6 +380,8 @@ import Testing
             "\(result.errorOutput)")
         // On any thread of the program's: in the hook, or outside of it.
         #expect(result.errorOutput.contains("faulty.hangs"), "\(result.errorOutput)")
+        let hook = "in prepare of GET \(server.baseURL)/get"
+        #expect(result.errorOutput.contains(hook), "\(result.errorOutput)")
     }
 
     @Test func `a signal of another process is not reported as a plugin's`() async throws {
