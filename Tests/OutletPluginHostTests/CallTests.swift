@@ -234,6 +234,13 @@ import Testing
         #expect(plugin.misbehaviour == [:])
     }
 
+    @Test func `a whole number out of range is named so, not as one of another kind`() {
+        #expect(PluginValue.int(.max).kind(unfitFor: .int32) == "a whole number out of range")
+        #expect(PluginValue.uint(.max).kind(unfitFor: .int64) == "a whole number out of range")
+        #expect(PluginValue.int(1).kind(unfitFor: .text) == "a whole number")
+        #expect(PluginValue.text("1").kind(unfitFor: .int32) == "a text")
+    }
+
     @Test func `a callback that is called after its call does nothing and counts as misbehaviour`()
         throws
     {

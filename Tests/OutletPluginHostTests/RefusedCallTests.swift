@@ -35,7 +35,10 @@ import Testing
             ("name", "request_header", "its name is null, but has a length", "prepare"),
             ("key", "request_attr", "its key is null, but has a length", "prepare"),
             ("setting", "config_value", "its call is neither create nor reconfigure", "prepare"),
-            ("snapshot", "request_snapshot", "its snapshot of this size is null", "prepare"),
+            (
+                "snapshot", "request_snapshot",
+                "the struct_size of its snapshot is 8, at least 64 is needed", "prepare"
+            ),
             (
                 "slot", "request_set_slot",
                 "there is no request_done, in which it would be freed", "prepare"

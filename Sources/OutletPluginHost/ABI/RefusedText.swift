@@ -16,6 +16,8 @@ package enum RefusedText: Error, Equatable {
     case unknown(name: String, value: UInt64)
     /// The argument `name`, which is needed, is null.
     case missing(name: String)
+    /// The structure `name` has fewer bytes than `least`.
+    case tooSmall(name: String, size: UInt32, least: Int)
     /// The call has no configuration.
     case unconfigured
 
@@ -31,6 +33,8 @@ package enum RefusedText: Error, Equatable {
         case .ended(let name): "its \(name) is not UTF-8: \(EndedViews.fact)"
         case .unknown(let name, let value): "its \(name) is \(value), which is none that it may be"
         case .missing(let name): "its \(name) is null"
+        case .tooSmall(let name, let size, let least):
+            "the struct_size of its \(name) is \(size), at least \(least) is needed"
         case .unconfigured: "its call is neither create nor reconfigure"
         case .invalidCode: "its code is not made of ASCII letters, digits and '-'"
         }

@@ -103,7 +103,10 @@ final class CallbackClosure: @unchecked Sendable {
     /// nothing.
     var fault: (wanted: String, given: String)? {
         state.withLock(\.wrongResult).map {
-            ("a function that returns \(signature.result.name)", "it returned \($0.kind)")
+            (
+                "a function that returns \(signature.result.name)",
+                "it returned \($0.kind(unfitFor: signature.result))"
+            )
         }
     }
 

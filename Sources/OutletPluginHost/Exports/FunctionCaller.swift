@@ -86,7 +86,7 @@ final class FunctionCaller: Sendable {
             guard let fitting = values[index].converted(to: kind) else {
                 throw .wrongType(
                     declaration: declaration(function), position: index + 1, wanted: kind.name,
-                    given: "it is \(values[index].kind), "
+                    given: "it is \(values[index].kind(unfitFor: kind)), "
                         + quoted(values[index].description))
             }
             converted[index] = fitting

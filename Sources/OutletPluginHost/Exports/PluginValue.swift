@@ -31,8 +31,8 @@ public final class PluginCallback: Sendable, Equatable {
     /// The function that the plugin calls.
     ///
     /// It receives one value for each argument in the callback's signature, and returns a value of
-    /// the signature's result type. If the returned value is of another type, the plugin receives
-    /// zero, and the call of the exported function throws
+    /// the signature's result type. If the returned value is of another type, or out of its range,
+    /// the plugin receives zero, and the call of the exported function throws
     /// ``PluginCallError/wrongType(declaration:position:wanted:given:)``.
     ///
     /// Thread: any thread of the plugin; plugins must not make two calls at the same time.
@@ -97,6 +97,18 @@ extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
         case .bytes: "bytes"
         case .request: "a request"
         case .function: "a function"
+        }
+    }
+
+    /// The kind of a value that cannot be converted to another kind, in words, for error messages.
+    ///
+    /// - Parameter wanted: The other kind.
+    func kind(unfitFor wanted: Signature.Kind) -> String {
+        switch (self, wanted) {
+        case (.int, .int32), (.int, .uint32), (.int, .uint64), (.uint, .int32), (.uint, .uint32),
+            (.uint, .int64):
+            "a whole number out of range"
+        default: kind
         }
     }
 

@@ -178,9 +178,11 @@ extension HostTable {
         _ host: Table, _ request: outlet_request,
         _ out: UnsafeMutablePointer<outlet_request_snapshot>
     ) -> outlet_status {
-        guard let size = size(of: out, at: \.struct_size) else {
-            return refuse(
-                host, "request_snapshot", .missing(name: "snapshot of this size"), request.id)
+        let size: UInt32
+        do throws(RefusedText) {
+            size = try Self.size(of: out, at: \.struct_size)
+        } catch {
+            return refuse(host, "request_snapshot", error, request.id)
         }
         return with(host, request) { request in
             let snapshot = request.snapshot()
@@ -193,14 +195,16 @@ extension HostTable {
         }
     }
 
-    /// The size of a snapshot structure, as set by the plugin; `nil` if the structure is null or
-    /// too small.
+    /// The size of a snapshot structure, as set by the plugin.
+    ///
+    /// - Throws: ``RefusedText`` if the structure is null or too small.
     private static func size<Snapshot>(
         of out: UnsafeMutablePointer<Snapshot>, at path: KeyPath<Snapshot, UInt32>
-    ) -> UInt32? {
-        guard UInt(bitPattern: out) != 0 else { return nil }
-        let size = out.pointee[keyPath: path]
-        return size >= MemoryLayout<Snapshot>.size ? size : nil
+    ) throws(RefusedText) -> UInt32 {
+        guard UInt(bitPattern: out) != 0 else { throw .missing(name: "snapshot") }
+        let (size, least) = (out.pointee[keyPath: path], MemoryLayout<Snapshot>.size)
+        guard size >= least else { throw .tooSmall(name: "snapshot", size: size, least: least) }
+        return size
     }
 
     static func requestBodyRead(
@@ -387,9 +391,11 @@ extension HostTable {
         _ host: Table, _ response: outlet_response,
         _ out: UnsafeMutablePointer<outlet_response_snapshot>
     ) -> outlet_status {
-        guard let size = size(of: out, at: \.struct_size) else {
-            return refuse(
-                host, "response_snapshot", .missing(name: "snapshot of this size"), response.id)
+        let size: UInt32
+        do throws(RefusedText) {
+            size = try Self.size(of: out, at: \.struct_size)
+        } catch {
+            return refuse(host, "response_snapshot", error, response.id)
         }
         return with(host, response.id, ResponseHandle.self) { response in
             let snapshot = response.snapshot()
